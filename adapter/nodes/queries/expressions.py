@@ -48,7 +48,8 @@ RULES: Final = {resource: f"tidewatch:node_{resource.value}_utilization:ratio" f
 ACCOUNTED_RULE: Final = "tidewatch:node_cpu_accounted:ratio"
 """The recorded sum of the CPU's modes, by which a node whose counters do not advance is found."""
 
-_BY = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS))})"
+BY: Final = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS))})"
+BY_SOURCE: Final = f"by ({', '.join(SOURCE_LABELS)})"
 # The DCGM exporter labels a GPU with the namespace of the pod that uses it.
 _BY_JOB = f"by ({', '.join((*IDENTITY_LABELS, 'job'))})"
 _IDLE_MODES = "idle|iowait|steal"
@@ -130,12 +131,12 @@ def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
 
 def by_of(resource: LoadResource) -> str:
     """Return the clause that keeps apart whatever may be another exporter, by labels."""
-    return _BY_JOB if resource is LoadResource.GPU else _BY
+    return _BY_JOB if resource is LoadResource.GPU else BY
 
 
 def by_source(resource: LoadResource) -> str:
     """Return the clause that keeps the sources apart."""
-    return "by (job)" if resource is LoadResource.GPU else f"by ({', '.join(SOURCE_LABELS)})"
+    return "by (job)" if resource is LoadResource.GPU else BY_SOURCE
 
 
 def base_series(resource: LoadResource, matchers: Sequence[str]) -> str:
@@ -147,15 +148,15 @@ def _cpu(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     idle = selector("node_cpu_seconds_total", matchers, f'mode=~"{_IDLE_MODES}"')
     busy = selector("node_cpu_seconds_total", matchers, f'mode!~"{_IDLE_MODES}"')
     return {
-        IDLE: f"avg {_BY} (sum without (mode) ({rate.of(idle)}))",
-        BUSY: f"avg {_BY} (sum without (mode) ({rate.of(busy)}))",
+        IDLE: f"avg {BY} (sum without (mode) ({rate.of(idle)}))",
+        BUSY: f"avg {BY} (sum without (mode) ({rate.of(busy)}))",
     }
 
 
 def _memory(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     # Both are of one target, so they have the same labels: duplicates are never matched with each other.
     available, total = (selector(f"node_memory_{name}_bytes", matchers) for name in ("MemAvailable", "MemTotal"))
-    return {RATIO: f"avg {_BY} (1 - {available} / ({total} > 0))"}
+    return {RATIO: f"avg {BY} (1 - {available} / ({total} > 0))"}
 
 
 def _network(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
@@ -165,16 +166,16 @@ def _network(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     # become the same, which fails the query for all nodes.
     both = union(
         {
-            way: f"max {_BY} ({rate.of(selector(f'node_network_{way}_bytes_total', matchers, device))} / ({speed} > 0))"
+            way: f"max {BY} ({rate.of(selector(f'node_network_{way}_bytes_total', matchers, device))} / ({speed} > 0))"
             for way in ("receive", "transmit")
         }
     )
-    return {RATIO: f"max {_BY} ({both})"}
+    return {RATIO: f"max {BY} ({both})"}
 
 
 def _disk(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     busy = selector("node_disk_io_time_seconds_total", matchers, f'device!~"{_VIRTUAL_DISKS}"')
-    return {RATIO: f"max {_BY} ({rate.of(busy)})"}
+    return {RATIO: f"max {BY} ({rate.of(busy)})"}
 
 
 def _gpu(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
@@ -184,7 +185,7 @@ def _gpu(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
 def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> dict[str, str]:
     parts = {RATIO: f"avg {by_of(resource)} ({selector(RULES[resource], matchers)})"}
     if resource is LoadResource.CPU:
-        parts[ADVANCE] = f"avg {_BY} ({selector(ACCOUNTED_RULE, matchers)})"
+        parts[ADVANCE] = f"avg {BY} ({selector(ACCOUNTED_RULE, matchers)})"
     return parts
 
 
@@ -194,7 +195,7 @@ def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]
     scraped = selector(_SCRAPED[resource], matchers, *own)
     parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}
     if resource is LoadResource.CPU:
-        parts[RESETS] = f"max {_BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
+        parts[RESETS] = f"max {BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
     return parts
 
 

@@ -13,6 +13,8 @@ from adapter.nodes.exporters.crowds import NAMESPACE_LABELS, CrowdedOut, left_ou
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
+    BY,
+    BY_SOURCE,
     PART_LABEL,
     RULES,
     base_series,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 300.0
-_SERIES, _EXPORTERS, _RULE, _ACCOUNTED = "series:", "exporters:", "rule:", "accounted:"
+_SERIES, _EXPORTERS, _SOURCES, _RULE, _ACCOUNTED = "series:", "exporters:", "sources:", "rule:", "accounted:"
 _OF_NAMESPACES: Final = {label: f"{label}:" for label in NAMESPACE_LABELS}
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
@@ -77,13 +79,15 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
-        parts[f"{_SERIES}{resource.value}"] = _largest(source, base)
+        parts[f"{_SERIES}{resource.value}"] = _largest(BY_SOURCE, base)
         # Of all modes of a CPU: anybody may export none but the one that is not looked at.
-        exporters = f"count {by} ({base})"
-        parts[f"{_EXPORTERS}{resource.value}"] = _largest(source, exporters)
-        if resource is not LoadResource.GPU:
-            for label, part in _OF_NAMESPACES.items():
-                parts[f"{part}{resource.value}"] = _largest(f"by ({label})", exporters)
+        parts[f"{_EXPORTERS}{resource.value}"] = _largest(source, f"count {by} ({base})")
+        targets = f"count {BY} ({base})"
+        if resource is LoadResource.GPU:
+            # The limit on crowds is one for each namespace, here too: jobs are shared by all annotated pods.
+            parts[f"{_SOURCES}{resource.value}"] = _largest(BY_SOURCE, targets)
+        for label, part in _OF_NAMESPACES.items():
+            parts[f"{part}{resource.value}"] = _largest(f"by ({label})", targets)
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
         # Rules that leave out who scraped a series cannot be told from those of strangers.
         rules = {_RULE: RULES[resource]} | ({_ACCOUNTED: ACCOUNTED_RULE} if resource is LoadResource.CPU else {})
@@ -180,15 +184,18 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
     crowds = {}
     for one in LoadResource:
         of_namespaces = [by_source.get(f"{part}{one.value}", {}) for part in _OF_NAMESPACES.values()]
-        crowds[one] = left_out(by_source.get(f"{_EXPORTERS}{one.value}", {}), dict(ChainMap(*of_namespaces)), most)
+        part = _SOURCES if one is LoadResource.GPU else _EXPORTERS
+        crowds[one] = left_out(by_source.get(f"{part}{one.value}", {}), dict(ChainMap(*of_namespaces)), most)
     numbers = {
         f"{part}{one.value}": sum(
             count for source, count in by_source.get(f"{part}{one.value}", {}).items() if not crowds[one].covers(source)
         )
-        for part in (_SERIES, _EXPORTERS, _RULE, _ACCOUNTED)
+        for part in (_SERIES, _EXPORTERS, _SOURCES, _RULE, _ACCOUNTED)
         for one in LoadResource
     }
     exporters = {resource: numbers[f"{_EXPORTERS}{resource.value}"] for resource in LoadResource}
+    if crowds[LoadResource.GPU].labels:
+        exporters[LoadResource.GPU] = numbers[f"{_SOURCES}{LoadResource.GPU.value}"]
     counts = _by_instance(counts)
     intervals = from_counts(np.array(list(counts.values()), dtype=np.float64))
     return Survey(
@@ -196,12 +203,19 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
             resource: numbers[f"{_SERIES}{resource.value}"] * _READ_TIMES.get(resource, 2) for resource in LoadResource
         },
         exporters=exporters,
-        recorded=frozenset(resource for resource in LoadResource if _covers(resource, numbers, exporters[resource])),
+        recorded=frozenset(
+            one for one in LoadResource if _covers(one, numbers, exporters[one]) and _is_out_of_rules(one, crowds[one])
+        ),
         scrape_seconds=dict(zip(counts, map(float, intervals), strict=True)),
         longest_scrape_seconds=longest(intervals),
         unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
         left_out={resource: found for resource, found in crowds.items() if found.exporters},
     )
+
+
+def _is_out_of_rules(resource: LoadResource, crowd: CrowdedOut) -> bool:
+    """Return whether the rule's series can be selected without the crowd: those of GPUs have no namespace."""
+    return resource is not LoadResource.GPU or all(label == "job" for label, _ in crowd.labels)
 
 
 def _covers(resource: LoadResource, numbers: Mapping[str, int], exporters: int) -> bool:

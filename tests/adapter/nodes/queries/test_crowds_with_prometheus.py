@@ -79,6 +79,24 @@ def test_made_up_nodes_are_not_asked_for(
     assert f"{who} exports the load of {MADE_UP} nodes" in named.refused_for
 
 
+def test_made_up_gpus_are_not_asked_for(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+    ours = [gpu(f"10.0.0.{last}:9400", "ours") for last in (1, 2)]
+    crowd = [gpu(f"made-up-{number}:9400", "evil") for number in range(MADE_UP)]
+    prometheus = start_prometheus(history="".join([*ours, *crowd, "# EOF\n"]))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
+    assert not result.failures
+    assert not np.isnan(result.samples.grids[LoadResource.GPU].values[:, -1]).any()
+    (named,) = result.unmapped
+    assert named.labels == EVIL
+
+
+def gpu(instance: str, namespace: str) -> str:
+    """Return the samples of a DCGM exporter's only GPU, of a job that all annotated pods share."""
+    labels = f'instance="{instance}",job="pods",namespace="{namespace}",gpu="0"'
+    return "".join(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 50 {at}\n" for at in range(AT - 60, AT + 1, 15))
+
+
 def test_the_survey_stays_small_whatever_labels_pods_make_up(
     start_prometheus: Callable[..., ScrapedPrometheus], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,3 +69,22 @@ def test_a_crowd_counts_neither_in_the_size_of_queries_nor_for_rules() -> None:
     assert not found.recorded
     assert found.matchers(LoadResource.CPU, {"cluster": "a"}) == ('cluster="a"', 'job!="pods"')
     assert found.matchers(LoadResource.MEMORY, {}) == ()
+
+
+def test_a_crowd_of_gpu_exporters_costs_its_namespace_alone() -> None:
+    """Recorded series of GPUs have no namespace by which the crowd could be left out of them."""
+    ours, evil = {"job": "pods", "namespace": "ours"}, {"job": "pods", "namespace": "evil"}
+    found = survey_of(
+        [
+            ({PART_LABEL: "series:gpu", **ours}, 80.0),
+            ({PART_LABEL: "series:gpu", **evil}, 1e6),
+            ({PART_LABEL: "exporters:gpu", "job": "pods"}, 100_010.0),
+            ({PART_LABEL: "sources:gpu", **ours}, 10.0),
+            ({PART_LABEL: "sources:gpu", **evil}, 1e5),
+            ({PART_LABEL: "rule:gpu", "job": "pods"}, 100_010.0),
+        ],
+        nodes=10,
+    )
+    assert (found.series[LoadResource.GPU], found.exporters[LoadResource.GPU]) == (160, 10)
+    assert not found.recorded
+    assert found.matchers(LoadResource.GPU, {}) == ('namespace!="evil"',)
