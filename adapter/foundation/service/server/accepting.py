@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.closing import ClosingWorker
 from adapter.foundation.service.server.connections.connection import Connection, Stage
-from adapter.foundation.service.server.connections.newcomers import ACCEPTING_SHARE, HANDSHAKES_SHARE, Newcomers
+from adapter.foundation.service.server.connections.limited_work import ACCEPTING_SHARE, HANDSHAKES_SHARE, LimitedWork
 from adapter.foundation.service.server.ending import Phase
 from adapter.foundation.service.server.sockets import has_hung_up, prepare_accepted
 
@@ -43,8 +43,8 @@ class AcceptingWorker(ClosingWorker):
         self._limits = self.app.options.connections
         self._tls = self.app.tls
         self._accept_again = 0.0
-        self._accept_share = Newcomers(lambda: self._threads.is_limited, ACCEPTING_SHARE)
-        self._handshake_share = Newcomers(lambda: self._threads.is_limited, HANDSHAKES_SHARE)
+        self._accept_share = LimitedWork(lambda: self._threads.is_limited, ACCEPTING_SHARE)
+        self._handshake_share = LimitedWork(lambda: self._threads.is_limited, HANDSHAKES_SHARE)
 
     @abstractmethod
     def _advance(self, conn: Connection) -> None:

@@ -19,11 +19,13 @@ import selectors
 import signal
 import ssl
 import time
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.server.accepting import HANDSHAKES_PER_TURN, TURN_SECONDS, AcceptingWorker
 from adapter.foundation.service.server.connections.connection import Connection, Stage
+from adapter.foundation.service.server.connections.limited_work import TRANSFERS_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.ending import Phase
 
@@ -34,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 MOST_PER_TURN = {Stage.HANDSHAKE: HANDSHAKES_PER_TURN, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
 """Connections of a stage to advance before other connections get a turn."""
+TRANSFERS = (Stage.BODY, Stage.SEND, Stage.LINGER)
+"""Stages whose work grows with the bytes that clients send and read."""
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 
@@ -46,6 +50,7 @@ class TidewatchWorker(AcceptingWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
         super().__init__(*args, **kwargs)
         self._show_life_at = 0.0
+        self._transfer_share = LimitedWork(lambda: self._threads.is_limited, TRANSFERS_SHARE)
 
     def init_process(self) -> None:
         """Set up the process after the fork."""
@@ -70,7 +75,10 @@ class TidewatchWorker(AcceptingWorker):
             self.set_accept_enabled(self._may_accept() and not pause)
             next_phase = self._ending.next_phase(time.monotonic())
             next_handshake = self._handshake_share.pause_seconds() if self._room.newcomers else LONGEST_WAIT
-            longest = min(pause or LONGEST_WAIT, next_handshake, self._threads.seconds_to_next_start(), next_phase)
+            next_transfer = self._transfer_share.pause_seconds() if self._room.has_paused else LONGEST_WAIT
+            longest = min(
+                pause or LONGEST_WAIT, next_handshake, next_transfer, self._threads.seconds_to_next_start(), next_phase
+            )
             self._dispatch(self._room.next_expiry(longest))
             self._threads.start_waiting()
             for conn in self._room.expired():
@@ -126,6 +134,7 @@ class TidewatchWorker(AcceptingWorker):
 
     def _dispatch(self, timeout: float) -> None:
         """Advance the ready connections: kept and reserved ones, some of the others by fewest advances, then accept."""
+        self._resume_transfers()
         listeners: list[Any] = []
         others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
@@ -139,12 +148,28 @@ class TidewatchWorker(AcceptingWorker):
                 self._advance(key.data)
         for conn in others.pop(Stage.HANDSHAKE):
             self._room.park(conn)
+        transfers = {stage: others.pop(stage) for stage in TRANSFERS}
         end = time.monotonic() + TURN_SECONDS
         self._advance_newcomers(end)
         self._advance_some(others, end)
+        self._transfer(transfers, end)
         with self._accept_share.counted():
             for listener in listeners:
                 self.accept(listener)
+
+    def _resume_transfers(self) -> None:
+        if not self._transfer_share.pause_seconds():
+            for conn, events in self._room.resumed():
+                self._poll_for(conn, events)
+
+    def _transfer(self, ready: dict[Stage, list[Connection]], end: float) -> None:
+        """Advance some transfers, or pause them all if their share of the time is used up."""
+        if self._transfer_share.pause_seconds():
+            for conn in chain.from_iterable(ready.values()):
+                self._room.pause(conn)
+            return
+        with self._transfer_share.counted():
+            self._advance_some(ready, end)
 
     def _advance_some(self, ready: dict[Stage, list[Connection]], end: float) -> None:
         """Advance some connections of each stage, and one of each whatever time that takes."""

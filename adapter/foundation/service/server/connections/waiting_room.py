@@ -41,6 +41,8 @@ class WaitingRoom:
         self.familiar = FamiliarAddresses()
         self.newcomers = AddressTurns(self.familiar.__contains__)
         """Connections whose handshake can go on."""
+        self._paused: dict[Connection, int] = {}
+        """Connections whose client is ready but which are not polled, with the events to poll them for again."""
         self._members: dict[Stage, dict[Connection, None]] = {stage: {} for stage in _DROPPED_FIRST}
         """Connections in order of arrival in the stage, which is also the order of expiry."""
         self._unfinished: Counter[bytes] = Counter()
@@ -80,6 +82,23 @@ class WaitingRoom:
         """Let a connection whose handshake can go on wait for its turn; its time goes on."""
         self.poll(conn, 0)
         self.newcomers.add(conn)
+
+    def pause(self, conn: Connection) -> None:
+        """Stop polling a connection until it is among `resumed`; its time goes on."""
+        if conn.events:
+            self._paused[conn] = conn.events
+            self.poll(conn, 0)
+
+    def resumed(self) -> list[tuple[Connection, int]]:
+        """Return all paused connections, each with the events to poll it for again, and forget them."""
+        resumed = list(self._paused.items())
+        self._paused.clear()
+        return resumed
+
+    @property
+    def has_paused(self) -> bool:
+        """Whether a connection is paused."""
+        return bool(self._paused)
 
     def take(self, conn: Connection) -> None:
         """Remove a connection; do nothing if it is unknown."""
@@ -144,6 +163,7 @@ class WaitingRoom:
     def _forget(self, conn: Connection) -> None:
         self.heads.forget(conn)
         self.newcomers.discard(conn)
+        self._paused.pop(conn, None)
         members = self._members.get(conn.stage)
         if members is None or conn not in members:
             return

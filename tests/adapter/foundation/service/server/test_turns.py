@@ -15,7 +15,7 @@ from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
 from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyPlan
 from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
-from adapter.foundation.service.server.connections.newcomers import Newcomers
+from adapter.foundation.service.server.connections.limited_work import LimitedWork
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
@@ -35,9 +35,12 @@ class Turn(TidewatchWorker):
         self.advanced: list[Connection | str] = []
         self.seconds_each = 0.0
         self.now = 0.0
-        self._accept_share = self._handshake_share = Newcomers(lambda: False, 1.0)
+        self._accept_share = self._handshake_share = self._transfer_share = LimitedWork(lambda: False, 1.0)
         keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in (self.accept, *ready)]
-        self.poller = cast("selectors.BaseSelector", SimpleNamespace(select=lambda _timeout: keys, register=ignored))
+        self.poller = cast(
+            "selectors.BaseSelector",
+            SimpleNamespace(select=lambda _timeout: keys, register=ignored, unregister=ignored),
+        )
         self._room = WaitingRoom(self.poller, Deadlines())
 
     def accept(self, _listener: socket.socket) -> None:
@@ -93,6 +96,20 @@ def test_those_with_the_fewest_advances_come_first(sock: socket.socket) -> None:
     turn = Turn([often, seldom], sock)
     turn._dispatch(0.0)
     assert turn.advanced[:2] == [seldom, often]
+
+
+def test_transfers_of_others_are_paused_once_their_share_is_used_up_and_go_on_later(sock: socket.socket) -> None:
+    reader, head, scheduler = (connection(sock, stage) for stage in (Stage.SEND, Stage.HEAD, Stage.BODY))
+    scheduler.body = ArrivingBody(BodyPlan(1000, 1000), 1000)
+    reader.events = 1
+    time, turn = SimpleNamespace(now=0.0), Turn([reader, head, scheduler], sock)
+    turn._transfer_share = LimitedWork(lambda: True, 0.1, lambda: time.now, lambda: 0.0)
+    turn._transfer_share._share.spend(1.0)
+    turn._dispatch(0.0)
+    assert (turn.advanced, reader.events) == ([scheduler, head, "accept"], 0)
+    time.now = 20.0
+    turn._dispatch(0.0)
+    assert (turn.advanced[3:], reader.events) == ([scheduler, head, reader, "accept"], 1)
 
 
 def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
-"""The time that accepting connections, and handshakes, may take while other callers need reserved threads.
+"""The time that the poller thread may take for kinds of work while other callers need reserved threads.
 
-Handshakes beyond it wait their turn (`address_turns`). What is beyond it before that waits in the kernel's queue, in
-order of arrival; accepting is cheap, so that takes thousands of connections a second. For the poller thread only.
+Handshakes beyond it wait their turn (`address_turns`), and connections that send bodies or read answers are paused
+(`waiting_room`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is cheap,
+so that takes thousands of connections a second. For the poller thread only.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 HANDSHAKES_SHARE = 0.2
-"""Part of a core."""
+"""Part of a core for handshakes."""
 ACCEPTING_SHARE = 0.1
-"""Likewise for accepting connections."""
+"""Part of a core for accepting connections."""
+TRANSFERS_SHARE = 0.1
+"""Part of a core for what clients without a reserved thread send and read."""
 _BURST_SECONDS = 0.1
 """About 100 handshakes."""
 
@@ -31,8 +34,8 @@ class Counted:
     seconds: float = 0.0
 
 
-class Newcomers:
-    """The share of the time for connections whose clients have not asked for anything yet."""
+class LimitedWork:
+    """A share of the time for one kind of work of the poller thread, which is limited while others need the core."""
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class Newcomers:
         self._share = TimeShare(share, _BURST_SECONDS, clock=clock)
 
     def pause_seconds(self) -> float:
-        """Return the seconds for which nothing may be done for them; 0 if something may be done now."""
+        """Return the seconds for which none of this work may be done; 0 if some may be done now."""
         return self._share.pause_seconds() if self._is_limited() else 0.0
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.service.server.connections.newcomers import Newcomers
+from adapter.foundation.service.server.connections.limited_work import LimitedWork
 
 SHARE = 0.25
 
@@ -19,12 +19,12 @@ def test_accepting_pauses_only_while_others_need_reserved_threads(
     pauses: list[bool],
 ) -> None:
     time = Time()
-    newcomers = Newcomers(lambda: is_limited, SHARE, lambda: time.now, lambda: time.used_seconds)
+    work = LimitedWork(lambda: is_limited, SHARE, lambda: time.now, lambda: time.used_seconds)
     found = []
     for _ in pauses:
-        with newcomers.counted():
+        with work.counted():
             time.used_seconds += 0.06
-        found.append(newcomers.pause_seconds() > 0)
+        found.append(work.pause_seconds() > 0)
     assert found == pauses
     time.now += 0.02 / SHARE + 0.001
-    assert newcomers.pause_seconds() == 0, "who waits is accepted after the pause"
+    assert work.pause_seconds() == 0, "who waits is accepted after the pause"
