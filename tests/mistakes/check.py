@@ -222,7 +222,7 @@ CHECK: Final = (
         "no Prometheus",
         "check --config rules.yaml --prometheus-url {web}",
         "rules.yaml:2:1",
-        "the query failed: the answer is not JSON in the format of Prometheus's API: JSON is",
+        "the query failed: the answer is not JSON in the format of Prometheus's API: it is a",
         "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file",
         GOOD,
         1,

@@ -5,7 +5,7 @@ The elements of a long answer are cut out first (`slicing`) and decoded part by 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -56,6 +56,9 @@ class SeriesEnvelope(Envelope):
     """The elements that were not cut out."""
 
 
+_LOOKED_AT_BYTES: Final = 256
+"""Of an answer that is not JSON, to say what it is instead."""
+
 E = TypeVar("E", bound=Envelope)
 T = TypeVar("T")
 
@@ -72,8 +75,16 @@ def open_answer(query: str, body: bytearray, shape: Shape, form: type[E], pace: 
             continue
         refuse_failure(query, envelope)
         return cut, envelope
-    reason = f": {shortened(str(problem))}" if problem else ""
-    raise UnexpectedAnswerError(query, f"the answer is not JSON in the format of Prometheus's API{reason}") from problem
+    what = f": {reason}" if (reason := _what_is_wrong(body, problem)) else ""
+    raise UnexpectedAnswerError(query, f"the answer is not JSON in the format of Prometheus's API{what}") from problem
+
+
+def _what_is_wrong(body: bytearray, problem: Exception | None) -> str:
+    if not body:
+        return "it is empty"
+    if body[:_LOOKED_AT_BYTES].lstrip().startswith(b"<"):
+        return "it is a page for browsers, such as a proxy's login"
+    return shortened(str(problem)) if problem else ""
 
 
 def refuse_failure(query: str, envelope: Envelope) -> None:

@@ -192,6 +192,20 @@ def test_a_success_that_is_not_prometheus_json_is_unexpected(client_of: ClientOf
         ask(client_of(server.url))
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"\r\n<!DOCTYPE html><title>Sign in</title>", "it is a page for browsers, such as a proxy's login"),
+        (b"", "it is empty"),
+    ],
+    ids=["a login", "nothing"],
+)
+def test_what_came_instead_of_json_is_named(client_of: ClientOf, body: bytes, words: str) -> None:
+    with raw_server(answering(body)) as server, pytest.raises(UnexpectedAnswerError) as caught:
+        ask(client_of(server.url))
+    assert caught.value.cause == f"the answer is not JSON in the format of Prometheus's API: {words}"
+
+
 def test_more_bytes_than_allowed_are_not_read_to_the_end(client_of: ClientOf) -> None:
     def endless(peer: Peer) -> None:
         peer.read()
