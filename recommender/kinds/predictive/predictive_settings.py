@@ -32,6 +32,7 @@ class ModelName(StrEnum):
     LINEAR = "linear"
     POLYNOMIAL = "polynomial"
     SEASONAL = "seasonal"
+    SEASONAL_HELD = "seasonal-held"
     HOLT_WINTERS = "holt-winters"
     STATE_SPACE = "state-space"
     QUANTILE = "quantile"

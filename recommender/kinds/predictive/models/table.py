@@ -15,6 +15,7 @@ from recommender.kinds.predictive.models.percentile import PERCENTILE
 from recommender.kinds.predictive.models.present import HEADROOM, REACTIVE
 from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.models.seasonal import SEASONAL
+from recommender.kinds.predictive.models.seasonal_held import SEASONAL_HELD
 from recommender.kinds.predictive.models.state_space import STATE_SPACE
 from recommender.kinds.predictive.models.trend import TREND
 
@@ -32,6 +33,7 @@ MODELS: tuple[Model, ...] = (
     POLYNOMIAL,
     TREND,
     SEASONAL,
+    SEASONAL_HELD,
     HOLT_WINTERS,
     STATE_SPACE,
     QUANTILE,

@@ -63,7 +63,7 @@ def test_verdicts_differ_as_the_loads_do() -> None:
     assert cycle is not None
     assert walk is not None
     assert noisy is not None
-    assert (cycle.model, walk.model, noisy.model) == ("seasonal", "headroom", "percentile")
+    assert (cycle.model, walk.model, noisy.model) == ("seasonal-held", "headroom", "percentile")
     assert noisy.bill is not None
     assert noisy.bill.as_headroom_ratio < 0.4
 

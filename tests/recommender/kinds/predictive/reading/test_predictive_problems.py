@@ -114,7 +114,7 @@ BAD: Final = {
     "models": ("model: holtwinters", ["1: 'holtwinters' is not a model: did you mean holt-winters?"]),
     "no model at all": (
         "model: x",
-        ["1: 'x' is not a model: write one of auto, reactive, headroom, linear, polynomial, seasonal, holt-winters"],
+        ["1: 'x' is not a model: write one of auto, reactive, headroom, linear, polynomial, seasonal, seasonal-held"],
     ),
     "numbers": (
         "quantile: 0.5\nmaxGrowth: 1",

@@ -42,7 +42,7 @@ DAY = 86_400.0
 STEP = 600.0
 END = 1_700_000_400.0
 AUTO = replace(need("load", model=ModelName.AUTO, horizon_seconds=1200.0), poll_interval_seconds=STEP)
-LIGHT = {"largest-hour", "conformal", "percentile", "linear", "polynomial", "seasonal"}
+LIGHT = {"largest-hour", "conformal", "percentile", "linear", "polynomial", "seasonal", "seasonal-held"}
 VERDICT = SeriesVerdict("linear", "auto: it is better", Blend(0.1, (Part("linear", 1.0, 1.0),)))
 
 
@@ -208,10 +208,10 @@ HEAVY = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conforma
 
 
 def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_own() -> None:
-    world = World(daily(MANY, 3, TARGETS), failing=HEAVY)
+    world = World(daily(MANY, 4, TARGETS), failing=HEAVY)
     assert world.learner.step()
     assert world.learner.step()
-    alone = World(daily(AUTO, 3), failing=HEAVY)
+    alone = World(daily(AUTO, 4), failing=HEAVY)
     alone.learner.step()
 
     learned, own = world.book.get(MANY), alone.book.get(AUTO)

@@ -1,0 +1,40 @@
+"""The seasonal forecasts of the time in which pods start, held until what they foresaw is over.
+
+A forecast looks from its lead on: what is nearer was foreseen by former ones. A pod that is removed meanwhile is gone
+at once, and takes the whole start-up to come back, so that a short peak after a valley finds it missing. What each
+forecast asked for is therefore held for the lead, as in the largest of the down window, and this is the capacity of
+pods that serve throughout. It costs more, and pays where load rises and falls by the clock within a start-up time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
+from recommender.kinds.predictive.models.present import limited
+from recommender.kinds.predictive.models.seasonal import SEASONAL
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+
+def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    """Return the largest upper forecast of the origin and of the lead before it."""
+    back = np.arange(task.lead_steps(history.step_seconds) + 1, dtype=np.int64)
+    steps, places = np.unique(np.maximum(origins[:, np.newaxis] - back, 0), return_inverse=True)
+    places = places.reshape(len(origins), len(back))
+    made = SEASONAL.forecast(None, history, steps, task)
+    median, upper = made.median[:, places[:, 0]], made.upper[:, places[:, 0]]
+    held = upper
+    for ago in range(1, len(back)):
+        held = np.fmax(held, made.upper[:, places[:, ago]])
+    found = Forecasts(median, np.where(np.isnan(upper), np.nan, held))
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+
+
+SEASONAL_HELD = Model(ModelName.SEASONAL_HELD, SEASONAL.least_history_seconds, no_fit, _forecast)
