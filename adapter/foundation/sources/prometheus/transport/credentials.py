@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 _LOOK_SECONDS = 1.0
+_FEWEST_HIDDEN_BYTES = 8
+"""Shorter values, such as names of tenants, are parts of ordinary words."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +45,14 @@ class Credentials:
         """Return the caller's headers and the authorization."""
         authorization = self._authorization.current() if self._authorization else None
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
+
+    def hidden_in(self, body: bytearray) -> bytearray:
+        """Return the body of an answer without the values of these headers, but for those of a few characters."""
+        for value in self.headers().values():
+            secret = value.rpartition(" ")[2].encode()
+            if len(secret) >= _FEWEST_HIDDEN_BYTES:
+                body = body.replace(secret, "…".encode())
+        return body
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the context for new connections; None without TLS. Open connections keep theirs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.transport.credentials import Credentials
@@ -59,7 +60,11 @@ class Server:
 
     def success(self, asked: str, answer: HttpAnswer) -> HttpAnswer:
         """Return the answer if its status is a success; raises PrometheusError."""
-        failure = answer_failure(asked, answer, self.endpoint)
+        if 200 <= answer.status < 300:
+            return answer
+        # Gateways repeat the request in their pages, and what they say is shown to all who ask for a metric.
+        shown = replace(answer, body=self._credentials.hidden_in(answer.body))
+        failure = answer_failure(asked, shown, self.endpoint)
         if failure is not None:
             raise failure
         return answer

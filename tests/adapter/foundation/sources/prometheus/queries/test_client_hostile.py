@@ -24,6 +24,7 @@ from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def cuts_before_the_head(peer: Peer) -> None:
@@ -204,6 +205,20 @@ def test_what_came_instead_of_json_is_named(client_of: ClientOf, body: bytes, wo
     with raw_server(answering(body)) as server, pytest.raises(UnexpectedAnswerError) as caught:
         ask(client_of(server.url))
     assert caught.value.cause == f"the answer is not JSON in the format of Prometheus's API: {words}"
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "502 Bad Gateway"])
+def test_credentials_that_a_gateway_repeats_are_in_no_error(client_of: ClientOf, tmp_path: Path, status: str) -> None:
+    def echo(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            body = f"refused: {request.headers['authorization']} {request.headers['x-api-key']}"
+            peer.answer(body.encode(), status)
+
+    token = tmp_path / "token"
+    token.write_text("of-the-service-account")
+    with raw_server(echo) as server, pytest.raises(PrometheusError) as caught:
+        ask(client_of(server.url, token_file=token, headers=(("X-Api-Key", "key-of-the-tenant"),)))
+    assert caught.value.cause.endswith("refused: Bearer … …")
 
 
 def test_more_bytes_than_allowed_are_not_read_to_the_end(client_of: ClientOf) -> None:
