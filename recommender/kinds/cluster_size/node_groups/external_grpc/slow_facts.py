@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _KEPT_SECONDS: Final = 300.0
 _RETRY_SECONDS: Final = 15.0
+_TELLING_SECONDS: Final = 2.0
+"""A call that has less time than this, and than the timeout of calls, says nothing about the group if it fails."""
 _HOUR_SECONDS: Final = 3600
 
 
@@ -75,7 +77,7 @@ class SlowFacts:
         self._failed &= self._known.keys()
 
     def has_failed(self, group: str) -> bool:
-        """Return whether the facts of a group could not be read the last time."""
+        """Return whether the facts of a group could not be read the last time, although there was time for it."""
         return group in self._failed
 
     def of(self, group: str, seconds: float) -> SlowFact:
@@ -90,7 +92,8 @@ class SlowFacts:
                 # Options that are not stated any more may come back: until then they hold.
                 found = replace(found, options=known.options)
         except CallError as error:
-            self._failed.add(group)
+            if seconds >= min(_TELLING_SECONDS, self._settings.timeout_seconds):
+                self._failed.add(group)
             # Where nothing is known yet, a decision without the options could let nodes go too early.
             last = known or SlowFact(0.0, problem=str(error))
             found = SlowFact(now + _RETRY_SECONDS, last.template, last.options, last.price, last.problem)
