@@ -126,7 +126,7 @@ class Refresher:
         telemetry: Tally,
         remarks: Remarks,
     ) -> None:
-        """Ask `prometheus`, of which `uptime` is told how each query ends; the servers of `sources` are not asked."""
+        """Ask `prometheus`, whose `uptime` learns how each query ends; the servers of `sources` are not asked."""
         self._settings = sources.settings
         self._silent_series = sources.silent_series or SilentSeries(sources.settings.look_back_seconds)
         self._uptime = uptime

@@ -30,7 +30,7 @@ class Refreshers:
         remarks: Remarks,
         presence: Callable[[PrometheusUptime], Presence] = lambda uptime: uptime,
     ) -> None:
-        """`presence` returns what is told how each query ends, of what is known of its Prometheus."""
+        """`presence` returns, for what is known of a Prometheus, the record that learns how each query ends."""
         self._sources = sources
         self._names = names
         self._telemetry = telemetry

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 5000
 """Of one provider: more could not be read before a decision, and each is simulated."""
 _SWITCHES: Final = {"zero_or_max": (True, False), "ignore_daemon_sets_utilization": (True, False, None)}
-"""By option that is no number: its values."""
+"""The values of each option that is not a number."""
 
 
 class PluginError(ValueError):
