@@ -197,7 +197,7 @@ def _is_number(value: object, most: float) -> TypeGuard[int | float]:
 
 def _gpu_label(value: object) -> str:
     if not isinstance(value, str):
-        raise PluginError(f"gpu_label() returns {value!r}: it must be a string, which is empty if there is no label")
+        raise PluginError(f"gpu_label() returns {value!r}: it must be a string; return an empty one without a label")
     return value
 
 
