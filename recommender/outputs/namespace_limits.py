@@ -82,9 +82,7 @@ def quota_refusal(
             if added > 0 and used.nanos + added > parse_quantity(str(hard)).nanos:
                 name = (each.get("metadata") or {}).get("name")
                 needed = Quantity(used.nanos + added, new.format)
-                return (
-                    f"its rollout would need {key} of {needed}, of which ResourceQuota {name} allows {hard}: raise it"
-                )
+                return f"its rollout would need {key} of {needed}, but ResourceQuota {name} allows {hard}: raise it"
     return ""
 
 

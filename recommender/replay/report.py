@@ -54,7 +54,7 @@ def replay_report(
 ) -> ReplayReport:
     """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
     if recording.seconds <= 0 or not recording.pods:
-        raise RecordingError(f"{recording.source}: it has no pod over any time: record for longer")
+        raise RecordingError(f"{recording.source}: it covers no time or no pod: record for longer")
     scene = scene_of(recording, settings, startup_seconds)
     past = events_of(scene)
     groups = sum(not group.problem for group in scene.groups.groups)

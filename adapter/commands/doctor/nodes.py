@@ -102,7 +102,7 @@ def judge_watcher(status: int, body: bytes | bytearray, names: Collection[str] |
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return error(
             name,
-            "Trimaran would find no node in what /watcher answers, and score every node 0",
+            "Trimaran would find no node in the answer of /watcher, and score every node 0",
             "check whether --nodes-url is tidewatch-adapter nodes, without a path",
         )
     return _judge_nodes(name, set(found), None if names is None else set(names), age)
@@ -184,7 +184,7 @@ def judge_extender(status: int) -> Line:
     if status == 200:
         return ok(name, "/scheduler/prioritize answers")
     if status == 401:
-        fix = "give kube-scheduler one in `extenders[].tlsConfig`"
+        fix = "give it to kube-scheduler in `extenders[].tlsConfig`"
         return ok(name, f"/scheduler/prioritize requires a client certificate: {fix}")
     fix = "kube-scheduler accepts 200 alone: see the log of tidewatch-adapter nodes"
     return error(name, f"/scheduler/prioritize answers {status}", fix)

@@ -140,7 +140,7 @@ def judge_right(need: Need, subject: Subject, *, allowed: bool) -> Line:
     """Return the line about a right."""
     if allowed:
         return ok(need.name, f"{subject} may {need.right}")
-    return Line(need.name, need.status, f"{subject} may not {need.right}; lost without it: {need.lost}", need.fix)
+    return Line(need.name, need.status, f"{subject} may not {need.right}; affected: {need.lost}", need.fix)
 
 
 LINE = "front-proxy"

@@ -132,7 +132,7 @@ def _nothing_held(client: Budgeted, address: str) -> str:
             f"{address} scrapes no target: configure what it scrapes, or name another Prometheus with --prometheus-url"
         )
     return (
-        f"{address} holds no series of a known exporter ({exporters}): let it scrape one of them, or write a rule for "
+        f"{address} holds no series of a known exporter ({exporters}): scrape one of them, or write a rule for "
         "your own series as docs/rules.md describes"
     )
 

@@ -41,7 +41,7 @@ class DefinedKind:
 
 def not_installed(kind: DefinedKind) -> Line:
     """Return the line about a kind that the cluster does not serve in this version."""
-    message = f"it is not installed in {kind.version}; lost without it: {kind.lost}"
+    message = f"it is not installed in {kind.version}; affected: {kind.lost}"
     return error(kind.line, message, _INSTALL)
 
 

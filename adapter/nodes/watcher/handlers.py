@@ -163,7 +163,7 @@ def _none_served(snapshot: LoadSnapshot, window: int) -> str:
     if unmapped:
         return found
     if not _measures_cpu(snapshot):
-        return f"{found}, and Prometheus has no series of their CPU: let it scrape node_exporter on every node"
+        return f"{found}, and Prometheus has no series of their CPU: scrape node_exporter on every node"
     return f"{found}, and their samples are too old or too few: see tidewatch_node_verdicts in /metrics"
 
 

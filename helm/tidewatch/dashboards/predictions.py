@@ -79,7 +79,7 @@ def _now() -> Row:
             ).no_value("no budget"),
             stat(
                 "Bounded forecasts",
-                "Forecasts of the last hour that were cut to `maxOverHistory` times the largest load of the history.",
+                "Forecasts of the last hour capped at `maxOverHistory` times the largest load of the history.",
                 query(f"sum(increase(tidewatch_forecast_bounded_total{{{CHOSEN}}}[1h])) or 0 * count({_active()})"),
                 (0.5, "orange"),
                 alert="TidewatchForecastBounded",
@@ -180,7 +180,7 @@ def _models() -> Row:
             ).data_links([entry_of()]),
             counts(
                 "Forecasts at their bound",
-                "Forecasts that were cut to `maxOverHistory` times the largest load of the history, by model.",
+                "Forecasts that were capped at `maxOverHistory` times the largest load of the history, by model.",
                 increase("tidewatch_forecast_bounded_total", "recommendation, model", CHOSEN),
                 alert="TidewatchForecastBounded",
             ).data_links([entry_of()]),

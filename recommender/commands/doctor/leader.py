@@ -42,7 +42,7 @@ def judge_lease(where: str, document: Mapping[str, Any], now: float) -> Line:
     try:
         age = now - datetime.fromisoformat(record.renew_time).timestamp()
     except ValueError:
-        return unknown(_LINE, f"{record.holder} holds the Lease {where}, which states no time", _START)
+        return unknown(_LINE, f"{record.holder} holds the Lease {where}, which has no valid renewTime", _START)
     if age > record.lease_seconds:
         return error(_LINE, f"{record.holder} renewed the Lease {where} last {age:.0f} s ago: it has ended", _START)
     if age < -record.lease_seconds:

@@ -57,7 +57,7 @@ def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, .
     return Line(
         _name(right),
         status,
-        f"{subject} may not {verbs} {_resource(right)}{_names(names)}; lost without it: {lost}",
+        f"{subject} may not {verbs} {_resource(right)}{_names(names)}; affected: {lost}",
         fix,
     )
 

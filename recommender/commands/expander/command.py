@@ -129,12 +129,12 @@ def rules_of(configuration: Configuration, name: str) -> ExpanderRules:
 def _pair(values: FlagValues, address: Address) -> tuple[Path, Path] | None:
     certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if (certificate is None) != (key is None):
-        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: write both")
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both")
     if certificate is None or key is None:
         if address.host not in {"127.0.0.1", "::1", "localhost"}:
             raise UsageError("--tls-cert-file is missing: Cluster Autoscaler asks by TLS alone")
         if values.path("client-ca-file") is not None:
-            raise UsageError("--client-ca-file has no effect without --tls-cert-file: write it, too")
+            raise UsageError("--client-ca-file has no effect without --tls-cert-file: set both")
         return None
     for path in (certificate, key, values.path("client-ca-file")):
         if path is not None and not path.is_file():

@@ -114,7 +114,7 @@ def _conflict(pod: PodContainer) -> SizeRecord:
         workload=SizedWorkload(pod.namespace, "Pod", pod.pod),
         container=pod.container,
         status=SizeStatus.ERROR,
-        message="the pod has several owners, as if its series were of several clusters: "
+        message="the pod has several owners, so its series seem to come from several clusters: "
         "choose one with --prometheus-matchers",
         replicas=1,
         history_seconds=0.0,

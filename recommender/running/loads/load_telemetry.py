@@ -44,7 +44,7 @@ class LoadTelemetry:
         )
         self._bounded = Counter(
             "tidewatch_forecast_bounded",
-            "Forecasts that were cut to `maxOverHistory` times the largest load of the history, by the model's name.",
+            "Forecasts that were capped at `maxOverHistory` times the largest load of the history, by model.",
             ("recommendation", "model"),
             registry=registry,
         )

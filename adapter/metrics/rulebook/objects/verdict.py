@@ -83,26 +83,26 @@ class Verdict:
     reason: Reason
     message: str
     refusal: RuleRefusal | None
-    """None if nothing of it is refused."""
+    """None if no part of it is refused."""
     metrics: tuple[str, ...]
     series: int | None
 
     @property
     def state(self) -> str:
-        """One of `STATES`; an object of which a part is served is ready."""
+        """One of `STATES`; an object is ready if any part of it is served."""
         if self.ready is Ready.YES:
             return "ready"
         return "waiting" if self.refusal is None else "refused"
 
 
 def too_many_rules(most: int) -> RuleRefusal:
-    """Return why an object is not served that has as many older ones as its namespace may have."""
-    message = f"at most {most} MetricRules of a namespace are served, and so many are older: delete some of them"
+    """Return why an object is not served if its namespace already has as many older ones as it may have."""
+    message = f"at most {most} MetricRules of a namespace are served, and that many are older: delete some of them"
     return RuleRefusal(Reason.TOO_MANY_RULES, message)
 
 
 def verdict_on_too_many(most: int) -> Verdict:
-    """Return what to tell the owner of such an object, which is not read."""
+    """Return the verdict on such an object, which is not read."""
     refusal = too_many_rules(most)
     return Verdict(Ready.NO, refusal.reason, refusal.message, refusal, (), None)
 

@@ -134,7 +134,7 @@ def _accepted_problem(method: str, call: Callable[[], object]) -> Iterator[str]:
         call()
     except Exception:  # noqa: BLE001 - whatever it raises is a refusal
         return
-    yield f"{method} is accepted: it must raise"
+    yield f"{method} was accepted, but must raise"
 
 
 def _failures(provider: CloudProvider) -> Iterator[str]:

@@ -31,7 +31,7 @@ def parse_sessions(text: str, load_per_replica: float) -> SessionSettings:
             fix = f"did you mean {meant}?" if meant else f"write one or more of {', '.join(_KEYS)}"
             raise SessionOptionError(f"unknown key {shortened(key)!r}: {fix}")
         if key in written:
-            raise SessionOptionError(f"{key} is there twice: remove one of them")
+            raise SessionOptionError(f"{key} is given twice: remove one of them")
         written[key] = value
     if _MEAN not in written:
         raise SessionOptionError(f"{_MEAN} is missing: write {_MEAN}=10m")

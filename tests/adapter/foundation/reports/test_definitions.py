@@ -25,7 +25,7 @@ def defined(*keys: str, version: str = "v1alpha1") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("served", "definition", "status", "message"),
     [
-        ({}, None, CheckStatus.ERROR, "lost without it: things: none of them counts"),
+        ({}, None, CheckStatus.ERROR, "affected: things: none of them counts"),
         ({"resources": [{"name": "others"}]}, None, CheckStatus.ERROR, "not installed in v1alpha1"),
         ({"resources": [{"name": "things"}]}, None, CheckStatus.ERROR, "no subresource status"),
         (SERVED, None, CheckStatus.OK, "may not read it"),

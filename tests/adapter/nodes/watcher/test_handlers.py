@@ -114,7 +114,7 @@ NONE_SERVED = snapshot_of({"a": {CPU: STALE}, "b": {CPU: NOTHING}}, query_failur
         pytest.param(Service(None), "no data yet", id="first"),
         pytest.param(Service(NONE_SERVED), "failed queries: cpu: connection refused", id="none-served"),
         pytest.param(Service(snapshot_of({})), "0 nodes are known", id="no-nodes"),
-        pytest.param(Service(snapshot_of({"a": {CPU: NOTHING}})), "let it scrape node_exporter", id="no-series"),
+        pytest.param(Service(snapshot_of({"a": {CPU: NOTHING}})), "scrape node_exporter", id="no-series"),
         pytest.param(Service(snapshot_of({"a": {CPU: STALE}})), "too old or too few: see tidewatch_node", id="stale"),
         pytest.param(Service(age=901), "the newest samples are 901 s old", id="too-old"),
     ],

@@ -74,7 +74,7 @@ def test_a_right_that_is_missing_has_a_line(
     found = installation.line(f"permission/{name}")
     assert found.status is status
     assert f"may not {verb}" in found.message
-    assert lost in found.message.partition("lost without it: ")[2]
+    assert lost in found.message.partition("affected: ")[2]
     assert found.fix.startswith("grant ")
 
 
@@ -95,7 +95,7 @@ def test_the_rights_of_a_service_account_are_reviewed_by_its_name(installation: 
         (lease(900.0), ERROR, "pod-a renewed the Lease ns/l last 110 s ago: it has ended"),
         (lease(1200.0), WARNING, "190 s in the future"),
         ({"spec": {}}, ERROR, "nobody holds the Lease ns/l"),
-        ({"spec": {"holderIdentity": "pod-a"}}, UNKNOWN, "states no time"),
+        ({"spec": {"holderIdentity": "pod-a"}}, UNKNOWN, "no valid renewTime"),
     ],
 )
 def test_the_leader_is_named_with_the_age_of_its_lease(

@@ -84,5 +84,5 @@ def test_the_line_names_the_right_what_is_lost_and_what_to_grant() -> None:
 
     line = judge_right(right, Subject(), missing)
 
-    assert line.message.endswith("lost without it: which pods may be evicted: no pod is moved, so no node is removed")
+    assert line.message.endswith("affected: which pods may be evicted: no pod is moved, so no node is removed")
     assert line.fix == "grant list, watch on poddisruptionbudgets.policy by a ClusterRole, as the chart does"

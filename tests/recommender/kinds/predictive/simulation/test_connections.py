@@ -190,7 +190,7 @@ def test_the_option_says_how_connections_come_and_go(text: str, expected: Sessio
         ("mean-session=10", "write a duration above 0"),
         ("mean-session=0s", "write a duration above 0"),
         ("mean-session=-5m", "write a duration above 0"),
-        ("mean-session=1m,mean-session=2m", "mean-session is there twice"),
+        ("mean-session=1m,mean-session=2m", "mean-session is given twice"),
         ("mean-session=1m,limit=nan", "write how many connections"),
         ("mean-session=1m,limit=0", "write how many connections"),
         ("mean-session=1m,back-off=soon", "back-off is 'soon'"),
