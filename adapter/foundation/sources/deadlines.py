@@ -43,7 +43,7 @@ class Deadline:
 
 
 class Reading:
-    """State that the reads of one answer share: how long the next may wait, and what was read so far."""
+    """State that the reads of one answer share: how long the next one may wait, and what has been read so far."""
 
     __slots__ = ("next_wait", "received")
 

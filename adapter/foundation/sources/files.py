@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100
 _LARGEST_BYTES = 512 << 20
-"""50,000 whole pods in JSON have half of that."""
+"""Limit of a file's size; 50,000 whole pods in JSON have half of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class FileObjects:
     def refresh(self) -> None:
         """Read new and changed files of the folder, and forget deleted ones. Never raises because of a file.
 
-        The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and keeps all
-        objects then.
+        The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and then
+        keeps all objects.
         """
         looked_at = {path: self._look(path, self._files.get(path)) for path in _paths(self._directory)}
         files = {path: file for path, file in looked_at.items() if file is not None}
@@ -246,7 +246,7 @@ class FileObjects:
 
 
 def _open_regular_file(path: Path) -> int:
-    """Return the descriptor of a regular file; to open a named pipe would wait for somebody who writes into it.
+    """Return the descriptor of a regular file; opening a named pipe would wait for a writer.
 
     Raises OSError and ManifestError.
     """
@@ -258,7 +258,7 @@ def _open_regular_file(path: Path) -> int:
 
 
 def _content(stream: BinaryIO, size: int) -> bytes:
-    """Return what is in a file that was opened. Raises ManifestError."""
+    """Return the content of an open file. Raises ManifestError."""
     if size > _LARGEST_BYTES:
         raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
     return stream.read()

@@ -8,7 +8,7 @@ groups. The groups with a given value of a label are indexed when a selector fir
 answer is kept until an object of its namespace is added, deleted or changes its labels: the usual change of a pod, its
 status, does not affect it.
 
-50,000 pods with six labels take 14 MiB where five share their labels, and 50 MiB where each has labels of its own.
+50,000 pods with six labels take 14 MiB if five share their labels, and 50 MiB if each has labels of its own.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class ObjectIndex:
             return sum(len(space.objects) for space in self._spaces.values())
 
     def names(self, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Return the names of the objects that match, in order. Without a namespace, of cluster-scoped objects."""
+        """Return the names of the matching objects, in order; without a namespace, those of cluster-scoped objects."""
         space = self._spaces.get(namespace or _ROOT)
         if space is None:
             return ()

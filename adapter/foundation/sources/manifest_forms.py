@@ -1,4 +1,4 @@
-"""Objects of a file: of most kinds only the metadata is read, and of a definition the kind that it defines."""
+"""The parts of a file's objects that are read: for most kinds the metadata, for a definition its kind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ManifestMetadata(msgspec.Struct, gc=False):
 
 
 class Manifest(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
-    """The part of an object that is read of every kind."""
+    """The part of an object that is read whatever its kind is."""
 
     kind: str = ""
     api_version: str = ""
@@ -71,13 +71,13 @@ class UnreadableObject(NamedTuple):
     """An object of a file that is not what it should be."""
 
     manifest: Manifest
-    """With what can be read of it."""
+    """The part of it that can be read."""
     content: bytes | msgspec.Raw
     reason: str
 
 
 LeaveOut: TypeAlias = "Callable[[UnreadableObject], None]"
-"""Takes an object that is left out."""
+"""Called with an object that is left out."""
 
 
 class _Names(msgspec.Struct):

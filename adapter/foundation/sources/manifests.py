@@ -1,7 +1,7 @@
 """Reads the objects of a JSON or YAML file: a single object, or a List, as kubectl prints and accepts them.
 
 Both formats are read in slices of the pace, as a file may contain all pods of a large cluster. Anything that is not a
-Kubernetes object is refused, with its line if that is known. Of most kinds only the metadata is read, and of a
+Kubernetes object is refused, with its line if that is known. For most kinds only the metadata is read, and for a
 CustomResourceDefinition the kind that it defines. An object of a kind with a form of its own is decoded as that Struct,
 by the same decoder from JSON, from YAML and from a watch.
 """
@@ -55,9 +55,9 @@ def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[M
 def read_objects(
     body: Document, forms: ObjectForms, *, is_json: bool, pace: Pace, leave_out: LeaveOut | None = None
 ) -> Iterator[list[FileObject]]:
-    """Yield the objects of a file as `read_manifests` does; those of kinds with a form also whole.
+    """Yield the objects of a file as `read_manifests` does; objects whose kinds have a form are also decoded whole.
 
-    With `leave_out`, an object that cannot be read is passed to that. Only JSON may be mapped into memory.
+    With `leave_out`, an object that cannot be read is passed to it. Only JSON may be mapped into memory.
     """
     reader = _ObjectReader(forms, leave_out)
     if is_json:
@@ -118,7 +118,10 @@ def _whole_json(body: Document, reader: _ObjectReader, pace: Pace) -> Iterator[l
 
 
 class _ObjectReader:
-    """Decodes objects in JSON. In a list, most are of the kind of the one before, and are decoded once then."""
+    """Decodes objects in JSON.
+
+    In a list, most objects have the kind of the previous one; these are decoded only once.
+    """
 
     def __init__(self, forms: ObjectForms, leave_out: LeaveOut | None) -> None:
         self._forms = forms
@@ -172,7 +175,7 @@ def _manifest_of(whole: KindObject) -> Manifest:
 
 
 def _salvage_manifest(content: object) -> Manifest:
-    """Return what can be read of an object that is not what it should be."""
+    """Return the readable part of an object that is not what it should be."""
     found = content if isinstance(content, dict) else {}
     metadata = found.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 _EVENTS_A_SLICE = 150
-"""Starts and ends of collections, and scalars: about half a millisecond to read and resolve."""
+"""Events (starts and ends of collections, and scalars) that take about half a millisecond to read and resolve."""
 
 _MOST_ALIASED = 1_000_000
 """Values that the aliases of a document may expand to: a few lines of nested aliases can expand to billions."""
 _DEEPEST = 100
-"""Levels of nesting. The schemas of CustomResourceDefinitions have about forty."""
+"""Deepest level of nesting. The schemas of CustomResourceDefinitions have about forty."""
 
 YamlValue: TypeAlias = "str | bool | int | float | list[YamlValue] | dict[str, YamlValue] | None"
 

@@ -1,4 +1,4 @@
-"""Values of YAML scalars, as Kubernetes reads them: by YAML 1.1, and only such as JSON can express.
+"""Values of YAML scalars, as Kubernetes reads them: by YAML 1.1, restricted to values that JSON can express.
 
 Kubernetes converts YAML to JSON before it decodes an object. So `.inf` and `.nan` stay text, as do numbers in base 60
 (`1:30`), which its YAML library does not know; a field that needs a number refuses text. An integer that does not fit
@@ -17,7 +17,7 @@ _TRUE = frozenset({"true", "yes", "on", "y"})
 _FALSE = frozenset({"false", "no", "off", "n"})
 _BASES = {"0b": 2, "0x": 16}
 _LONGEST_NUMBER = 400
-"""Characters; the largest float has 309 digits."""
+"""Characters of the longest number; the largest float has 309 digits."""
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 64) - 1
 
 

@@ -60,7 +60,7 @@ class Pace:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make a lane with `pause_seconds` between the end of a slice and the start of the next, of any thread."""
+        """Make a lane with `pause_seconds` between the end of a slice and the start of the next one in any thread."""
         self._pause_seconds = pause_seconds
         self._sleep = sleep
         self._clock = clock

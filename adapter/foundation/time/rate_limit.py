@@ -44,6 +44,6 @@ class RateLimit:
         return True
 
     def is_full(self) -> bool:
-        """Return whether it holds as many tokens as it can, as a new one does."""
+        """Return whether it holds as many tokens as it can, as a new bucket does."""
         with self._lock:
             return self._tokens + (self._clock() - self._at) * self._per_second >= self._burst

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ThreadLimitError(Exception):
-    """As many threads as may be are inside already."""
+    """The limit of threads inside is already reached."""
 
 
 class ThreadLimit:

@@ -1,4 +1,4 @@
-"""A share of the time, for work that must leave the rest to others."""
+"""Limits work to a share of the time, so that the rest is left to others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TimeShare:
-    """Seconds that may be spent: a share of each second, and what was left unspent up to a burst. For one thread."""
+    """Seconds that may be spent: a share of each second, and unspent seconds up to a burst. For one thread."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class TimeShare:
         longest_pause_seconds: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`longest_pause_seconds` is the longest pause that any work causes; what is beyond it costs nothing."""
+        """`longest_pause_seconds` is the longest pause that any work causes; work beyond that costs nothing."""
         self._share = share
         self._burst = burst_seconds
         self._least = -share * longest_pause_seconds
@@ -30,12 +30,12 @@ class TimeShare:
         self._at = clock()
 
     def spend(self, seconds: float) -> None:
-        """Take what has been spent; a negative number gives back."""
+        """Subtract seconds that have been spent; a negative number gives seconds back."""
         self._refill()
         self._left = max(self._least, self._left - seconds)
 
     def pause_seconds(self) -> float:
-        """Return how long nothing more may be spent; 0 if something may be spent now."""
+        """Return the seconds until something may be spent again; 0 if something may be spent now."""
         self._refill()
         return max(0.0, -self._left / self._share)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 RECEIVED: Final = "tidewatch.body"
-"""Where the environ has the whole body, if the server has received it in advance."""
+"""The key of the environ under which the server puts a body that it has received in advance."""
 
 
 def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes | bytearray:

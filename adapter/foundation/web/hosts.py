@@ -1,7 +1,7 @@
-"""Determines which names a server answers to. Others are those of DNS rebinding.
+"""Determines under which host names a server answers. Other names may be an attack by DNS rebinding.
 
-A browser that is on a foreign page may be led to an address of this machine under the foreign page's name, and the
-page could then read the answers. The name is in the `Host` header, which no page can change.
+A foreign page may make its own name resolve to an address of this machine, and could then read the answers in the
+browser that shows the page. The name is in the `Host` header, which no page can change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class AllowedHosts:
     """Loopback, and the names and addresses that are listed."""
 
     def __init__(self, listed: Iterable[str]) -> None:
-        """Take names and addresses without a port; raises ValueError for what is neither."""
+        """Take names and addresses without a port; raises ValueError for anything else."""
         self._listed = frozenset(_normal(host) for host in listed)
         for host in self._listed:
             if not host or set(host) & set("/@:?# *") - ({":"} if _is_address(host) else set()):

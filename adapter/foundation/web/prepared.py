@@ -1,7 +1,8 @@
 """Keeps the bytes of large answers, so that equal answers are made and compressed once.
 
-An answer for hundreds of pods takes milliseconds to write, in which nothing else is answered, and half a millisecond to
-look up. Values change with each refresh, so until the next one all who ask the same question get the same bytes.
+An answer for hundreds of pods takes half a millisecond to look up, and milliseconds to write, in which nothing else is
+answered. Values change with each refresh, so until the next one everybody who asks the same question gets the same
+bytes.
 
 Whether the caller may have the answer is decided before, and its values are looked up for each request: the bytes are
 reused only if the present answer equals the one that they were made of.
@@ -51,7 +52,7 @@ class PreparedBodies(Generic[A]):
     """The bytes of the latest answer to each question, up to a limit. Thread-safe."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, item_bytes: int = ITEM_BYTES) -> None:
-        """`item_bytes` is what an item of an answer takes beside the bytes that it is written as."""
+        """`item_bytes` is the memory that an item of an answer takes beside its written bytes."""
         self._most_bytes = most_bytes
         self._item_bytes = item_bytes
         self._lock = threading.Lock()

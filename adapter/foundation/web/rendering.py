@@ -96,5 +96,5 @@ def _key(key: str) -> str:
 
 
 def _scalar(value: object) -> str:
-    """Return a quoted text, a number, a word, or an empty list or mapping, as JSON writes it; YAML reads it alike."""
+    """Return a quoted text, number, word, or empty list or mapping as JSON writes it; YAML reads it the same way."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", msgspec.json.encode(value).decode())

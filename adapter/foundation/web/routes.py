@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Handle: TypeAlias = Callable[[Request], Response]
 """Answers a request; never raises."""
 Admit: TypeAlias = Callable[[Request], Response | None]
-"""Returns the refusal of a request, whose body has not been read; None if it may be answered. Never raises."""
+"""Returns the refusal of a request whose body has not been read yet; None if it may be answered. Never raises."""
 Refuse: TypeAlias = Callable[[Request, RefusedRequestError], Response]
 """Makes the answer to a request that no handler sees; never raises."""
 

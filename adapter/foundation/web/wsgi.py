@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 MOST_BODIES: Final = 8
-"""How many bodies are received at once: senders that never end theirs must leave threads for everybody else."""
+"""Most bodies that are received at once: clients that never finish theirs must leave threads for everybody else."""
 _RECEIVED = "tidewatch.received"
-"""Where Flask's environ keeps the one that the server made."""
+"""The key of Flask's environ that holds the environ that the server made."""
 _SHORT_WAY = frozenset({"GET", "POST"})
-"""Methods of requests that may bypass Flask. It alone takes the body from the answer to a HEAD."""
+"""Methods of requests that may bypass Flask. Only Flask removes the body from the answer to a HEAD."""
 
 
 def wsgi_application(
@@ -94,7 +94,7 @@ class _Router:
                 self.by_rule.setdefault(route.path, []).append(route)
 
     def answer(self, environ: WSGIEnvironment, rule: str | None, values: Mapping[str, str]) -> Response:
-        """Return the answer to a request that matches this rule, or none."""
+        """Return the answer to a request that matches this rule, or that matches none."""
         request = request_of(environ)
         # Flask ignores how many slashes a path begins with, and that there may be none.
         is_usual = request.path.startswith("/") and not request.path.startswith("//")
@@ -140,7 +140,7 @@ class _Router:
 def _flask_application(router: _Router) -> flask.Flask:
     """Return the Flask application, which finds rules and leaves every answer to the router."""
     app = flask.Flask(__name__, static_folder=None)
-    # What a handler raises is the server's to log and to answer; Flask would answer it in HTML.
+    # The server logs and answers whatever a handler raises; Flask would answer it in HTML.
     app.config["PROPAGATE_EXCEPTIONS"] = True
     app.url_map.merge_slashes = False
     for rule in router.by_rule:

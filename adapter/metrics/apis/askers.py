@@ -37,7 +37,7 @@ class RequestLog(NamedTuple):
 
 
 class _Times:
-    """When and how often a request came. There is no lock: two simultaneous requests may be counted as one."""
+    """When and how often a request arrived. There is no lock: two simultaneous requests may be counted as one."""
 
     __slots__ = ("first", "last", "number", "queued")
 

@@ -1,7 +1,7 @@
 """Describes the form of answers where those of prometheus-adapter differ and are equally safe (pure).
 
 There are two values of one type: ours, and the one for `--compatibility=prometheus-adapter`. Neither contains anything
-that could scale a workload wrongly: NaN as 0, the last of several samples, and infinity as a number never come back.
+that could scale a workload wrongly: NaN as 0, the last of several samples, and infinity as a number are never returned.
 The choices are described in docs/migration-from-prometheus-adapter.md.
 """
 

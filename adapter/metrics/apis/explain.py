@@ -71,7 +71,7 @@ class Explanations:
         if request.method != "GET":
             raise ApiError(405, f"{request.method} is not allowed here: use GET")
         asked = _texts(request.query)
-        # What is explained, and so which right it takes, depends on which metrics there are.
+        # Which metric is explained, and so which right is required, depends on the metrics that exist.
         with suppress(ReadingError):
             self._provider.complete_catalogue(asked.namespace or None)
         try:
@@ -84,7 +84,7 @@ class Explanations:
         return Response(200, found.as_json() + b"\n")
 
     def _candidates(self, question: Question) -> Iterator[Question]:
-        """Yield what may be meant, the likeliest first; without an API the metric may be in two of them."""
+        """Yield the possible meanings, the likeliest first; if no API is named, the metric may be in two of them."""
         if question.api is not None:
             yield self._of(question, question.api)
             return
@@ -152,7 +152,7 @@ class Explanations:
 
 
 def path_of(question: Question) -> str:
-    """Return the path by which the API serves the metric for one object or all; the right to it is what counts."""
+    """Return the path by which the API serves the metric, for one object or all; it is the one to be authorized for."""
     named = question.object or ANY
     resource = question.resource
     if resource is None:
@@ -191,7 +191,7 @@ def _busy() -> ApiError:
 
 
 def _texts(query: str) -> Texts:
-    """Return the parameters. Raises ApiError 400 for one that is unknown, repeated or cannot be decoded."""
+    """Return the parameters. Raises ApiError 400 for one that is unknown or repeated, or that cannot be decoded."""
     found: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         raw, _, value = pair.partition("=")

@@ -1,6 +1,6 @@
 """Answers requests: identity first, then what the path asks for.
 
-Every request gets a response, and it is a Kubernetes `Status` where something went wrong.
+Every request gets a response, and it is a Kubernetes `Status` if something went wrong.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class HandlerServices:
     empty_is_error: bool = False
     """Whether an answer without values is a 404 (`--on-no-data=error`)."""
     compatibility: Compatibility = OURS
-    """Which form answers have where prometheus-adapter's is as safe as ours (`--compatibility`)."""
+    """The form of answers where that of prometheus-adapter is as safe as ours (`--compatibility`)."""
     wall: Callable[[], float] = time.time
     """Returns Unix seconds, from which the age of answers is computed."""
     timer: Callable[[], float] = time.perf_counter
@@ -169,7 +169,7 @@ class Handler:
         return self._respond(self._answer, request)
 
     def routes(self) -> tuple[Route, ...]:
-        """Return the routes of what is not authorized by its path: health checks and explanations."""
+        """Return the routes of requests that are not authorized by their path: health checks and explanations."""
         health = functools.partial(self._respond, self._health)
         checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
         # All methods, because only authenticated callers learn that a method is not allowed.
@@ -239,7 +239,7 @@ class Handler:
         return response
 
     def _note(self, group: str, resource: str, namespace: str | None, metric: str, caller: Caller) -> None:
-        """Remember who asks for values, for explanations."""
+        """Remember who asks for values, so that explanations can name them."""
         self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
 
     def _health(self, request: Request) -> Response:

@@ -32,11 +32,11 @@ class MetricsProvider(Protocol):
         ...
 
     def catalogue_of(self, namespace: str | None) -> Catalogue:
-        """Return the metrics that the MetricRule objects of a namespace serve, where `catalogue` has none of a name."""
+        """Return the metrics that the MetricRule objects of a namespace serve under names that `catalogue` lacks."""
         ...
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
-        """Return them once the first look-ups of the namespace's objects have ended. Raises ReadingError."""
+        """Return the same once the first look-ups of the namespace's objects have ended. Raises ReadingError."""
         ...
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:

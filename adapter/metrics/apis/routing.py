@@ -23,7 +23,7 @@ METRIC_GROUPS = (CUSTOM, EXTERNAL)
 ALL_OBJECTS = "*"
 HEALTH = ("/healthz", "/livez", "/readyz")
 EXPLAIN = "/debug/explain"
-"""Routed before the APIs: the right to it depends on the metric that is asked about."""
+"""This path is routed before the APIs: the right to it depends on the metric that is asked about."""
 
 
 PATHS = (
@@ -141,7 +141,7 @@ Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Schemas | 
 
 
 def route(path: str) -> Route | None:
-    """Return what the raw path asks for; None if nothing is served there. Raises PathError."""
+    """Return the meaning of the raw path; None if nothing is served there. Raises PathError."""
     try:
         segments = [decoded(segment) for segment in path.removesuffix("/").split("/")]
     except EncodingError as e:

@@ -2,9 +2,9 @@
 
 TLS provides a chain that it verified against *every* CA that the listener trusts, so a name alone proves nothing: each
 way of authentication requires an anchor in its own bundle. As in Go's verifier, a certificate of the bundle is an
-anchor wherever it stands in the chain, and so is one of the bundle that has signed what stands in the chain: TLS builds
-one chain, and it may have ended it in another CA's copy of the same authority. So a CA that was renewed with its old
-key still verifies open connections. Certificates above the anchor do not matter.
+anchor wherever it stands in the chain, and so is one that has signed a certificate of the chain: TLS builds only one
+chain, which may end in another CA's copy of the same authority. So a CA that was renewed with its old key still
+verifies open connections. Certificates above the anchor do not matter.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Verdicts(Generic[M, V]):
         self._lock = threading.Lock()
 
     def of(self, chain: tuple[bytes, ...], material: M) -> V:
-        """Return the verdict about the chain, by this very material."""
+        """Return the verdict about the chain by exactly this material."""
         known = self._known.get(chain)
         if known is not None and known[0] is material:
             return known[1]

@@ -1,7 +1,7 @@
 """Reads an identity from request headers, line by line.
 
 Each group is a header line of its own. Lines are never joined and values never split, since a group's name may hold a
-comma. Names are compared without regard to case and to nothing else: `X_Remote_User` is another header.
+comma. Names are compared without regard to case, but to nothing else: `X_Remote_User` is another header.
 """
 
 from __future__ import annotations

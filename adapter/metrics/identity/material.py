@@ -95,8 +95,8 @@ def compose(front_proxy: FrontProxyMaterial | None, clients: Authorities | None)
 class CallerCAs:
     """Holds the material and swaps it. Safe to use from many threads.
 
-    Raises IdentitySettingsError for files that cannot be used at the start. `clock` counts seconds; it only spaces the
-    looks at the files.
+    Raises IdentitySettingsError for files that cannot be used at the start. `clock` counts seconds; it only limits how
+    often the files are checked.
     """
 
     def __init__(self, settings: MaterialSettings, clock: Callable[[], float] = time.monotonic) -> None:

@@ -113,7 +113,7 @@ def review_waiters(most: int) -> ThreadLimit:
 class Reviews(Generic[T]):
     """Creates reviews of one kind. Safe to use from many threads.
 
-    `decode` turns the answer into its meaning, and raises ValueError for one that is none.
+    `decode` turns the answer into its meaning, and raises ValueError for one without a meaning.
     `count` gets the class of each failure.
     """
 
@@ -191,7 +191,7 @@ class Reviews(Generic[T]):
         try:
             return self._decode(body)
         except ValueError as error:
-            # Not quoted: the document may be repeated in it, with a token.
+            # The message is not quoted: it may repeat the document, which contains a token.
             raise UnexpectedResponseError(f"POST {self._path}: not a review ({type(error).__name__})") from None
 
     def _failed_review(self, error: KubernetesError) -> Unreviewed:

@@ -80,7 +80,7 @@ def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str
 
 
 def naming_obstacle(rule: Rule, series: str) -> str | None:
-    """Return which filter or pattern excludes a series, or its other name; None if it keeps its name."""
+    """Return the filter or pattern that excludes a series, or the other name it gets; None if it keeps its name."""
     for series_filter in rule.series_filters:
         if not series_filter.passes(series):
             key = "is" if series_filter.wanted else "isNot"

@@ -42,7 +42,7 @@ class SeriesShapes:
         most_bytes: int = 48 * 1024 * 1024,
         namespace_labels: Collection[str] = (),
     ) -> None:
-        """`namespace_labels`: those that have the namespace of a series; without any, no namespace has a limit."""
+        """`namespace_labels` contain the namespace of a series; without any, no namespace has a limit."""
         self._labels: dict[str, frozenset[str] | set[str]] = {}
         self._shared: dict[frozenset[str], frozenset[str]] = {}
         self._most_names = most_names
@@ -123,7 +123,7 @@ class SeriesShapes:
 
 
 def namespace_labels(rules: Iterable[Rule]) -> tuple[str, ...]:
-    """Return the labels that have the namespace of a series by these rules, each once."""
+    """Return the labels that contain the namespace of a series by these rules, each once."""
     labels = (rule.resources.namespace_label() for rule in rules)
     return tuple(dict.fromkeys(label for label in labels if label is not None))
 

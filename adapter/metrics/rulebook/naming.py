@@ -119,7 +119,7 @@ def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
 
 
 def _reference(template: str, at: int) -> tuple[str | GroupReference, int]:
-    """Return the reference or text after a `$`, which starts at position `at`, and the position of its end."""
+    """Return the reference or text after a `$`, starting at position `at`, and the position of its end."""
     if template.startswith("$", at):
         return "$", at + 1
     braced = template.startswith("{", at)

@@ -96,7 +96,7 @@ def _near_miss_of(one: Selecting, series: str, name: str) -> NearMiss | None:
         return None
     if api_name(one.rule, series) == name:
         return NearMiss(one.rule, series, None)
-    # That a rule renames a made-up series to yet another name does not help anybody.
+    # If a rule renames a made-up series to yet another name, that helps nobody.
     return NearMiss(one.rule, series, naming_obstacle(one.rule, series)) if series == name else None
 
 

@@ -21,17 +21,17 @@ _CACHED_QUERIES: Final = 1024
 
 
 def serves(rule: Rule, series: str) -> bool:
-    """Return whether a series of this name may be served by the rule, as far as it may be one of Tidewatch."""
+    """Return whether the rule may serve a series of this name, which may be one of Tidewatch's own."""
     return not series.startswith(PREFIX) or names_ours(rule)
 
 
 def names_ours(rule: Rule) -> bool:
-    """Return whether `seriesQuery` or a filter asks for Tidewatch by its name, that of a series or of their source."""
+    """Return whether `seriesQuery` or a filter names Tidewatch, in the name of a series or of their source."""
     return has_filter_of_ours(rule) or _names_ours(rule.series_query)
 
 
 def has_filter_of_ours(rule: Rule) -> bool:
-    """Return whether `seriesFilters` ask for Tidewatch by its name."""
+    """Return whether `seriesFilters` name Tidewatch."""
     return any(each.wanted and _PROGRAM in each.pattern.text for each in rule.series_filters)
 
 

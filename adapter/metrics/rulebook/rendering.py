@@ -115,7 +115,7 @@ def _render_query(metric: Metric, matchers: Sequence[Matcher], group_by: tuple[s
 
 
 def _confined_query(metric: Metric, confinement: Confinement, query: str) -> str:
-    """Return the query with the matchers of the namespace in every selector, whatever the template made of the request.
+    """Return the query with the namespace's matchers in every selector, whatever the template does with the request.
 
     Raises RenderError if that is not certain.
     """

@@ -59,4 +59,4 @@ class Fold:
     by: tuple[str, ...]
     """Labels that the asker's rows keep: the `by` list of the exact query."""
     default: float | None = None
-    """Value if no row matches (`… or vector(c)`); None if there is no row then."""
+    """Value if no row matches (`… or vector(c)`); None if the answer then has no row."""

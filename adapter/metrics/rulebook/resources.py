@@ -1,8 +1,8 @@
 """Determines which Prometheus label contains the names of which kind of Kubernetes object, in both directions.
 
-A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, of
-which overrides take precedence. As in prometheus-adapter, the template is also used as a pattern that finds the group
-and the resource in a label's name; its literal parts are part of the pattern without being escaped. Unlike in
+A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, in
+which case overrides take precedence. As in prometheus-adapter, the template is also used as a pattern that finds the
+group and the resource in a label's name; its literal parts are part of the pattern without being escaped. Unlike in
 prometheus-adapter, whether a metric is namespaced depends on the resource alone.
 """
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = 80
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
-"""Between a flag and its value."""
+"""A space between a flag and its value at which no line is broken."""
 
 
 def help_text(command: CommandFlags, *, all_flags: bool = False) -> str:
@@ -91,7 +91,7 @@ def variables_of(command: CommandFlags) -> tuple[str, str, str]:
 
 
 def _example_of_a_variable(flags: Sequence[Flag]) -> tuple[Flag, str]:
-    """Return a flag of this command with a value that it takes: one with a default, whose text anybody can check."""
+    """Return a flag of this command with a valid value: a flag that has a default, whose text anybody can check."""
     single = [flag for flag in flags if isinstance(flag.state, Works) and flag.repeat is Repeat.LAST]
     with_default = [flag for flag in single if flag.kind is not BOOLEAN and flag.default not in (None, "")]
     flag = (with_default or single)[0]

@@ -109,7 +109,7 @@ def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: 
 def exit_for_usage(program: str, *problems: str) -> NoReturn:
     """Exit with status 2 and a line on stderr for each problem, which begins with the program's name.
 
-    Of very many problems, the first are shown, and how many others there are.
+    If there are very many problems, it shows the first ones and the number of the others.
     """
     name = program.split(" ", maxsplit=1)[0]
     for line in problem_lines(problems):
@@ -171,7 +171,7 @@ def _find(command: CommandFlags, name: str) -> Flag:
 
 
 def _meant(command: CommandFlags, name: str) -> str:
-    """Return what to do about a flag that is not known; one that has no effect here is not proposed."""
+    """Return what to do about an unknown flag; a flag that has no effect here is not proposed."""
     meant = nearest(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
     return f"did you mean --{meant}?" if meant else "see --help"
 
@@ -219,7 +219,7 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
 
 
 def _intended(command: CommandFlags, words: Sequence[str]) -> str:
-    """Return what a word too many was probably meant for."""
+    """Return what a surplus word was probably meant for."""
     word = words[len(command.arguments)]
     if command.arguments == (OBJECT,) and "/" not in words[0]:
         return f"did you mean {words[0]}/{word}?"
@@ -229,7 +229,7 @@ def _intended(command: CommandFlags, words: Sequence[str]) -> str:
 
 
 def _passed_over(number: int) -> Iterator[str]:
-    """Yield the warning about words that are not flags, without the words: one may be a part of a secret header."""
+    """Yield the warning about words that are not flags, without the words: one may be part of a secret header."""
     if number > 0:
         words = "a word that is not a flag" if number == 1 else f"{number} words that are not flags"
         yield f"the command line holds {words}, which has no effect: quote a value that contains a space"

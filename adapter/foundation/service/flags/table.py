@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENVIRONMENT_PREFIX = "TIDEWATCH_FLAG_"
-"""Of the environment variables that set flags."""
+"""The prefix of the environment variables that set flags."""
 OBJECT = "OBJECT"
 """Name of the argument that is KIND/NAME."""
 
@@ -34,7 +34,7 @@ class Kind:
     """Parses the text; raises ValueError with what to write instead."""
     show: Callable[[object], str] = str
     choices: tuple[str, ...] = ()
-    """All texts that it takes, if these are few."""
+    """All texts that it accepts, if these are few."""
 
 
 class Repeat(Enum):

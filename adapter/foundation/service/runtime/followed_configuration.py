@@ -1,6 +1,6 @@
 """Configuration files that a running process follows: the last good version stays in force until there is a better one.
 
-How a file is read, and whether a part of it may be refused alone, is for the owner to say.
+How a file is read, and whether a part of it may be refused alone, is up to the owner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 LOOKS_UNTIL_SETTLED: Final = 2
-"""Looks, a second apart, that must see the same files: an editor may empty a file before it writes it."""
+"""Number of looks, a second apart, that must find the same files: an editor may empty a file before it writes it."""
 RESULTS: Final = ("success", "partial", "failure")
 
 
@@ -33,7 +33,7 @@ class ReloadMetrics:
     """`PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, results: Sequence[str] = RESULTS) -> None:
-        """Register both; `results` are those that a change of this configuration may have."""
+        """Register both; `results` are the possible results of a change of this configuration."""
         self._well = Gauge(
             f"{prefix}_config_last_reload_successful",
             "1 while the whole configuration is in force; 0 while any of it is refused.",

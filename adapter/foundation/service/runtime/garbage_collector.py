@@ -35,10 +35,10 @@ def collect_rarely() -> None:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Collect rarely, and nothing that exists already, while a command reads much and decides once.
+    """Collect rarely, and nothing that exists already, while a command reads a lot and decides once.
 
-    Reading a cluster of 150,000 pods makes millions of objects that live until the end, and walking them again and
-    again takes a quarter of the time.
+    Reading a cluster of 150,000 pods makes millions of objects that live until the end, and walking them repeatedly
+    takes a quarter of the time.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -31,7 +31,7 @@ def settle_heap() -> None:
 
 
 def return_free_memory() -> None:
-    """Return unused pages of the heaps to the system, which takes milliseconds; for after much work at once.
+    """Return unused pages of the heaps to the system, which takes milliseconds; call it after a large piece of work.
 
     Other threads go on meanwhile. It does nothing if the C library is not glibc.
     """

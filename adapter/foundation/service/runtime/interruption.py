@@ -18,7 +18,7 @@ def run_until_interrupted(program: str, run: Callable[[], None]) -> None:
     try:
         run()
     except KeyboardInterrupt:
-        # Threads that wait for a server may delay the exit: the next Ctrl-C ends the process at once.
+        # Threads that wait for a server may delay the exit; another Ctrl-C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         print(f"{program}: interrupted", file=sys.stderr)  # noqa: T201 - the one line
         sys.exit(INTERRUPTED)

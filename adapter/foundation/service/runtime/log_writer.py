@@ -129,7 +129,7 @@ class QueuedHandler(logging.Handler):
 
 
 def _write_all(descriptor: int, data: bytes, until: float | None = None) -> bool:
-    """Write everything, waiting for the reader until a monotonic time or for ever; return whether it was written.
+    """Write everything, waiting for the reader until a monotonic time or without limit; return whether it was written.
 
     Text for a closed stream is lost, since there is no place to report it.
     """

@@ -86,7 +86,7 @@ class JsonFormatter(logging.Formatter):
 
 
 MOST_CONDITIONS: Final = 20_000
-"""That one log remembers: objects that are gone, whose names somebody makes up, never say that they have recovered."""
+"""Most conditions that one log remembers: objects that are gone, or whose names somebody makes up, never recover."""
 
 
 class StateLog:

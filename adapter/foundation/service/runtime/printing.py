@@ -17,7 +17,7 @@ READER_GONE = 128 + 13
 CANNOT_WRITE = 2
 """The exit status where the output cannot be written: status 1 would mean that the answer is no."""
 _DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What `write` fails with on a full or broken disk; sockets never do."""
+"""Errors of `write` on a full or broken disk; sockets never have them."""
 
 
 def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
@@ -48,7 +48,7 @@ def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
 def _open_closed_streams() -> None:
     """Open the null device as each standard stream that the parent has closed (`>&-`).
 
-    Python has None in its place, and the next file or socket would get its number, and whatever is printed.
+    Python has None in its place, and the next file or socket would get its number, and with it whatever is printed.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:

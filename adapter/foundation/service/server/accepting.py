@@ -1,4 +1,4 @@
-"""Accepts connections and performs their handshakes, in turns by the addresses of the clients.
+"""Accepts connections and performs their handshakes, and lets the addresses of the clients take turns.
 
 Accepting is cheap and comes first, so that nobody waits in the kernel's queue, where a storm from one address would
 stand before everybody else. Handshakes are dear and wait for their turn (`address_turns`).
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.0005
 """Time after which only one more of each stage is advanced, so that requests on kept connections never wait long."""
 ACCEPTS_PER_TURN = 32
-"""Beyond the first, only within the time of a turn. What is not accepted in time fills the kernel's queue, which is
-nobody's in particular: where it is full, whoever comes tries again after a second."""
+"""Connections to accept in a turn, all but the first only within the time of a turn. The others fill the kernel's
+queue, which belongs to nobody in particular: while it is full, a new client tries again after a second."""
 HANDSHAKES_PER_TURN = 4
 ACCEPT_PAUSE = 0.2
 """Seconds without accepting after file descriptors ran out and no connection could be closed."""
@@ -74,7 +74,7 @@ class AcceptingWorker(ClosingWorker):
         )
 
     def _advance_newcomers(self, end: float) -> None:
-        """Advance some handshakes, one whatever time that takes. The addresses of the clients take turns."""
+        """Advance some handshakes, at least one whatever time that takes. The addresses of the clients take turns."""
         for place in range(HANDSHAKES_PER_TURN):
             if self._handshake_share.pause_seconds() or (place and time.monotonic() >= end):
                 return
@@ -89,7 +89,7 @@ class AcceptingWorker(ClosingWorker):
                 self._poll_for(conn, selectors.EVENT_READ)
 
     def _poll_for(self, conn: Connection, events: int) -> None:
-        """Change what the poller waits for. A connection that the kernel refuses to watch ends, and no other one."""
+        """Change what the poller waits for. Only a connection that the kernel refuses to watch ends."""
         try:
             self._room.poll(conn, events)
         except OSError as e:

@@ -96,7 +96,7 @@ class AnsweringWorker(ThreadWorker):
         return common
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Let a thread answer a request; `finish_request` is called in the poller thread then."""
+        """Let a thread answer a request; `finish_request` is then called in the poller thread."""
         self._threads.submit(conn)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
@@ -121,7 +121,8 @@ class AnsweringWorker(ThreadWorker):
         """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
         kept = self._answer(conn)
         if kept and not _next_may_follow(conn):
-            # A client that does not know would lose its next request, which it may have to take for carried out.
+            # A client that does not know this would lose its next request, and may have to assume that it was carried
+            # out.
             conn.outbox.announce_end()
             kept = False
         if conn.outbox.unsent > SMALL and self._held.total > self._answers.most_bytes:
@@ -171,7 +172,7 @@ class AnsweringWorker(ThreadWorker):
         try:
             return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
         finally:
-            # Or else each thread would keep its last body until its next request.
+            # Otherwise each thread would keep its last body until its next request.
             self._here.facts = {}
 
 

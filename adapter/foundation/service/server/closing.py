@@ -1,7 +1,7 @@
 """Ends connections, and the worker with them.
 
 A connection whose client may still read is shut down for writing first, since closing it with unread input would reset
-the answer. Where there is no room, the least useful connection is closed.
+the answer. If there is no room, the least useful connection is closed.
 """
 
 # gunicorn has no types.
@@ -144,7 +144,7 @@ class ClosingWorker(AnsweringWorker):
             _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
         if self._in_request or self.app.context.tasks.are_running():
             # Exit here, because the interpreter would wait for threads of requests, which are past every deadline, and
-            # takes what it needs away from threads of tasks that still run.
+            # would take away modules that threads of tasks still use.
             logging.shutdown()
             os._exit(Arbiter.WORKER_BOOT_ERROR if self.app.context.has_failed else 0)
         if self.app.context.has_failed:

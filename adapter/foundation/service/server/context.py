@@ -86,8 +86,8 @@ class WorkerContext:
     def add_metrics(self, text: Callable[[], Iterable[Piece]]) -> None:
         """Append further families to `/metrics`, in Prometheus's text format, version 0.0.4.
 
-        It is for what would take too long to make at each scrape. `text` returns it in pieces and must not wait;
-        its families must not be in the registry.
+        It is for metrics that would take too long to make at each scrape. `text` returns it in pieces and must not
+        wait; its families must not be in the registry.
         """
         self._further_metrics = (*self._further_metrics, text)
 

@@ -5,7 +5,7 @@ gets the same ports. Everything else is made in the worker, after the fork. The 
 log's, which handles forks.
 
     start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
-    end:   not ready and, beside the rest, the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
+    end:   not ready; meanwhile the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
            the callbacks of `on_stop`, metrics and health
 """
 
@@ -243,7 +243,7 @@ class ServerArbiter(Arbiter):
 
 
 def restart_wait(restarts: Backoff, lived_seconds: float) -> float:
-    """Return the seconds to wait before the worker is restarted, from its life and the deaths before."""
+    """Return the seconds to wait before the worker is restarted, given its lifetime and the earlier restarts."""
     if lived_seconds >= STEADY_SECONDS:
         restarts.reset()
         return 0.0

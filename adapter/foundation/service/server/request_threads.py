@@ -1,12 +1,12 @@
 """The threads that answer requests, and the queue for them. For the poller thread only.
 
 A connection has one request at a time here, but a client that sends many at once on each of many connections would fill
-the queue again and again before anybody else's turn. So each request that was sent ahead counts as if it had arrived
-later.
+the queue again and again before anybody else's turn. So each request that was sent before the previous answer counts as
+if it had arrived later.
 
-Some threads may be reserved for requests that their heads entitle to one (`bodies`). As all threads share one
+Some threads may be reserved for requests whose heads entitle them to one (`bodies`). As all threads share one
 interpreter, the other requests then have only a part of the processor's time, however many there are. That holds while
-reserved threads are in use, and for a while after it: where nobody needs them, nothing is held back.
+reserved threads are in use, and for a while after it: if nobody needs them, nothing is held back.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.connection import Connection
 
 AHEAD_SECONDS = 0.25
-"""By which each request that was sent ahead counts as later, compared with the one before it."""
+"""Each request that was sent ahead counts as this much later than the one before it."""
 MOST_AHEAD = 20
-"""Requests sent ahead that count: even the last of many gets its turn after some seconds."""
+"""Most requests sent ahead that count, so that even the last of many gets its turn after some seconds."""
 COMMON_SHARE = 0.3
 """Part of a core that requests without a reserved thread may take, while others need the reserved ones."""
 NEEDED_SECONDS = 60.0
-"""How long after such a request the next one is expected: kube-scheduler asks again sooner while pods are created."""
+"""Time after such a request in which the next one is expected: kube-scheduler asks again sooner while pods are
+created."""
 _BURST_SECONDS = 0.05
 """The allowance after a pause: more than the largest answers."""
 _POLLING_SECONDS = 0.0004
 """Processor time that a request costs the poller thread, which is more than a refusal costs its own thread."""
 _FIRST_ESTIMATE_SECONDS = 0.001
 _WEIGHT_OF_NEWEST = 0.1
-"""Of a request's cost, in the mean that is expected of the next one."""
+"""The weight of the newest request's cost in the mean that predicts the next one's cost."""
 _QUEUED_FOR_A_THREAD = 2
-"""Requests in a pool for each of its threads, so that no thread waits for the poller. Where threads are reserved, these
-are to have the interpreter rather than the others."""
+"""Requests in a pool for each of its threads, so that no thread waits for the poller. Reserved threads, if there are
+any, should have the interpreter rather than these."""
 
 
 class RequestThreads:
@@ -56,7 +57,7 @@ class RequestThreads:
         start: Callable[[ThreadPoolExecutor, Connection], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`threads` is their number in the common pool. `start` lets a pool answer the request of a connection."""
+        """`threads` is their number in the common pool. `start` makes a pool answer the request of a connection."""
         self._common = common
         self._reserved = reserved
         self._start = start
@@ -72,7 +73,7 @@ class RequestThreads:
         self._numbers = itertools.count()
 
     def submit(self, conn: Connection) -> None:
-        """Let a thread answer the request of a connection, when it is its turn."""
+        """Let a thread answer the request of a connection, when its turn comes."""
         if self._reserved is not None and conn.is_reserved:
             self._needed_until = self._clock() + NEEDED_SECONDS
             self._start(self._reserved, conn)
@@ -96,20 +97,20 @@ class RequestThreads:
         """Start the requests whose turn it is, as far as there are threads and processor time for them."""
         while self.seconds_to_next_start() <= 0:
             conn = heapq.heappop(self._waiting)[2]
-            # Charged before its cost is known: or else all threads would begin at the same moment, again and again.
+            # Charged before its cost is known: otherwise all threads would begin at the same moment, again and again.
             self._charged[conn] = self._estimate if self.is_limited else 0.0
             self._share.spend(self._charged[conn])
             self._start(self._common, conn)
 
     def seconds_to_next_start(self) -> float:
-        """Return when a waiting request is to be started; infinity if none waits, or not for processor time."""
+        """Return the seconds until processor time lets a waiting request start; infinity if none waits for that."""
         if not self._waiting or len(self._charged) >= self._most:
             return math.inf
         return self._share.pause_seconds() if self.is_limited else 0.0
 
     @property
     def is_limited(self) -> bool:
-        """Whether requests without a reserved thread have only a part of the processor's time."""
+        """Whether requests without a reserved thread get only a part of the processor's time."""
         return self._clock() < self._needed_until
 
     def shut_down(self) -> None:

@@ -25,7 +25,7 @@ def prepare_accepted(sock: socket.socket) -> None:
     Setting the options on the listener is not enough: connections that arrived before that never get them.
     """
     sock.settimeout(0)
-    with suppress(OSError):  # not TCP, or the client is gone, which the next read shows
+    with suppress(OSError):  # It is not TCP, or the client is gone, which the next read shows.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, MOST_UNSENT)
 

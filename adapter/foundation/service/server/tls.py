@@ -83,12 +83,12 @@ WEAK_SUITES = frozenset(
         "TLS_RSA_WITH_RC4_128_SHA",
     }
 )
-"""Suites that Go knows too and that are never offered here: RC4, and block ciphers in CBC mode, of which attacks on the
-padding are known. Manifests name them beside others, which every client of today speaks."""
+"""Suites that Go knows too and that are never offered here: RC4, and block ciphers in CBC mode, for which attacks on
+the padding are known. Manifests name them beside others, which all current clients support."""
 
 
 class ResumedSessionError(ssl.SSLError):
-    """A client resumed a session all the same; it has no verified chain, so it is not served."""
+    """A client resumed a session even so; it has no verified chain, so it is not served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ class TidewatchWorker(AcceptingWorker):
         if conn.fault:
             self.dropped[conn.fault] += 1
         if conn.outbox.bodies:
-            conn.outbox.newly_read()  # the required rate applies to what is read from now on
+            conn.outbox.newly_read()  # The required rate applies to what is read from now on.
             self._room.put(conn, Stage.SEND, selectors.EVENT_WRITE)
             self._make_room_for_answers()
         else:
@@ -133,7 +133,7 @@ class TidewatchWorker(AcceptingWorker):
             self._show_life_at = now + LONGEST_WAIT
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance the ready connections: kept and reserved ones, some of the others by fewest advances, then accept."""
+        """Advance the ready connections: kept and reserved ones, then others with the fewest advances; then accept."""
         self._resume_transfers()
         listeners: list[Any] = []
         others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
@@ -172,7 +172,7 @@ class TidewatchWorker(AcceptingWorker):
             self._advance_some(ready, end)
 
     def _advance_some(self, ready: dict[Stage, list[Connection]], end: float) -> None:
-        """Advance some connections of each stage, and one of each whatever time that takes."""
+        """Advance some connections of each stage, at least one of each whatever time that takes."""
         for stage, waiting in ready.items():
             waiting.sort(key=attrgetter("steps"))
             for place, conn in enumerate(waiting[: MOST_PER_TURN[stage]]):

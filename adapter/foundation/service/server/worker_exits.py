@@ -1,4 +1,4 @@
-"""Workers that a signal ended, counted in the arbiter, which outlives them, for the metrics of the next worker.
+"""Counts workers that a signal ended. The arbiter counts, because it outlives them; the next worker exposes the counts.
 
 A crash of native code (SIGSEGV), the kernel when memory runs out (SIGKILL), and the arbiter itself, for a worker
 without a sign of life (SIGABRT), all end a worker like this.
@@ -30,7 +30,7 @@ class WorkerExits:
         self._counts: Counter[str] = Counter()
 
     def note(self, workers: Iterable[int]) -> None:
-        """Count those of these child processes that a signal has ended and that nobody has waited for yet."""
+        """Count the child processes that a signal has ended and that nobody has waited for yet."""
         for pid in workers:
             try:
                 ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

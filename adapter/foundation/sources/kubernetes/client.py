@@ -72,7 +72,7 @@ class _Call:
     """Seconds to connect, and between two pieces of the answer, for a call without `sending`."""
     body: Mapping[str, object] | None = None
     sending: Sending | None = None
-    """Deadline of the whole call, and whether it may be sent twice."""
+    """The deadline of the whole call, and whether the request may be sent twice."""
 
     @property
     def what(self) -> str:
@@ -185,7 +185,7 @@ class KubernetesClient:
         try:
             yield Answer(call.what, response, self._clock)
         finally:
-            # The rest of an unread answer would be taken for the next answer on this connection.
+            # The rest of an unread answer would be mistaken for the next answer on this connection.
             response.close()
 
     def _request_answer(self, call: _Call) -> urllib3.HTTPResponse:
@@ -236,7 +236,7 @@ class KubernetesClient:
         raise error_of_answer(call.what, response.status, refusal, response.headers.get("Retry-After"))
 
     def _request(self, transport: KubernetesTransport, call: _Call) -> tuple[str, dict[str, str]]:
-        # Names may have these characters, which would end the path, so that it led to another object.
+        # Names may have these characters, which would end the path, so that it would lead to another object.
         path = call.path.replace("?", "%3F").replace("#", "%23")
         url, headers = transport.prepared(call.method, path, call.query, call.headers)
         headers["User-Agent"] = self._user_agent

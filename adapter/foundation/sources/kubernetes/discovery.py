@@ -94,7 +94,7 @@ class KindDiscovery:
         return self._resolve(group, name)
 
     def refresh(self) -> None:
-        """Ask the server. Raises KubernetesError, and keeps the known kinds then."""
+        """Ask the server. Raises KubernetesError, and then keeps the known kinds."""
         with self._lock:
             self._refresh()
 
@@ -118,7 +118,7 @@ class KindDiscovery:
         return found
 
     def _refresh_if_due(self) -> bool:
-        """Ask the server if the last time was long enough ago; return whether new kinds may be known."""
+        """Ask the server if it was not asked recently; return whether new kinds may be known."""
         known = self._known
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             return False

@@ -175,7 +175,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def is_of_the_server(error: BaseException) -> bool:
-    """Return whether a call failed because of the API server, the network or the credentials, not of its object."""
+    """Return whether a call failed because of API server, network or credentials, and not because of its object."""
     faults = (
         ConfigurationError,
         UnreachableError,

@@ -1,7 +1,7 @@
 """API discovery of kube-apiserver: plural and singular names, kind, group, version and scope of each kind.
 
-Since 1.26, all of it is in two documents (aggregated discovery, KEP-3352), before that in one for each group version;
-both are supported. A group whose server is unavailable (503, or marked stale) never affects the others.
+Since 1.26, all of it is in two documents (aggregated discovery, KEP-3352); before that, there was one for each group
+version. Both are supported. A group whose server is unavailable (503, or marked stale) never affects the others.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _group_versions(group: _DiscoveredGroup) -> Iterator[GroupVersion]:
 
 def _resource(group: str, version: str, found: _DiscoveredResource) -> Resource | None:
     if found.response_kind is None:
-        # Only subresources of it are served.
+        # Only its subresources are served.
         return None
     kind = found.response_kind.kind
     return Resource(

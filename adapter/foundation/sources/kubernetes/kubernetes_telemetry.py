@@ -50,7 +50,7 @@ class NoTelemetry:
         """Do nothing."""
 
     def ended(self, resource: str) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 class WatchMetrics:

@@ -4,8 +4,8 @@ A time-out of urllib3 applies to one read, so an API server that answers one byt
 hours, and the caller would not know whether a write was sent at all. So the connections of this module get the time
 limit of each step from the request (`Sending`), and ask it for permission right before the first byte is sent.
 
-A write that must not be sent twice is `once`. When such a request is given up, its caller learns whether it was sent;
-if not, it never will be.
+A write that must not be sent twice is `once`. When such a request is abandoned, its caller learns whether it was sent;
+if it was not, it never will be.
 """
 
 from __future__ import annotations

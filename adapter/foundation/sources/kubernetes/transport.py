@@ -57,7 +57,7 @@ class KubernetesTransport(Protocol):
     def send(
         self, method: str, url: str, headers: dict[str, str], body: Mapping[str, object] | None, timeout: Timeout
     ) -> urllib3.HTTPResponse:
-        """Return the answer, of which the body has not been read. Raises TlsError, and the errors of urllib3."""
+        """Return the answer, whose body has not been read yet. Raises TlsError, and the errors of urllib3."""
         ...
 
     def close(self) -> None:

@@ -222,7 +222,7 @@ class ObjectClient:
         inside.enter_context(self._limit.entered(sending.left(), lambda: DeadlineError(crowded)))
 
         def exchanged() -> WholeAnswer:
-            with inside:  # Until its end, even if the call is given up before.
+            with inside:  # The slot is held until the work ends, even if the call was abandoned before.
                 return self._client.exchange(request, sending)
 
         try:

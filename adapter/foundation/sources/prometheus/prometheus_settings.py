@@ -180,7 +180,7 @@ def endpoint_of(url: str) -> Endpoint:
 
 
 def _check_base(path: str, parameters: Iterable[str]) -> None:
-    """Refuse what requests add themselves, or what is the address of a page."""
+    """Refuse paths and parameters that requests add themselves, and addresses of pages."""
     if of_api := _OF_THE_API.search(path):
         raise SettingsError(f"Prometheus URL ends with {of_api[0]!r}, which every request adds: leave it out")
     for name in parameters:

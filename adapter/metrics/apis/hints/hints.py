@@ -108,7 +108,7 @@ class Hints:
         return f"{self._clause(name)}{more(command)}"
 
     def for_not_looked_up(self, api: Api, name: str, command: str = "") -> str | None:
-        """Return one clause that says why an unknown metric may exist all the same; None if nothing suggests that.
+        """Return one clause that says why an unknown metric may exist nevertheless; None if nothing suggests that.
 
         It may exist while a rule of the API would provide it and none of that rule's look-ups has succeeded yet.
         """
@@ -214,7 +214,7 @@ class Hints:
         known = self._rules
         if _are(rules, known.rules) and _are(refused, known.refused):
             return
-        # One rule a slice: reading its query takes a tenth of a millisecond.
+        # One rule per slice: reading its query takes a tenth of a millisecond.
         read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
         refusals = [refusal(rule) for one in refused for part in slices((one,)) for rule in part]
         self._rules = _Rules(rules, tuple(read), refused, tuple(refusals))
@@ -241,7 +241,7 @@ def _index(catalogue: Catalogue, slices: Slices) -> _Index:
     for part in slices(_all(catalogue)):
         for metric in part:
             places = (*index.places.get(metric.name, ()), _place(metric))
-            # Most metrics are served for the same kinds: one tuple for all of them.
+            # Most metrics are served for the same kinds, so they share one tuple.
             if metric.name not in index.places:
                 index.by_length.setdefault(len(metric.name), []).append(metric.name)
             index.places[metric.name] = shared.setdefault(places, places)

@@ -1,6 +1,6 @@
 """The kinds of the three groups as OpenAPI's schemas, and the paths that answer them (pure).
 
-Fields are those of `k8s.io/metrics/pkg/apis`, and of `ObjectMeta` those that are ever set here.
+Fields are those of `k8s.io/metrics/pkg/apis`, and those fields of `ObjectMeta` that are ever set here.
 """
 
 from __future__ import annotations

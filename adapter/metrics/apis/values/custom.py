@@ -134,7 +134,8 @@ class CustomMetrics:
         namespaced = asked.namespace is not None
         metric = catalogue.find_custom(asked.resource, namespaced, asked.metric)
         if metric is None:
-            # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
+            # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names in different
+            # ways.
             metric = catalogue.find_custom(self._qualified_kind(asked), namespaced, asked.metric)
         return metric
 

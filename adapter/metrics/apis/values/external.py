@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ANY_NAMESPACE = "*"
 _ROW_BYTES: Final = 1024
-"""A row of an answer that is kept: its value, and ten labels."""
+"""Memory of a row of a cached answer: its value and ten labels."""
 
 
 class ExternalMetrics:
@@ -85,7 +85,10 @@ class ExternalMetrics:
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
 
     def _find(self, asked: ExternalValues) -> Metric | None:
-        """Return the metric; of a MetricRule object only where the files have none of the name. Raises ReadingError."""
+        """Return the metric; that of a MetricRule object only if the files have none of the name.
+
+        Raises ReadingError.
+        """
         catalogues: tuple[Callable[[], Catalogue], ...] = (
             lambda: self._provider.catalogue,
             lambda: self._provider.complete_catalogue(asked.namespace),
@@ -113,7 +116,7 @@ class ExternalMetrics:
 
 
 def _formerly(asked: ExternalValues) -> str:
-    """Return what prometheus-adapter calls an unknown metric: one of namespaces in `default`, of nothing elsewhere."""
+    """Return prometheus-adapter's name of an unknown metric: one of namespaces in `default`, elsewhere of no object."""
     return f"metric {asked.metric} for {'namespaces' if asked.namespace == 'default' else ''}"
 
 

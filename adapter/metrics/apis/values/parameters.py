@@ -3,7 +3,7 @@
 A parameter that affects the answer and cannot be decoded is an error and is never ignored: without its selector, a
 request would get more than it asked for, and scale on it. All others are ignored, as in Kubernetes: `limit` and
 `continue` (answers are never split), `resourceVersion`, `timeout` (no answer takes longer than two seconds), and any
-that are unknown. As in Kubernetes, those of them that are a number or a duration must be one.
+that are unknown. As in Kubernetes, parameters that stand for a number or a duration must be valid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watc
 """Parameters that affect an answer."""
 _NUMBERS = frozenset({"limit", "timeoutSeconds"})
 _CHECKED = _NUMBERS | {"timeout"}
-"""Parameters whose form is checked; of repeated ones, the first."""
+"""Parameters whose form is checked; if one is repeated, the first is checked."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = range(-(1 << 63), 1 << 63)
 

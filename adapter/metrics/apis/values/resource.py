@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _RESOURCES = {"pods": PODS, "nodes": NODES}
 _CONTAINER_BYTES: Final = 1024
-"""A container in an answer that is kept: its values, and its part of the pod. Labels are those of the watched pod."""
+"""Memory of a container in a cached answer: its values, and its part of the pod. Labels are shared with the watched
+pod."""
 
 
 class ResourceMetrics:
@@ -70,12 +71,12 @@ class ResourceMetrics:
     def _list(
         self, asked: UsageValues, kind: Resource, given: Mapping[str, str]
     ) -> tuple[UsageAnswer, tuple[UsageItem, ...]]:
-        """Return what is listed, and which items of it the field selector leaves."""
+        """Return the list, with the items that the field selector leaves."""
         labels = selector(given, "labelSelector")
         fields = parse_field_selector(given.get("fieldSelector", ""))
         namespace = asked.namespace
         if namespace is None and kind.namespaced and fields.namespace and is_namespace_name(fields.namespace):
-            # One namespace is all that is left by it: no other need be asked for.
+            # The selector leaves one namespace, so no other is requested.
             namespace = fields.namespace
         # A caller that may only list objects of one name must not learn of others, not even from warnings.
         which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
@@ -120,7 +121,7 @@ class ResourceMetrics:
 
 
 def _include_parameter(given: Mapping[str, str]) -> str:
-    """Return what a table's rows are to hold; raises ApiError 400."""
+    """Return the content of a table's rows; raises ApiError 400."""
     include = given.get("includeObject", "") or "Metadata"
     if include not in INCLUDES:
         raise ApiError(400, f"unable to parse includeObject {include!r}: write one of {', '.join(INCLUDES)}")

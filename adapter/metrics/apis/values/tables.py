@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.answers import UsageItem
 
 UNKNOWN = "<unknown>"
-"""In a cell if one of the containers has no value, because the sum would be too low."""
+"""The text of a cell if one of the containers has no value, because the sum would be too low."""
 INCLUDES = ("None", "Metadata", "Object")
 """Contents of a table's rows besides the cells."""
 

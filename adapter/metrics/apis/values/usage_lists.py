@@ -27,14 +27,14 @@ _json = msgspec.json.encode
 
 
 def usage_list(resource: str, items: Iterable[UsageItem], window_seconds: float, now: float) -> bytes:
-    """Return the list of what `pods` or `nodes` use; `now` (unix seconds) is when they are said to be created."""
+    """Return the list of the usage of `pods` or `nodes`; `now` (unix seconds) is their stated creation."""
     pieces = Pieces(window_seconds, now)
     head = f'{{"kind":"{KINDS[resource]}List","apiVersion":"{API_VERSION}","metadata":{{}},"items":['
     return b"%b%b]}\n" % (head.encode(), b",".join(b"{%b}" % pieces.item(resource, item) for item in items))
 
 
 def usage_object(resource: str, item: UsageItem, pieces: Pieces) -> bytes:
-    """Return what one pod or node uses, with its kind and API version."""
+    """Return the usage of one pod or node, with its kind and API version."""
     head = f'{{"kind":"{KINDS[resource]}","apiVersion":"{API_VERSION}",'
     return b"%b%b}" % (head.encode(), pieces.item(resource, item))
 
@@ -48,7 +48,7 @@ class Pieces:
     """Makes the items of one answer, which have much in common: labels of a workload's pods, moments, the window."""
 
     def __init__(self, window_seconds: float, now: float) -> None:
-        """`now` (unix seconds) is when all of it is said to be created, as metrics-server has it."""
+        """`now` (unix seconds) is the creation time that all items state, as in metrics-server."""
         self._created = timestamp(now)
         self._window = _json(format_go_duration(window_seconds))
         self._moments: dict[float, bytes] = {}
@@ -72,7 +72,8 @@ class Pieces:
         return b'{"name":%b,%b"creationTimestamp":"%b"%b}' % (_json(item.name), place, self._created, labels)
 
     def _labels_of(self, item: UsageItem) -> bytes:
-        # Pods of one workload share their labels: the same, not equal ones. Held here, so that no others get their id.
+        # Pods of one workload share their labels: the same object, not equal ones. It is held here, so that no other
+        # object gets its id.
         known = self._labels.get(id(item.labels))
         if known is None:
             text = b',"labels":%b' % _json(dict(sorted(item.labels.items()))) if item.labels else b""

@@ -1,6 +1,6 @@
 """Answers as bytes: `MetricValueList` of both versions, and `ExternalMetricValueList` (pure).
 
-An answer for a thousand pods is the same text a thousand times but for name and value, so it is joined from pieces
+An answer for a thousand pods is the same text a thousand times except for name and value, so it is joined from pieces
 instead of being built as objects. Field names are those of `k8s.io/metrics/pkg/apis`; the window is left out, as
 prometheus-adapter does, unless the rule states it: only its query knows.
 """
@@ -72,7 +72,7 @@ def timestamp(seconds: float) -> bytes:
 
 
 def _identity(version: str, name: str, selector: Selector, when: bytes, window: int | None) -> bytes:
-    """Return the fields that name metric, selector, time and window; the two versions differ here alone."""
+    """Return the fields that name metric, selector, time and window; the two versions differ only in these."""
     said = _json(label_selector(_expressible(selector)))
     if version == "v1beta1":
         span = _window("window", window)
@@ -82,12 +82,12 @@ def _identity(version: str, name: str, selector: Selector, when: bytes, window: 
 
 
 def _window(field: str, seconds: int | None) -> bytes:
-    """Return the span that values are measured over as a field; nothing where the rule does not say."""
+    """Return the field with the time span that values are measured over; nothing if the rule does not state it."""
     return b"" if seconds is None else b'"%b":%d,' % (field.encode(), seconds)
 
 
 def _expressible(selector: Selector) -> Selector:
-    """Return the selector with each `k!=v` as `k notin (v)`: the same, and a LabelSelector can say it."""
+    """Return the selector with each `k!=v` as `k notin (v)`, which means the same and fits a LabelSelector."""
     if all(requirement.operator is not Operator.NOT_EQUALS for requirement in selector.requirements):
         return selector
     return Selector(

@@ -77,7 +77,7 @@ def make_serving(
 
 
 def is_self_made(certificate: x509.Certificate) -> bool:
-    """Return whether an authority of `make_authority` signed it, or it is one, by the issuer that it names."""
+    """Return whether, by the issuer that it names, an authority of `make_authority` signed it, or it is one itself."""
     names = certificate.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     return any(str(name.value).startswith(AUTHORITY_NAME) for name in names)
 

@@ -118,8 +118,8 @@ class CertificateKeeper:
     ) -> None:
         """Take what to keep, and where.
 
-        `show` is called with each generation that new connections are to see, and `shown` is the one that they see
-        already. `manager` is the program's name, which labels the Secret.
+        `show` is called with each generation that new connections should see; `shown` is the one that they already see.
+        `manager` is the program's name, which labels the Secret.
         """
         self.shown = shown
         self._wanted = wanted

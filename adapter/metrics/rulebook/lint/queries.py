@@ -34,7 +34,7 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
     try:
         tree = parse_query(example_query(metric))
     except (RenderError, UnreadableQueryError):
-        # The rule reader has noted this.
+        # The rule reader has already reported this.
         return
     key = metric.query_key
     path = (key,)
@@ -65,7 +65,10 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
 
 
 def example_query(metric: Metric) -> str:
-    """Return the query for two objects in a namespace, as far as the metric is of such. Raises RenderError."""
+    """Return the query for two objects in a namespace, as far as the metric describes such objects.
+
+    Raises RenderError.
+    """
     names = () if metric.resource is None else _ASKED_NAMES
     namespace = "some-namespace" if metric.namespaced else None
     return exact_query(metric, Asked(namespace, names, EVERYTHING))

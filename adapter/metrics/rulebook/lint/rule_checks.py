@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 LONGEST_REFRESH_SECONDS: Final = 49.0
-"""Longest refresh with the default of `--max-answer-age` (60 s): less by the longest time of a query, and a second."""
+"""Longest refresh with the default of `--max-answer-age` (60 s), from which the longest query time and a second are
+subtracted."""
 
 _NEEDS_ONE_SIDE: Final = frozenset({"or", "unless"})
 _NAME: Final = "__name__"
@@ -94,7 +95,7 @@ def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: Reso
 
 
 def _without_by_products(names: set[str]) -> set[str]:
-    """Return the names without those on namespaces, if the rule also describes objects within namespaces.
+    """Return the names without those of metrics on namespaces, if the rule also describes objects within namespaces.
 
     Such a rule serves a metric on namespaces only because its series have a namespace. Rules for several kinds of
     objects may well share a name, as `recommended_replicas` does, and nobody asks for it on the namespace.

@@ -1,4 +1,4 @@
-"""Warnings about rules that serve Tidewatch's own series from whoever exports them.
+"""Warnings about rules that serve Tidewatch's own series whoever exports them.
 
 An HPA follows what the recommender publishes. Any pod that Prometheus scrapes may export series of the same names, and
 only the labels that Prometheus itself adds say where a series comes from.
@@ -37,7 +37,7 @@ _EXPORTED: Final = frozenset(
         "target_namespace",
     }
 )
-"""Labels that the exporter itself writes: a matcher on them keeps nobody out."""
+"""Labels that the exporter itself writes: a matcher on them excludes nobody."""
 _NOBODYS_SOURCE: Final = "zq7_nobodys_source"
 
 
@@ -69,7 +69,7 @@ def _has_no_source(query: str) -> bool:
     try:
         selectors = list(_selectors(parse_query(query)))
     except UnreadableQueryError:
-        # The rule reader has noted this.
+        # The rule reader has already reported this.
         return False
     return not all(any(map(_says_whose, each.matchers)) for each in selectors)
 
@@ -78,7 +78,7 @@ def _is_open(query: str) -> bool:
     try:
         selectors = list(_selectors(parse_query(query)))
     except UnreadableQueryError:
-        # The rule reader has noted this.
+        # The rule reader has already reported this.
         return False
     return any(any(map(_is_ours, each.matchers)) and not any(map(_says_whose, each.matchers)) for each in selectors)
 
@@ -97,7 +97,7 @@ def _is_ours(matcher: TreeMatcher) -> bool:
 
 
 def _says_whose(matcher: TreeMatcher) -> bool:
-    """Return whether the matcher keeps out the series of some other source."""
+    """Return whether the matcher excludes the series of some other source."""
     if matcher.label in _EXPORTED or matcher.operator not in {"=", "=~"}:
         return False
     if matcher.operator == "=":

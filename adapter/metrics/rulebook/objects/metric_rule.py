@@ -1,4 +1,4 @@
-"""The spec of a MetricRule object: its keys, and the keys of a rule file that mean nothing in it."""
+"""The spec of a MetricRule object: its keys, and the keys of a rule file that have no meaning in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RESOURCES: Final = _section("resources", *(key for key in RESOURCES.keys if key
 
 
 def _key_of_object(key: Key) -> Key:
-    """Return a key of a rule as an object has it: the label of the namespace is the administrator's."""
+    """Return a rule's key as an object has it: only the administrator chooses the namespace label."""
     if key.key != "resources":
         return key
     doc = "Which labels hold the names of which objects; that of the namespace is known without being written."
@@ -49,5 +49,5 @@ SPEC: Final = _section(
 
 
 def named(namespace: str, name: str) -> str:
-    """Return how messages call an object: `MetricRule shop/web`."""
+    """Return the name of an object in messages: `MetricRule shop/web`."""
     return f"{METRIC_RULE} {namespace}/{name}"

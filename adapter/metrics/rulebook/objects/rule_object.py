@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Finding, Rule, Rulebook
 
 _OF_MANY_NAMESPACES: Final = frozenset({Code.ROWS_OF_ALL_NAMESPACES, Code.SERIES_OF_ANYBODY, Code.EXACT_PLAN})
-"""Warnings that mean nothing once a rule sees the series of one namespace alone."""
+"""Warnings that are irrelevant once a rule sees only the series of one namespace."""
 _LIST_OF: Final = {api: key for key, api in RULE_LISTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectContent:
-    """A MetricRule object as the API server has it, as far as it is read."""
+    """The part of a MetricRule object that is read from the API server."""
 
     namespace: str
     name: str
@@ -47,13 +47,13 @@ class ObjectContent:
 
 @dataclass(frozen=True, slots=True)
 class RuleObject:
-    """A MetricRule object with what it says."""
+    """A MetricRule object with its rule and its findings."""
 
     content: ObjectContent
     rule: Rule | None
     """The confined rule; None if it is refused."""
     findings: tuple[Finding, ...]
-    """What `check` says about it, errors first."""
+    """The findings of `check` about it, errors first."""
 
     @property
     def age_order(self) -> tuple[str, str]:

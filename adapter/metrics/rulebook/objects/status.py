@@ -1,8 +1,8 @@
 """The status of a MetricRule object, and when it is written (pure).
 
 Several replicas find nearly the same at nearly the same time, and none of them is elected. They agree because each
-writes only what differs from what is there, keeps the times of conditions that stay as they are, and never replaces
-what another one found by what it does not know itself. A number of series, which changes all the time, is written
+writes only differences from the present status, keeps the times of unchanged conditions, and never replaces a finding
+of another replica because it does not know it itself. The number of series, which changes all the time, is written
 rarely.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 READY: Final = "Ready"
 REFUSED: Final = "Refused"
 SERIES_SECONDS: Final = 300.0
-"""How long a number of series stays as it is, if nothing else changes."""
+"""How long the number of series stays unchanged if nothing else changes."""
 LEAST_SECONDS: Final = 10.0
-"""How long a status stays as it is, unless the spec has changed."""
+"""How long a status stays unchanged unless the spec has changed."""
 _LONGEST_MESSAGE: Final = 1024
 _MOST_METRICS: Final = 100
 _MOST_FINDINGS: Final = 10
@@ -36,7 +36,7 @@ _MOST_FINDINGS: Final = 10
 def status_of(
     verdict: Verdict, findings: Iterable[Finding], generation: int, former: Mapping[str, Any], now: str
 ) -> dict[str, Any]:
-    """Return the status of an object; `former` is the one that it has. `now` is the time, RFC 3339 in UTC."""
+    """Return the status of an object; `former` is its present one. `now` is the time, RFC 3339 in UTC."""
     refusal = verdict.refusal
     refused = (
         ("True", refusal.reason, refusal.message)
@@ -59,9 +59,9 @@ def status_of(
 
 
 def seconds_until_due(wanted: Mapping[str, Any], former: Mapping[str, Any], unchanged_seconds: float) -> float | None:
-    """Return after how many seconds a status is to be written, 0 for now; None if it is not to be written.
+    """Return the seconds until a status is written, 0 for now; None if it is not written.
 
-    `unchanged_seconds` is for how long the object has had its former status.
+    `unchanged_seconds` is how long the object has had its former status.
     """
     if wanted == former or _knows_less(wanted, former):
         return None
@@ -77,14 +77,14 @@ def collection_path(namespace: str) -> str:
 
 
 def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
-    """Return whether a status says of this generation of an object that its namespace has too many."""
+    """Return whether a status for this generation of an object says that its namespace has too many objects."""
     refused = _conditions(status).get(REFUSED, {})
     is_current = status.get("observedGeneration") == generation
     return is_current and (refused.get("status"), refused.get("reason")) == ("True", Reason.TOO_MANY_RULES)
 
 
 def apply_document(content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a server-side apply of a status, to this very object and no other of its name."""
+    """Return the document of a server-side apply of a status, to exactly this object and no other of its name."""
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": METRIC_RULE,
@@ -94,7 +94,7 @@ def apply_document(content: ObjectContent | ObjectIdentity, status: Mapping[str,
 
 
 def _knows_less(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether one status lacks what the other, which may be that of another replica, states of the same spec."""
+    """Return whether one status lacks something that the other, of any replica, states about the same spec."""
     if one.get("observedGeneration") != other.get("observedGeneration"):
         return False
     ready, known = (_conditions(status).get(READY, {}).get("status") for status in (one, other))

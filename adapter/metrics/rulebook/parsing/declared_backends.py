@@ -1,4 +1,4 @@
-"""`prometheus` of rule files: the servers that rules may ask instead of the one of the flags.
+"""`prometheus` of rule files: the servers that rules may query instead of the one that flags name.
 
 No message repeats a value, which may be secret.
 """
@@ -29,11 +29,11 @@ class DeclaredBackends:
 
     by_name: Mapping[str, Backend]
     refused: Mapping[str, str]
-    """Where backends are declared that cannot be used, as `FILE:LINE` by name."""
+    """Where unusable backends are declared, as `FILE:LINE` by name."""
     findings: tuple[Finding, ...]
 
     def named(self, fields: MappingNode, notes: Notes) -> Backend | None:
-        """Return the backend that a rule names; None for that of the flags, or after noting why it cannot be used."""
+        """Return the backend of a rule; None for that of the flags, or, after noting why, if it cannot be used."""
         name, node = notes.text(fields, "backend"), fields.get("backend")
         if node is None or not name:
             return None
@@ -54,14 +54,14 @@ class _Declared:
     """One entry of a list."""
 
     name: str
-    """Empty: it cannot be read."""
+    """Empty if it cannot be read."""
     node: Node
     backend: Backend | None
-    """None: it cannot be used."""
+    """None if it cannot be used."""
 
 
 def declared_backends(documents: Sequence[Document]) -> DeclaredBackends:
-    """Return the backends of all files. A name that stands for two different ones stands for none."""
+    """Return the backends of all files. A name that is declared for two different ones is refused."""
     notes = Notes(rule=None)
     first: dict[str, _Declared] = {}
     usable: dict[str, Backend] = {}

@@ -35,7 +35,7 @@ _SERIES = "some_series"
 _SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
 _NAMES = (("web-0",), ("web-0", "web-1"))
 _REMEMBERED: Final = 512
-"""Templates, and values to try them with: files of very many rules are generated, and repeat themselves."""
+"""Most cached trials of a template: files with very many rules are generated, and repeat their templates."""
 
 
 class _Trials:
@@ -46,12 +46,12 @@ class _Trials:
 
 
 class _Tried(NamedTuple):
-    """What a template makes of made-up values."""
+    """The result of a template with made-up values."""
 
     template: QueryTemplate
     has_query: bool
     flaw: str | None
-    """What makes every query invalid in every dialect; None if that is not certain."""
+    """The flaw that makes every query invalid in every dialect; None if that is not certain."""
     unreadable: str | None
     """Why one of the queries cannot be parsed."""
 
@@ -70,7 +70,7 @@ Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
 
 
 def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, notes: Notes) -> bool:
-    """Return, after noting that, whether Prometheus refuses a query that cannot be parsed here."""
+    """Return whether Prometheus refuses a query that cannot be parsed here, and note it if so."""
     doubtful = any(finding.code in _NOT_READ for finding in notes.findings)
     why = judge(rule) if judge is not None and doubtful else None
     if why is not None:
@@ -112,7 +112,7 @@ def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> Query
 
 @lru_cache(maxsize=_REMEMBERED)
 def _tried(text: str, trials: _Trials) -> _Tried:
-    """Return what the template makes of the made-up values. Raises TemplateError and PlacingError."""
+    """Return the template's result with the made-up values. Raises TemplateError and PlacingError."""
     template = parse_query_template(text)
     # A plain template has one form for all askers, except that those of the first values may have no matchers.
     arguments = (trials.arguments[0], trials.arguments[-1]) if template.is_plain else trials.arguments
@@ -122,7 +122,7 @@ def _tried(text: str, trials: _Trials) -> _Tried:
 
 
 def _flaw_of_all(queries: Sequence[str], *, is_whole: bool) -> str | None:
-    """Return what makes the first query invalid if all of them are."""
+    """Return the flaw of the first query if all of them are invalid."""
     first = flaw_of(queries[0], is_whole=is_whole) if queries else None
     return first if first and all(flaw_of(query, is_whole=is_whole) for query in queries[1:]) else None
 

@@ -118,7 +118,7 @@ def _matches(label: str, pattern: str, *, wanted: bool) -> RowTest:
         literal = frozenset(values)
         return lambda labels: (labels.get(label, "") in literal) is wanted
     try:
-        # As Prometheus 3 anchors it: `.` is any character, a line feed too.
+        # It is anchored as in Prometheus 3: `.` is any character, including a line feed.
         compiled = compile_pattern(f"(?s:{pattern})")
     except BadPatternError as e:
         raise RenderError(f"{pattern!r} for {label} is not a regular expression: {e}") from e

@@ -1,8 +1,8 @@
 """Keeps the last good version of a rule in use after a change broke it (pure).
 
-Which former rule a refused entry is, `matching` decides within one list of one file. A rule that is in no present list
-was removed on purpose and must not return in another's place. A refused entry that remains had no good version, or it
-is unknown which.
+`matching` decides, within one list of one file, which former rule a refused entry is. A rule that is in no present list
+was removed on purpose and must not return in the place of another. A refused entry without a partner had no good
+version, or it is unknown which one.
 """
 
 from __future__ import annotations

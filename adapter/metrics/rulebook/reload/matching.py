@@ -1,4 +1,4 @@
-"""Determines which of the former entries of a rule list each of the present entries is (pure).
+"""Matches the present entries of a rule list with its former entries (pure).
 
 Rules have no names of their own, so an entry is recognised by what it states, and then by its place. The first of these
 that leaves no doubt decides:
@@ -56,7 +56,7 @@ class ListMatching:
         self._came = dict.fromkeys(range(len(now)))
         """Indices of present entries without a partner, in order."""
         self._partners: dict[int, int] = {}
-        """Indices of former entries by those of present ones."""
+        """Indices of former entries by the indices of their present partners."""
         self._pair_equal_contents()
         self._pair_by(lambda entry: entry.series_query and entry.name and (entry.series_query, entry.name))
         self._pair_by(lambda entry: entry.series_query)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.connection import Connection
 
 FAMILIAR_WEIGHT = 8.0
-"""How many times a stranger's share an address gets from which somebody has authenticated recently."""
+"""The share of an address from which somebody has authenticated recently, as a multiple of a stranger's share."""
 
 
 class AddressTurns:
@@ -42,7 +42,7 @@ class AddressTurns:
         self._waiting.setdefault(conn.address, {})[conn] = None
 
     def discard(self, conn: Connection) -> None:
-        """Forget a connection; do nothing if it does not wait."""
+        """Forget a connection; do nothing if it is not waiting."""
         waiting = self._waiting.get(conn.address, {})
         waiting.pop(conn, None)
         if not waiting:

@@ -1,9 +1,10 @@
 """Bodies of requests that are received before a thread is given to the request.
 
 The poller thread receives them, so that a body that never ends occupies a connection and some memory, and no thread.
-Which bodies are received is decided from the head alone (`PlanBody`), so that a caller is known before. Each must
-arrive at a least rate and within a time limit. All of them together have a limit in bytes, which includes whole ones
-that a request is using: beyond it, the largest unfinished one is dropped. One that comes almost alone may be larger.
+Which bodies are received is decided from the head alone (`PlanBody`), so that the caller is known before. Each must
+arrive at a least rate and within a time limit. All of them together have a limit in bytes, which includes complete ones
+that a request is using: beyond it, the largest unfinished one is dropped. A body that is almost the only one may be
+larger.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class BodyLimits:
     """Limits on bodies that are received in advance."""
 
     most_bytes: int = 32 * 1024 * 1024
-    """Of all bodies together."""
+    """Bytes of all bodies together."""
     most_beside_bytes: int = 8 * 1024 * 1024
-    """Of all others beside one that is larger."""
+    """Bytes of all other bodies beside one that is larger."""
     least_rate: float = 16 * 1024.0
     """Bytes per second that a client must send between two checks (`Deadlines.body_pace`)."""
 
@@ -50,7 +51,7 @@ class BodyPlan:
 
     largest_bytes: int
     largest_reserved_bytes: int = 0
-    """Largest body whose request gets a thread of those that no other request can take; 0 if none does."""
+    """Largest body for whose request a thread is reserved; 0 if none is."""
 
 
 PlanBody: TypeAlias = Callable[[Head], BodyPlan | None]

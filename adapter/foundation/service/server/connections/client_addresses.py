@@ -16,7 +16,7 @@ FAMILIAR_SECONDS = 3600.0
 """How long an address is remembered after its last authenticated connection or request."""
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 _PREFIX_BYTES = 8
-"""Of an IPv6 address: whoever has one usually has all addresses of its /64."""
+"""The bytes of an IPv6 address that count: whoever has one usually has all addresses of its /64."""
 
 
 def address_key(host: str) -> bytes:
@@ -46,7 +46,7 @@ class FamiliarAddresses:
         self._seconds = seconds
         self._clock = clock
         self._until: OrderedDict[bytes, float] = OrderedDict()
-        """When each is forgotten; the first to be forgotten comes first."""
+        """The time at which each is forgotten; the first to be forgotten comes first."""
 
     def __contains__(self, address: bytes) -> bool:
         """Return whether somebody has authenticated from this address recently."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
-"""The end of a head, or a line end without a carriage return, which makes the head malformed."""
+"""Matches the end of a head, or a line end without a carriage return, which makes the head malformed."""
 _LONGEST_END = 4
 _DISCARDED_AT_ONCE = 256 * 1024
 _MOST_DISCARDED = 1024 * 1024
@@ -118,7 +118,7 @@ class Connection:
         self.is_kept = False
         """Whether the connection may be used for another request after the current one."""
         self.fault = ""
-        """Why the request threads sent an error in place of the answer; empty if they did not."""
+        """Why the request threads sent an error instead of the answer; empty if they did not."""
         self.client = client
         self.address = address_key(client[0])
         """The client's address, as far as clients are told apart by it."""
@@ -137,7 +137,7 @@ class Connection:
         self._chain: tuple[bytes, ...] | None = None
         self._discarded = 0
         self.sent_ahead = 0
-        """How many requests before the present one were followed by the next before they were answered."""
+        """Number of earlier requests after which the client sent the next one before it had the answer."""
         self.cost_seconds = 0.0
         """Processor time that the last request took in its thread."""
         self.body: ArrivingBody | None = None
@@ -191,7 +191,7 @@ class Connection:
     def expect_body(self, plan_body: PlanBody) -> bool:
         """Begin to receive the body of the buffered head in advance, if the plan says so; return whether it does."""
         end = self.head.find(b"\r\n\r\n")
-        # What other methods send is read by a request thread, and limited there.
+        # Bodies of other methods are read by a request thread, which limits them.
         if end < 0 or not self.head.startswith(b"POST "):
             return False
         body = self.body = planned_body(bytes(self.head[:end]), self.peer_chain, plan_body)
@@ -263,8 +263,8 @@ class Connection:
         return self.sock.fileno() >= 0
 
     def discard(self) -> bool:
-        """Discard input of the client; return whether there may be more, and it is not too much."""
-        # With MSG_TRUNC the kernel copies nothing (tcp(7)). TLS is passed over: what it would decrypt is not wanted.
+        """Discard input of the client; return whether there may be more and the limit is not reached."""
+        # With MSG_TRUNC the kernel copies nothing (tcp(7)). TLS is bypassed: nobody needs the decrypted input.
         count = len(socket.socket.recv(self.sock, _DISCARDED_AT_ONCE, socket.MSG_TRUNC))
         self._discarded += count
         return count > 0 and self._discarded < _MOST_DISCARDED

@@ -56,7 +56,7 @@ class BoundedUnreader(Unreader):
 
 
 class HeadRequest(Request):
-    """A request that also keeps its header lines as they came.
+    """A request that also keeps its header lines as they were received.
 
     The headers of WSGI's environ are joined by name with commas, so a group named `a,system:masters` would look like
     two groups. `received` is read from the same bytes that gunicorn has just found to be well-formed; each character is

@@ -1,8 +1,8 @@
-"""The time that the poller thread may take for kinds of work while other callers need reserved threads.
+"""Limits the poller thread's time for some kinds of work while other callers need reserved threads.
 
-Handshakes beyond it wait their turn (`address_turns`), and connections that send bodies or read answers are paused
-(`waiting_room`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is cheap,
-so that takes thousands of connections a second. For the poller thread only.
+Handshakes beyond the limit wait their turn (`address_turns`), and connections that send bodies or read answers are
+paused (`waiting_room`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is
+cheap, so this takes thousands of connections a second. For the poller thread only.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ACCEPTING_SHARE = 0.1
 TRANSFERS_SHARE = 0.1
 """Part of a core for what clients without a reserved thread send and read."""
 _BURST_SECONDS = 0.1
-"""About 100 handshakes."""
+"""The time of about 100 handshakes."""
 
 
 @dataclass(slots=True)
 class Counted:
-    """The processor time of a piece of work, once it has ended."""
+    """The processor time of a piece of work, known when it has ended."""
 
     seconds: float = 0.0
 

@@ -60,7 +60,7 @@ class Outbox:
         self._most = most_bytes
         self._pieces: deque[memoryview] = deque()
         self._tried = 0
-        """How many of the pieces were offered to the socket: TLS must send a piece once it was offered."""
+        """Number of pieces that were offered to the socket: TLS must send a piece once it was offered."""
         self._sent = 0
         """Bytes sent over the connection's life, as the fields below count."""
         self._sent_before = 0
@@ -137,7 +137,7 @@ class Outbox:
         return True
 
     def step(self) -> bool:
-        """Send once; return whether that was the rest. Raises one of FULL, or OSError if the connection is lost."""
+        """Send once; return whether nothing is left. Raises one of FULL, or OSError if the connection is lost."""
         first = self._pieces[0]
         count = self.sock.send(first[:PORTION])
         self._sent += count

@@ -1,7 +1,7 @@
 """Connections that wait for their clients, by stage and oldest first, each with the time at which it expires.
 
-Those that begin wait for the poller thread too, where the addresses of their clients take turns. If there are too many,
-the address with the most of them loses one, so that nobody drives out others by coming again and again.
+New ones also wait for the poller thread, where the addresses of their clients take turns. If there are too many,
+the address with the most of them loses one, so that nobody can displace others by connecting again and again.
 The memory of heads and bodies that are arriving is limited over all connections together. For the poller thread only.
 """
 
@@ -148,7 +148,7 @@ class WaitingRoom:
         return self._oldest_of(self._largest_address(self._idle), Stage.IDLE) if self._idle else None
 
     def _largest_address(self, counts: Mapping[bytes, int]) -> bytes:
-        """Return the address with the most connections; one that is familiar may have more than a stranger's."""
+        """Return the address with the most connections; a familiar address may have more than a stranger's."""
         return max(counts, key=lambda one: counts[one] / (FAMILIAR_WEIGHT if one in self.familiar else 1.0))
 
     def _oldest_of(self, address: bytes, *stages: Stage) -> Connection | None:
@@ -174,7 +174,7 @@ class WaitingRoom:
                 del counts[conn.address]
 
     def _counts(self, stage: Stage) -> Counter[bytes] | None:
-        """Return the numbers of connections by address to which a stage belongs; None if none are kept of it."""
+        """Return the connections of each address that count with this stage; None if the stage is not counted."""
         if stage in _UNFINISHED:
             return self._unfinished
         return self._idle if stage is Stage.IDLE else None
@@ -191,7 +191,7 @@ class HeldBytes:
     """The bodies or answers that connections hold, the oldest first."""
 
     def __init__(self, most: int, size_of: Callable[[Connection], int], *, most_beside: int = 0) -> None:
-        """`most` is for all together. Beside the largest one, however large, there may be `most_beside`."""
+        """`most` limits all bytes together; `most_beside` limits those beside the largest one, whatever its size."""
         self._most = most
         self._most_beside = most_beside
         self._size_of = size_of
@@ -210,7 +210,7 @@ class HeldBytes:
         self.total -= self._sizes.pop(conn, 0)
 
     def one_too_many(self, droppable: Iterable[Connection] | None = None) -> Connection | None:
-        """Return the one with the most bytes, of these or of all, to be dropped; None while there is room."""
+        """Return the one to drop: that of `droppable`, or of all, with the most bytes; None while there is room."""
         if self.total <= self._most or self.total - max(self._sizes.values()) < self._most_beside:
             return None
         return max(

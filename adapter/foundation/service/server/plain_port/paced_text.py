@@ -1,7 +1,7 @@
-"""A text that takes long to make, such as all metrics of a process: made in a thread of its own, and not too often.
+"""A text that takes long to make, such as all metrics of a process: made in a separate thread, and not too often.
 
-Whoever asks gets a text that is made after it has asked. All who ask meanwhile share one, so that the work does not
-grow with the number of readers.
+Each reader gets a text that was made after its request. Readers that ask meanwhile share one text, so that the work
+does not grow with their number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _log = logging.getLogger(__name__)
 LARGEST_SHARE = 0.05
 """Largest part of a core that making texts may take."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""Between two texts, however much they cost: a text is made at most once a second if it takes 50 ms or more."""
+"""The longest pause between two texts, however much they cost: a text is made at most once a second if it takes 50 ms
+or more."""
 
 Pieces: TypeAlias = "tuple[Piece, ...]"
 Taker: TypeAlias = "Callable[[Pieces | None], None]"
@@ -41,8 +42,9 @@ class PacedText:
     ) -> None:
         """`make` returns the text in pieces, which are not copied into one.
 
-        `cost` returns the seconds of CPU time that its thread has used. `burst_seconds` of it may be used at once after
-        a pause, so that a few readers of a small text do not wait for each other. Large texts come one by one.
+        `cost` returns the seconds of CPU time that its thread has used. `burst_seconds` of that time may be used at
+        once after a pause, so that a few readers of a small text do not wait for each other. Large texts come one by
+        one.
         """
         self._make = make
         self._cost = cost
@@ -57,19 +59,19 @@ class PacedText:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread without waiting for it; who still waits gets nothing."""
+        """End the thread without waiting for it; readers that still wait get None."""
         self._is_stopped.set()
         with self._changed:
             self._changed.notify_all()
 
     def ask(self, take: Taker) -> None:
-        """Call `take` once with a text that is made from now on."""
+        """Call `take` once, with a text whose making starts after this call."""
         with self._changed:
             self._takers.append(take)
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> Pieces | None:
-        """Return a text that is made from now on; None if there is none in time."""
+        """Return a text whose making starts after this call; None if it is not made in time."""
         found: list[Pieces | None] = []
         is_there = threading.Event()
 

@@ -38,10 +38,11 @@ _log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 128
 MOST_READERS = 64
-"""Connections whose answers are not read to the end. It is many more than ever begin at once, so that a reader that has
-just begun is never the slowest."""
+"""Connections whose answers are not read to the end. Far fewer ever begin at once, so a reader that has just begun is
+never the slowest."""
 MOST_BYTES = 16 * 1024 * 1024
-"""Limit on the bytes of unread answers. Readers of one text hold it together, and the newest text however large."""
+"""Limit on the bytes of unread answers. Readers of the same text share it. The newest text does not count, however
+large it is."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
 LONGEST_MAKING = 60.0
@@ -60,7 +61,7 @@ class PlainAnswer:
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
-    """Besides those that every answer has."""
+    """The headers besides those that every answer has."""
     further: Pieces = ()
     """Further pieces of the body, after `body`."""
 
@@ -85,7 +86,7 @@ class PlainServer:
     ) -> None:
         """`metrics` is the text of `/metrics`; without it, `answer` is asked for that path too.
 
-        `allows_host` decides by which names the server may be asked, where browsers ask it.
+        `allows_host` decides under which names browsers may reach the server.
         """
         self._allows_host = allows_host
         self._listener = listener
@@ -99,7 +100,7 @@ class PlainServer:
         self._visitors: dict[Visitor, None] = {}
         """Open connections, the oldest first."""
         self._made: deque[tuple[Visitor, PlainAnswer]] = deque()
-        """Answers of the other thread, which wakes this one by a byte."""
+        """Texts from the other thread, which wakes this one by a byte."""
         self._wake: socket.socket | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -118,14 +119,14 @@ class PlainServer:
         """Stop at once, whatever clients do."""
         self._stopped.set()
         if self._wake is not None:
-            # The end of its connection wakes the poller.
+            # Closing this end of the connection wakes the poller.
             self._wake.close()
         if self._thread is not None:
             self._thread.join(2 * _LONGEST_WAIT)
 
     def _run(self, woken: socket.socket) -> None:
         while not self._stopped.is_set():
-            # Without visitors nothing expires, and a stop is seen by the end of the connection that wakes the poller.
+            # Without visitors nothing expires, and the end of the connection that wakes the poller shows the stop.
             for key, _ in self._poller.select(_LONGEST_WAIT if self._visitors else None):
                 if isinstance(key.data, Visitor):
                     self._advance(key.data)
@@ -174,7 +175,7 @@ class PlainServer:
             self._close(visitor)
 
     def _respond(self, visitor: Visitor) -> None:
-        """Answer a whole head, or let the metrics be made for it. Raises OSError."""
+        """Answer a whole head, or have the metrics made for it. Raises OSError."""
         answer = self._answer_to(visitor)
         if answer is not None:
             self._begin(visitor, answer)
@@ -193,7 +194,7 @@ class PlainServer:
         )
         self._made.append((visitor, made))
         if self._wake is not None:
-            with suppress(OSError):  # full, so that a byte is there already; or closed
+            with suppress(OSError):  # It is full, so that a byte is there already; or it is closed.
                 self._wake.send(b"\0")
 
     def _take_made(self, woken: socket.socket) -> None:
@@ -224,7 +225,7 @@ class PlainServer:
     def _make_room_beside(self, newest: Visitor) -> None:
         """Close readers, the slowest first, until there are few and their unread bytes are within the limit.
 
-        However large the newest text is, its readers do not go because of each other.
+        However large the newest text is, its readers are not closed because of each other.
         """
         others = [visitor for visitor in self._readers() if visitor is not newest]
         while len(others) >= MOST_READERS:

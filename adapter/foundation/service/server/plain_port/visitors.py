@@ -1,4 +1,4 @@
-"""Connections of the plain port: what has arrived of a head, and what is left of an answer."""
+"""Connections of the plain port: the arrived part of a head, and the unsent part of an answer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 LARGEST_HEAD = 16 * 1024
 _JUDGED_AFTER = 0.75
-"""Seconds of an answer until its reader's rate is judged, while others wait for a new text, which takes memory too."""
+"""Seconds after which a reader's rate is judged while others wait for a new text, which takes memory too."""
 _LARGE = 1024 * 1024
 _FASTER = 4
-"""How many times as fast as so far a reader may still become."""
+"""A reader may still become this many times as fast as it has been so far."""
 _AT_ONCE = 128 * 1024
 _MOST_PIECES = 64
-"""That the kernel is offered at once, which takes at most 1024 (IOV_MAX)."""
+"""Pieces that are offered to the kernel at once; it accepts at most 1024 (IOV_MAX)."""
 
 
 class Visitor:
@@ -77,7 +77,7 @@ class Visitor:
         return not self._left
 
     def _unpack_some(self) -> None:
-        """Make ready what may be sent next: of a packed text no more than a piece."""
+        """Prepare the next bytes to send: at most one piece of a packed text."""
         ready = sum(map(len, self._outbox))
         while ready < _AT_ONCE and len(self._outbox) < _MOST_PIECES:
             piece = next(self._waiting, None)
@@ -106,11 +106,11 @@ def taken_slowest(readers: list[Visitor]) -> Visitor:
 
 
 def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
-    """Return whether two answers are the same in memory. Texts that differ may have some pieces in common."""
+    """Return whether two answers are the same object in memory. Different texts may share some pieces."""
     return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
 
 
 def held_bytes(readers: Sequence[Visitor]) -> int:
-    """Return the bytes of the readers' answers in memory, a piece that several read once."""
+    """Return the bytes of the readers' answers in memory; a piece that several of them read counts once."""
     pieces = {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()
     return sum(len(piece if isinstance(piece, bytes) else piece.member) for piece in pieces)

@@ -1,7 +1,8 @@
 """Decodes the `items` of a JSON list in slices, so that a large list does not block the interpreter.
 
-A page of 500 pods is 2.5 MB and takes 6 ms to decode, a file of 50,000 pods 100 times that, during which no request
-would be answered. No available parser works in steps, so the document is cut into parts that are decoded one by one.
+A page of 500 pods has 2.5 MB and takes 6 ms to decode, and a file of 50,000 pods takes 100 times that. No request would
+be answered meanwhile. No available parser works in steps, so the document is cut into parts that are decoded one by
+one.
 
 The place of a cut is guessed from the beginning of the first item, and decoding verifies the guess: a part starts at
 the start of an item, and if it is a JSON array when brackets are added, it ends at the end of an item. After a cut
@@ -192,7 +193,8 @@ class JsonList(Generic[T]):
                 unreadable(content, str(error))
 
     def _failure(self, error: msgspec.DecodeError, start: int) -> ItemsError:
-        # The added bracket shifts all positions in the part by one byte. The index of an item in it means nothing.
+        # The added bracket shifts all positions in the part by one byte. The index of an item in the message means
+        # nothing.
         return _items_error(error, self._body, start - 1, "$.items[]")
 
 
@@ -204,7 +206,7 @@ def start_of_items(body: Document) -> int:
         try:
             _FIELDS.decode(body[: found.end()] + b"]}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # A nested key of that name.
+            # It is a nested key of that name.
             continue
         return found.end()
     return -1

@@ -2,8 +2,8 @@
 
 A list must be of the requested kind, and not suddenly empty. An object that cannot be read is left out alone.
 
-A proxy, a cache or an API server in trouble may answer 200 with an empty list, or with a list of something else. What
-an empty list says of a cluster is the most harmful thing that can be wrong about it.
+A proxy, a cache or an API server in trouble may answer 200 with an empty list, or with a list of something else. An
+empty list is the most harmful wrong statement about a cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 T = TypeVar("T", bound=KubernetesObject)
 
 CONFIRM_SECONDS: Final = 30.0
-"""After which a second list confirms one that was not believed."""
+"""Time after which a second list confirms one that was not believed."""
 _METADATA_LIST: Final = "PartialObjectMetadataList"
 _METADATA_GROUP: Final = "meta.k8s.io/"
 _SHOWN_CHARACTERS: Final = 64
@@ -43,7 +43,7 @@ class Doubt(Protocol[T_co]):
     """Decides whether a new list of objects that are known already is believed at once."""
 
     def __call__(self, replacement: Replacement[T_co], listed: int, *, is_second: bool) -> int:
-        """Return how many known objects are kept although the list lacks them; 0: it is believed.
+        """Return how many known objects are kept although the list lacks them; 0 if the list is believed.
 
         `listed` is the number of its items, and `is_second` whether it comes late enough to confirm an earlier one. The
         caller does not commit a list that is not believed.
@@ -52,9 +52,9 @@ class Doubt(Protocol[T_co]):
 
 
 def refuse_other_kind(path: str, resource: Resource, head: ListHead, *, metadata_alone: bool) -> None:
-    """Raise UnexpectedResponseError if a list is not one of the kind that was asked, in the version that was asked.
+    """Raise UnexpectedResponseError if a list is not of the requested kind in the requested version.
 
-    `metadata_alone` is whether the metadata of the objects was asked for; a server may answer with whole ones.
+    `metadata_alone` is whether only the metadata of the objects was requested; a server may answer with whole objects.
     """
     if metadata_alone and head.kind == _METADATA_LIST and head.api_version.startswith(_METADATA_GROUP):
         return
@@ -79,7 +79,7 @@ class Confirmation(Generic[T]):
     """How many known objects are kept although the last list lacks them."""
     began_empty: bool = False
     """Whether the first list was empty, and no second one has agreed or shown objects. Before the first list nothing is
-    known, so it is taken, and whoever remembers objects from an earlier process must not believe it."""
+    known, so it is accepted, and whoever remembers objects from an earlier process must not believe it."""
     _has_listed: bool = False
     _since: float | None = None
 

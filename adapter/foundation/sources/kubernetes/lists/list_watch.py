@@ -53,7 +53,7 @@ class ListWatch:
 
     @property
     def metadata_alone(self) -> bool:
-        """Whether the metadata of the objects is asked for, not the objects."""
+        """Whether only the metadata of the objects is requested."""
         return self.accept == METADATA_ONLY
 
     @property

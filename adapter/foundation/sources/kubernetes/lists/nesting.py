@@ -1,7 +1,7 @@
 """Cuts JSON that is nested more deeply than a decoder can follow.
 
-The API server accepts 10,000 levels where a schema leaves them open, and msgspec follows a thousand. Whoever may write
-one object must not be able to make a whole list, or a watch, unreadable.
+The API server accepts 10,000 levels where a schema leaves the form open, but msgspec follows only a thousand. Whoever
+may write one object must not be able to make a whole list, or a watch, unreadable.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ DEEPEST: Final = 200
 """Levels that are kept; a decoder follows more of them than this from anywhere in the program."""
 TOO_DEEP: Final = "nested too deeply"
 _CUT: Final = rb'"\u0000' + TOO_DEEP.encode() + b'"'
-"""Stands for what was cut. Whoever writes this text into an object has the object left out, and no other."""
+"""Stands for what was cut. If somebody writes this text into an object, only that object is left out."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-"""A string that does not end reaches to the end of the content."""
+"""A string, a bracket or a brace. A string that does not end reaches to the end of the content."""
 
 
 def shallow(content: bytes) -> bytes:
-    """Return JSON with a text in the place of each array and object below the deepest level that is kept.
+    """Return JSON with each array and object below the deepest level that is kept replaced by a text.
 
-    What is no JSON remains so.
+    Invalid JSON remains invalid.
+
     """
     pieces: list[bytes] = []
     depth = at = 0

@@ -3,7 +3,7 @@
 With `sendInitialEvents`, a watch begins with one ADDED event for each object that exists, followed by a bookmark that
 is annotated as their end ("Streaming lists" in the Kubernetes API concepts, KEP-3157). The state is at least as recent
 as the request. A server that cannot do this refuses the request; one that ignores its parameters never sends the
-annotated bookmark. Both are a `NotStreamedError`, and then the objects have to be listed in pages.
+annotated bookmark. Both raise `NotStreamedError`, and then the objects have to be listed in pages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _END = "k8s.io/initial-events-end"
 
 
 class NotStreamedError(Exception):
-    """The server does not send the present objects as events; the message says how it showed."""
+    """The server does not send the present objects as events; the message says how this was noticed."""
 
 
 class _BookmarkMetadata(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):
@@ -51,7 +51,7 @@ class InitialEvents:
     """The events of one stream, up to the bookmark that ends the present objects.
 
     Attributes:
-        version: resourceVersion of the whole, from which a watch continues; empty until the end was read.
+        version: resourceVersion of the whole list, from which a watch continues; empty until the end was read.
     """
 
     def __init__(self, list_watch: ListWatch) -> None:

@@ -1,4 +1,4 @@
-"""Lists a collection once, for programs that may list it and may not watch it."""
+"""Lists a collection once, for programs that may list it but may not watch it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PAGE_SIZE: Final = 200
-"""A Node has 10 to 20 KiB, most of it the list of its images."""
+"""Objects in a page. A Node has 10 to 20 KiB, most of it the list of its images."""
 _MOST_PAGES: Final = 10_000
 
 
 def whole_list(client: KubernetesClient, which: ListWatch, form: type[T]) -> Iterator[T]:
     """Yield all objects of a collection at one moment, decoded as `form`, page by page.
 
-    Raises KubernetesError, also for an object that cannot be decoded: a list that lacks one is not whole. What was
-    yielded before an error does not count.
+    Raises KubernetesError, also for an object that cannot be decoded: a list that lacks one is not whole. Objects that
+    were yielded before an error must not be used.
     """
     query = which.list_query(_PAGE_SIZE)
     for _ in range(_MOST_PAGES):

@@ -40,9 +40,9 @@ logger = logging.getLogger(__name__)
 
 _LIST_SECONDS: Final = 60.0
 _MOST_PAGES: Final = 4_000
-"""Two million objects, ten times the largest supported cluster."""
+"""Pages of one list: two million objects, ten times the largest supported cluster."""
 _LARGEST_PAGE_BYTES: Final = 256 << 20
-"""A server that does not support pages sends all objects at once."""
+"""Limit of a page. A server that does not support pages sends all objects at once."""
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -58,7 +58,7 @@ class CollectionList(Generic[T]):
         settings: WatchSettings,
         doubt: Doubt[T] | None,
     ) -> None:
-        """`doubt` decides which lists are believed only when a second one, half a minute later, agrees."""
+        """`doubt` decides which lists are believed only when a second one confirms them half a minute later."""
         self._reader = reader
         self._list_watch = list_watch
         self._resource = list_watch.resource
@@ -87,7 +87,7 @@ class CollectionList(Generic[T]):
     def read(self) -> str:
         """Replace the content of the store by a new list; return the resourceVersion of the list."""
         if self._streams:
-            # Whatever goes wrong, the next list is one in pages, which every server can send.
+            # Whatever goes wrong, the next list is requested in pages, which every server can send.
             self._streams = False
             try:
                 version = self._read_stream()
@@ -163,7 +163,7 @@ class CollectionList(Generic[T]):
         else:
             message = "%s: %d known objects are not in the list and are kept until a second list agrees"
             logger.warning(message, self._resource.qualified, self._confirmation.kept)
-        # After the commit, so that nobody sees the store of before without the doubt.
+        # This follows the commit, so that nobody sees the former content of the store without the doubt.
         self._began_empty = self._confirmation.began_empty
         left_out.commit_list()
 

@@ -67,7 +67,7 @@ class Reflector(Generic[T]):
     ) -> None:
         """Each object is decoded as `form`, a msgspec Struct; nothing else may write to `store`.
 
-        `doubt` decides which lists are believed only when a second one, half a minute later, agrees.
+        `doubt` decides which lists are believed only when a second one confirms them half a minute later.
 
         `on_failure` is called by the thread of `run` whenever a list or watch fails, but not for a version that has
         expired.
@@ -189,7 +189,7 @@ class Reflector(Generic[T]):
         logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:
-        """Return how many seconds the last watch has been open, or was; 0 if it could not be opened."""
+        """Return how many seconds the last watch has been open, or was open; 0 if it could not be opened."""
         return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
 
     def _opened_watch(self) -> None:

@@ -118,7 +118,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
 
 @contextmanager
 def when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` from another thread if `stop` is set during the block, which a reading thread cannot notice."""
+    """Call `end` from another thread if `stop` is set during the block, which a reading thread would not notice."""
     left = threading.Event()
 
     def wait() -> None:

@@ -31,7 +31,7 @@ class Envelope(msgspec.Struct):
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """The warnings, and one for an answer that says it is partial."""
+        """The warnings, and a further one if the answer says that it is partial."""
         return (*(self.warnings or ()), *(("the answer is partial (isPartial)",) if self.is_partial else ()))
 
 
@@ -57,7 +57,7 @@ class SeriesEnvelope(Envelope):
 
 
 _LOOKED_AT_BYTES: Final = 256
-"""Of an answer that is not JSON, to say what it is instead."""
+"""Bytes of an answer that is not JSON that are searched for what it is instead."""
 
 E = TypeVar("E", bound=Envelope)
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def refuse_failure(query: str, envelope: Envelope) -> None:
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
-    """Return what `read` makes of a part of an answer; its errors of decoding become UnexpectedAnswerError."""
+    """Return a part of an answer as `read` decodes it; its errors of decoding become UnexpectedAnswerError."""
     try:
         return read(part)
     except (msgspec.DecodeError, ValueError, RecursionError) as e:

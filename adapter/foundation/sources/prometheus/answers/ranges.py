@@ -168,7 +168,7 @@ class RangeJoiner:
             pass
 
     def _append_series(self, part: RangePart, found: list[_WireSeries]) -> Iterator[None]:
-        """Add series one after another; yields after each bit of work that is at most half a slice."""
+        """Add series one after another; yield after each piece of work of at most half a slice."""
         for one in found:
             yield from self._add_series(part, one)
 

@@ -41,8 +41,8 @@ _SPANS_A_SLICE = 500
 _DEEPEST = 512
 """Limit of nesting in a document that is parsed by tokens; Prometheus writes about ten levels."""
 
-# A string, with its colon where it is a key, or a bracket. Whatever else there is has no say in the structure. A string
-# without an end is taken as one token up to the end of the document: searching it anew from each of its quotes would
+# A string, with its colon where it is a key, or a bracket. Nothing else affects the structure. A string
+# without an end is taken as one token up to the end of the document: searching again from each of its quotes would
 # take time that grows with the square of its length.
 _TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?+\Z))(\s*+:)?|[{}\[\]]', re.DOTALL)
 

@@ -1,4 +1,4 @@
-r"""Cuts a list of series into runs of whole label sets while its bytes arrive, so that none of it is ever held whole.
+r"""Cuts a list of series into runs of whole label sets while its bytes arrive, so that it is never held in memory.
 
 With 200,000 series that list has 85 MB, of which 32 KiB are needed at a time. Its warnings come at its end, and they
 apply to the label sets before them, too.

@@ -27,7 +27,7 @@ class Backend:
         return cls(name, source_of(settings), settings)
 
     def with_matchers(self, matchers: Matchers | None) -> PrometheusSettings:
-        """Return its settings; those of a backend without matchers of its own have these."""
+        """Return its settings, with these matchers if the backend has none of its own."""
         settings = self.settings
         return settings if settings.matchers is not None else replace(settings, matchers=matchers)
 

@@ -89,10 +89,10 @@ PROMETHEUS: Final = Section("prometheus", _settings, _KEYS)
 
 @dataclass(frozen=True, slots=True)
 class ReadBackends:
-    """A list of named connections, as it is read."""
+    """A list of named connections, as read from the file."""
 
     by_name: Mapping[str, PrometheusSettings]
-    """In the order of the list: the first is the default."""
+    """The connections in the order of the list: the first is the default."""
 
 
 def _named_settings(name: str, **others: Any) -> tuple[str, PrometheusSettings]:  # noqa: ANN401 - those of `_settings`

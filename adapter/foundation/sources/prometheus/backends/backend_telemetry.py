@@ -1,4 +1,4 @@
-"""Counts the queries of each backend, besides those of all together. Without named backends there is nothing to see."""
+"""Counts the queries of each backend and of all together. Without named backends, only the latter exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
 
 _UNANSWERED: Final = frozenset({"unreachable", "timeout", "unauthenticated", "unexpected"})
-"""Results that say that this Prometheus gave no answer; all others are about the query."""
+"""Results that show that this Prometheus gave no answer; all others concern the query."""
 _NOT_SENT: Final = "unreadable"
 
 
@@ -30,7 +30,7 @@ class _Families:
         self._duration = duration
         self._up = up
         self._known: set[str] = set()
-        """Backends that are in use: a query to another one may still end."""
+        """Backends that are in use: a query to a former one may still end."""
         self._lock = threading.Lock()
 
     def use(self, backend: str) -> None:
@@ -68,7 +68,7 @@ class BackendTelemetry:
         self._families: _Families | None = None
 
     def of(self, backend: str) -> QueryTelemetry:
-        """Return what counts the queries of a backend; the empty name is that of the only one."""
+        """Return the counter of a backend's queries; an empty name means the only backend."""
         if not backend:
             return self._all
         if self._families is None:

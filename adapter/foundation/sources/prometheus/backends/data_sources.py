@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def source_of(prometheus: PrometheusSettings | None) -> str:
-    """Return a digest of what decides whose data is seen: address, parameters, headers, matchers and who asks.
+    """Return a digest of what decides whose data is shown: address, parameters, headers, matchers and user.
 
-    It is empty where nothing can be asked.
+    It is empty if there is no Prometheus to ask.
 
     A password is not part of it, nor is an Authorization header: with a new one, the data is the same.
     """
@@ -33,5 +33,5 @@ def source_of(prometheus: PrometheusSettings | None) -> str:
 
 
 def _narrowing(prometheus: PrometheusSettings) -> tuple[str, ...]:
-    """Return the matchers; nothing without any, so that histories of versions without matchers are kept."""
+    """Return the matchers; empty if there are none, so that the histories of versions without matchers stay valid."""
     return () if prometheus.matchers is None else (str(prometheus.matchers),)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Queries(Protocol):
-    """The queries of a client that commands which run once need."""
+    """The queries that commands which run once need from a client."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""

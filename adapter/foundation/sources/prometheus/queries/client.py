@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer, OpenAnswer
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
-"""Evaluated at the start of a server: empty if it scraped nothing in the hour before."""
+"""A query that is evaluated at the start of a server: empty if it scraped nothing in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
@@ -182,7 +182,7 @@ class PrometheusClient:
                 answer = self._ask(question)
                 refuse_other_time(query, answer.headers, self._clock())
                 reader.add(part, answer.body)
-                # The next part may have to wait until this one is let go.
+                # The next part may have to wait until this one is released.
                 del answer
 
     def series(

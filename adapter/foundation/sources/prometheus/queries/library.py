@@ -43,7 +43,7 @@ class Library(PrometheusConnect):
         session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
         session.hooks["response"].append(self._note_envelope)
         self.warnings: tuple[str, ...] = ()
-        """Those of the last answer, which the library drops: its values may be partial."""
+        """Warnings of the last answer, which the library drops: its values may be partial."""
 
     def _note_envelope(self, response: requests.Response, **_options: object) -> None:
         """Note the warnings; raises UnexpectedAnswerError for an answer whose own status is not success."""

@@ -1,4 +1,4 @@
-"""Since when a Prometheus has collected samples, by its own status: it may lack data from before that time."""
+"""The time since which a Prometheus has collected samples, from its own status: it may lack earlier data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Started:
     configured: float
     """When it last loaded its configuration: not before it was ready, and again with each reload.
 
-    Minus infinity for a server that has no data from before its start, of which nothing can be missing.
+    Minus infinity for a server without data from before its start, because nothing can be missing then.
     """
 
 

@@ -2,8 +2,8 @@
 
 Each answer has a limit of its own, and a process asks for many at once. Beyond a common limit, only one answer grows
 further: the one that has been received for the longest time. The others wait, and their server with them, until that
-one has been read and let go, too: answers are received faster than they are read. Each of them ends, at the latest by
-its deadline.
+answer has also been read and released: answers are received faster than they are read. Each of them ends, at the latest
+by its deadline.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.deadlines import Deadline
 
 MOST_BYTES: Final = 192 * 1024 * 1024
-"""Together. One more answer comes on top."""
+"""Limit of all answers together, which one more answer may exceed."""
 SMALL_BYTES: Final = 1024 * 1024
-"""Up to this size a body is not counted: it never waits for others."""
+"""A body up to this size is not counted: it never waits for others."""
 
 
 class ReceivedBody(bytearray):
@@ -39,14 +39,14 @@ class AnswerMemory:
         """`most_bytes` is the common limit; bodies of at most `small_bytes` do not count."""
         self._most = most_bytes
         self._small = small_bytes
-        # Re-entrant, because a body may be let go of by the garbage collector, anywhere.
+        # Re-entrant, because the garbage collector may release a body anywhere.
         self._changed = threading.Condition(threading.RLock())
         self._bytes: dict[int, int] = {}
-        """By the identity of a body that counts, its size."""
+        """The size of each body that counts, by its identity."""
         self._growing: dict[int, None] = {}
-        """Those that are received, the one that began to count first in front."""
+        """Bodies that are being received; the one that began to count first comes first."""
         self._on_top: int | None = None
-        """The one that may grow beyond the limit, until it is let go."""
+        """The body that may grow beyond the limit until it is released."""
 
     @property
     def held_bytes(self) -> int:
@@ -61,7 +61,7 @@ class AnswerMemory:
         try:
             yield
         except BaseException:
-            # The traceback refers to the body, and may stay until the garbage collector comes.
+            # The traceback refers to the body, and may live until the garbage collector runs.
             body.clear()
             with self._changed:
                 self._growing.pop(key, None)
@@ -72,7 +72,7 @@ class AnswerMemory:
             self._changed.notify_all()
 
     def wait_to_grow(self, body: ReceivedBody, deadline: Deadline) -> None:
-        """Count what has been received of a body, and wait until more of it may be. Raises DeadlinePassedError."""
+        """Count what has been received of a body, and wait until more may be received. Raises DeadlinePassedError."""
         if len(body) <= self._small:
             return
         key = id(body)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 1.0
 _FEWEST_HIDDEN_BYTES = 8
-"""Shorter values, such as names of tenants, are parts of ordinary words."""
+"""Shorter values are not hidden: some, such as names of tenants, are parts of ordinary words."""
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Credentials:
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def hidden_in(self, body: bytearray) -> bytearray:
-        """Return the body of an answer without the values of these headers, but for those of a few characters."""
+        """Return the body of an answer with the values of these headers removed, except very short ones."""
         for value in self.headers().values():
             secret = value.rpartition(" ")[2].encode()
             if len(secret) >= _FEWEST_HIDDEN_BYTES:

@@ -149,7 +149,7 @@ def _body_reason(answer: HttpAnswer) -> str:
 
 def _timeout_reason(error: Exception, endpoint: Endpoint, seconds: float) -> str:
     reason = f"no answer from {endpoint.shown} within {seconds:.3g} s"
-    # What urllib3 says of its own timeouts is no more than that.
+    # The messages of urllib3 about its own timeouts say no more than that.
     is_plain = isinstance(error, urllib3.exceptions.HTTPError)
     return f"{reason}: {error.args[0]}" if error.args and isinstance(error.args[0], str) and not is_plain else reason
 

@@ -97,7 +97,7 @@ class OpenAnswer:
         return HttpAnswer(self.status, self.headers, body)
 
     def whole(self) -> HttpAnswer:
-        """Read the body to its end; large ones wait for each other. Raises what `Transport.opened` raises."""
+        """Read the body to its end; large bodies wait for each other. Raises what `Transport.opened` raises."""
         body = ReceivedBody()
         with self._memory.receiving(body):
             for piece in self:

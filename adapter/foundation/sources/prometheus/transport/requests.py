@@ -1,4 +1,4 @@
-"""One request to Prometheus's API: its path and parameters, and where matchers belong in these (pure).
+"""One request to Prometheus's API: its path and parameters, and where matchers belong in them (pure).
 
 Every request to a Prometheus is made here. A path that is not known here is refused where matchers are set, since it
 might answer with the series of other clusters.
@@ -38,14 +38,14 @@ class ApiRequest:
     """Own parameters, without those of the base URL."""
     verb: Verb = "GET"
     body: bytes | None = None
-    """Posted in place of the parameters; never to a Prometheus."""
+    """Sent by POST instead of the parameters; never to a Prometheus."""
     max_bytes: int = 1 << 16
     """Largest body of the answer after decompression."""
     watch: Callable[[bytearray], None] = watch_nothing
     """Called with the body after each piece; ends the request by raising an error."""
 
     def narrowed(self, matchers: Matchers | None) -> ApiRequest:
-        """Return the request for matching series alone. Raises UnreadableForMatchersError."""
+        """Return the request, limited to matching series. Raises UnreadableForMatchersError."""
         if matchers is None or self.path.startswith(_WITHOUT_SERIES):
             return self
         asked = next((value for name, value in self.parameters if name in {_QUERY, _SELECTOR}), self.path)

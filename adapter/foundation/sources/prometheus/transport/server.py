@@ -62,7 +62,7 @@ class Server:
         """Return the answer if its status is a success; raises PrometheusError."""
         if 200 <= answer.status < 300:
             return answer
-        # Gateways repeat the request in their pages, and what they say is shown to all who ask for a metric.
+        # Gateways repeat the request in their pages, and these texts are shown to everybody who asks for a metric.
         shown = replace(answer, body=self._credentials.hidden_in(answer.body))
         failure = answer_failure(asked, shown, self.endpoint)
         if failure is not None:

@@ -56,7 +56,7 @@ class Transport:
         self._read_seconds = read_seconds
         self._tls = tls
         self.memory = AnswerMemory()
-        """What the answers that are being read take."""
+        """The memory of the answers that are being read."""
         self._limit = ThreadLimit(size, lambda: DeadlinePassedError(f"all {size} connections were busy"))
         # The connection that was used last is used first, so that the server closes those that are no longer needed.
         self._idle: deque[HTTPConnection] = deque()
@@ -67,7 +67,7 @@ class Transport:
 
         A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and
         ConnectFailedError among them), http.client.HTTPException, urllib3's HTTPError, BodyTooLargeError and
-        BodyUnreadableError; so does the reading of the body.
+        BodyUnreadableError; reading the body raises the same.
         """
         with self._limit.entered(deadline.remaining()):
             connection, response = self._begin_exchange(request, deadline)
@@ -162,7 +162,7 @@ class Transport:
 def _connected_socket(
     endpoint: Endpoint, context: ssl.SSLContext | None, next_wait: Callable[[], float]
 ) -> socket.socket:
-    """Try the server's addresses in turn; each has the time limit of connecting, and TLS has it again."""
+    """Try the server's addresses in turn; connecting to each has the time limit, and TLS has it again."""
     try:
         addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
