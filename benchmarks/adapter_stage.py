@@ -200,7 +200,7 @@ def _scrape_seconds(stage: Backdrop) -> int:
 
 
 def _number(url: str, query: str) -> int:
-    """Return the value of a query that gives one; 0 where it gives none."""
+    """Return the value of a query that gives one; 0 if it gives none."""
     result = _data(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}")["result"]
     return int(float(result[0]["value"][1])) if result else 0
 

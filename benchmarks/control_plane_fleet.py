@@ -114,7 +114,7 @@ def _pods(stage: Stage, apps: list[App]) -> dict[App, str] | None:
 
 
 def told(stage: Stage, apps: list[App]) -> dict[App, str | None]:
-    """Return the value that each app's HPA shows in its status; None where it shows none, or cannot scale by it."""
+    """Return the value that each app's HPA shows in its status; None if it shows none, or cannot scale by it."""
     shown = {
         (one["metadata"]["namespace"], one["metadata"]["name"]): _value(one.get("status") or {})
         for name in {app.namespace for app in apps}

@@ -129,7 +129,7 @@ def _running(
 
 
 def _limited(nodes: int, manifest: PeerManifest, progress: Progress, cores: Cores) -> Row | None:
-    """Return how long `/healthz` takes within limits; None where no control group can be made."""
+    """Return how long `/healthz` takes within limits; None if no control group can be made."""
     phase = f"{nodes} nodes, {manifest.name}"
     progress.say(phase)
     with (

@@ -29,7 +29,7 @@ def run(
 
     `text` makes the table.
 
-    0 where every answer was right, 1 where one was wrong or missing, 2 where it could not be measured: for the errors
+    0 if every answer was right, 1 where one was wrong or missing, 2 where it could not be measured: for the errors
     that each benchmark may have, and those that are `expected` of this one.
     """
     cannot: tuple[type[Exception], ...] = (ProcessFailedError, PrometheusMissingError, *expected)

@@ -161,7 +161,7 @@ def signals_of(log: str) -> tuple[str, ...]:
 
 
 def _asked(stage: StartStage, server: str, ports: Ports, number: int) -> str | None:
-    """Ask for what a server is there for; return why it did not answer, None where it did."""
+    """Ask for what a server is there for; return why it did not answer, None if it did."""
     path = _PATHS[server.partition(",")[0]]
     is_open = server != "serve"
     context = None if is_open else _context(stage)

@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest values that were answered, by their timestamp."""
     warm_up_errors: int
     cold_start_seconds: float
-    """From the first request to the last one of the warm-up that was not answered well; 0 where all were."""
+    """From the first request to the last one of the warm-up that was not answered well; 0 if all were."""
     reasons: dict[str, int]
     """The texts of a few errors and their counts, warm-up included."""
 

@@ -49,7 +49,7 @@ class CountedFits:
         self.counts = FitCounts()
 
     def run(self, model: Model, history: LoadHistory, task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
-        """Return the parameters; None where the fit failed, so that the last ones stay in use."""
+        """Return the parameters; None if the fit failed, so that the last ones stay in use."""
         if not model.is_heavy:
             self._count(failed=False)
             return model.fit(history, task)

@@ -44,7 +44,7 @@ class _Controller:
     max_replicas: int
     replicas: int
     wanted: deque[int]
-    """The replicas that the metric asked for at each sync of the look-back; 0 where it could not be used."""
+    """The replicas that the metric asked for at each sync of the look-back; 0 if it could not be used."""
 
     def look(self, milli: int | None) -> None:
         """Set the size for the next look; None means no metric, so nothing changes."""

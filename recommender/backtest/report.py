@@ -92,7 +92,7 @@ class BacktestVerdict:
     cost_above_load_ratio: float | None = None
     """Replica-hours of auto above those that the load itself fills, as a share of these; None without any load."""
     regret: Regret | None = None
-    """None where models were not held at equal cost, as with an HPA."""
+    """None if models were not held at equal cost, as with an HPA."""
 
 
 @dataclass(frozen=True, slots=True)

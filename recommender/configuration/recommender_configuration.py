@@ -72,7 +72,7 @@ class Configuration:
     object_names: frozenset[str] | None = None
     """Names (`NAMESPACE/NAME`) of all objects of the kind Recommendation; None while they are not known."""
     backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
-    """By name, where `prometheus` is a list; the first is the default backend. Empty where it is a mapping."""
+    """By name, where `prometheus` is a list; the first is the default backend. Empty if it is a mapping."""
 
     def backend_of(self, name: str) -> str:
         """Return which backend an entry with `backend: name` asks: its name, or empty for the default one.

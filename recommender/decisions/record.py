@@ -105,7 +105,7 @@ class Record:
     status: Status
     message: str
     replicas: int | None = None
-    """The size after all constraints; None where there is no value. Of several targets, the largest of their sizes."""
+    """The size after all constraints; None if there is no value. Of several targets, the largest of their sizes."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None

@@ -31,7 +31,7 @@ def of_recommendation(record: Record) -> str:
 
 @bounded_cache(32 * MEBIBYTE)
 def of_target(target: TargetReference | None) -> str:
-    """Return the labels of a target; they are empty where there is none.
+    """Return the labels of a target; they are empty if there is none.
 
     Labels are in the order of their names everywhere, as Prometheus's own libraries write them.
     """

@@ -26,7 +26,7 @@ class PolicyOutcome:
     node_hours: FloatArray
     """By day."""
     cost: FloatArray | None
-    """By day; None where not all nodes have a price."""
+    """By day; None if not all nodes have a price."""
     pending_minutes: FloatArray
     """Pod-minutes by day, of the day on which the wait began."""
     waits: FloatArray

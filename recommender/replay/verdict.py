@@ -38,7 +38,7 @@ class ReplayVerdict:
     """The policy to use."""
 
     use: str | None
-    """None where the past says too little."""
+    """None if the past says too little."""
     saves_ratio: float | None
     """Of what the configured policy costs; 0 for that itself."""
     interval: tuple[float, float] | None

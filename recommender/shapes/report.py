@@ -46,7 +46,7 @@ class ShapeReport:
     present_nodes: int
     """Most nodes of the groups at one of the peaks."""
     present_cost: float | None
-    """Highest cost of these nodes in an hour; None where one has no price."""
+    """Highest cost of these nodes in an hour; None if one has no price."""
     consolidations: tuple[Consolidation, ...]
     notes: tuple[str, ...]
 

@@ -46,7 +46,7 @@ class Custom:
     """The same with `--compatibility=prometheus-adapter`, where that is something else."""
     status_before: int | None = None
     query: str = ""
-    """The query of prometheus-adapter; empty where it sends none, or where its answer is one that we refuse to give."""
+    """The query of prometheus-adapter; empty if it sends none, or where its answer is one that we refuse to give."""
     label: str = "pod"
     """The label that holds the object's name in the query's result."""
     says: str = ""
@@ -117,7 +117,7 @@ class Usage:
     labels: tuple[str, ...] = ("pod", "container")
     """Those that hold the names of object and container in the queries' results."""
     cpu: str = ""
-    """The CPU query of prometheus-adapter; empty where its answer adds nothing to the case."""
+    """The CPU query of prometheus-adapter; empty if its answer adds nothing to the case."""
     memory: str = ""
 
     @property

@@ -111,7 +111,7 @@ class AskedPrometheus:
         self.queries = 0
 
     def rows(self, query: str) -> list[Row] | None:
-        """Return the series of the answer; None where Prometheus refuses the query. The last ones are remembered."""
+        """Return the series of the answer; None if Prometheus refuses the query. The last ones are remembered."""
         return self._ask(query)
 
     def _ask_anew(self, query: str) -> list[Row] | None:

@@ -136,7 +136,7 @@ class Difference:
     kind: PlanKind
     asked: Asked
     exact: Values | None
-    """None where Prometheus refuses the exact query, and not the wider one."""
+    """None if Prometheus refuses the exact query, and not the wider one."""
     wider: Values
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ def _compare(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: Pl
 
 
 def answer(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: PlanKind) -> Values | None:
-    """Return what the asker gets by this plan: values by object or by labels; None where Prometheus refuses."""
+    """Return what the asker gets by this plan: values by object or by labels; None if Prometheus refuses."""
     query = planned_query(metric, asked, kind)
     rows = prometheus.rows(query.text)
     if rows is None:

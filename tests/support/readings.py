@@ -129,7 +129,7 @@ class RealAnswers:
     """The answers of a real Prometheus at any moment, decoded by the product's own code. It finds no series."""
 
     rows: Callable[[str, float], Iterable[tuple[Mapping[str, str], str]] | None]
-    """Labels and value of each series by query and moment; None where the query is refused."""
+    """Labels and value of each series by query and moment; None if the query is refused."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         assert timeout_seconds > 0

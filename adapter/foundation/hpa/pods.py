@@ -46,7 +46,7 @@ class Readiness:
     """The condition Ready of a pod."""
 
     ready: bool | None
-    """None where the condition's status is Unknown."""
+    """None if the condition's status is Unknown."""
     since: float
     """When it last changed."""
 

@@ -59,7 +59,7 @@ class PodSpecResources:
 
 @dataclass(frozen=True, slots=True)
 class ContainerResources:
-    """The CPU of one container; None where the container does not state it."""
+    """The CPU of one container; None if the container does not state it."""
 
     cpu_request_milli: int | None = None
     cpu_limit_milli: int | None = None

@@ -35,7 +35,7 @@ class Request:
     peer_chain: tuple[bytes, ...] = ()
     """Verified client certificate chain in DER, leaf first; empty if there is none."""
     body: bytes | bytearray = b""
-    """The whole body, which nobody may change; empty where the route accepts none."""
+    """The whole body, which nobody may change; empty if the route accepts none."""
     path_values: Mapping[str, str] = field(default_factory=dict)
     """Values of the variables in the route's path rule, still percent-encoded."""
 

@@ -39,13 +39,13 @@ class ObjectsAnswer:
     """A custom metric's values."""
 
     values: tuple[tuple[str, float], ...]
-    """Name and value of each object that has one, ascending by name; all finite. Empty where no object has a value."""
+    """Name and value of each object that has one, ascending by name; all finite. Empty if no object has a value."""
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
-    """The time that the values are measured over, in seconds; None where the rule does not say."""
+    """The time that the values are measured over, in seconds; None if the rule does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ExternalAnswer:
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
-    """The time that the values are measured over, in seconds; None where the rule does not say."""
+    """The time that the values are measured over, in seconds; None if the rule does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class UsageItem:
     used: Mapping[str, Mapping[str, float]] = field(hash=False)
     """Container, resource, value: cores of `cpu`, bytes of `memory`. A node has one container, with an empty name.
 
-    All values are finite and none is negative. Each container has `cpu`, and some container has `memory`, unless a
-    resource has no value for any object in the namespace: that resource is left out.
+    All values are finite and none is negative. Each container has `cpu`, and some container has `memory`. A resource
+    that has no value for any object in the namespace is left out.
     """
 
 
@@ -88,8 +88,8 @@ class UsageAnswer:
     items: tuple[UsageItem, ...]
     """Ascending by namespace and name; objects that lack a value that they should have are left out."""
     window_seconds: float
-    """The time that the values are measured over, in seconds, as the rule files say."""
+    """The time that the values are measured over, in seconds, as the rule files state it."""
     evaluated_at: float | None
-    """The earliest of all moments, in unix seconds; None where nothing had to be asked."""
+    """The earliest of all moments, in unix seconds; None if nothing had to be queried."""
     warnings: tuple[str, ...] = ()
     """Warnings about these values; empty if there are none."""

@@ -1,7 +1,7 @@
-"""The Prometheus servers that rules ask: that of the flags, and the backends that rules name.
+"""The Prometheus servers that rules query: that of the flags, and the backends that rules name.
 
-Each has its own connections, threads and limits, and what is known of its uptime. So one that is down, slow or refuses
-the credentials holds up its own rules alone.
+Each has its own connections, threads, limits and record of its uptime. So a server that is down or slow, or that
+refuses the credentials, delays only its own rules.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ConnectedBackend(Protocol):
         ...
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run the work on a thread that works for this backend alone."""
+        """Run the work on a thread that works only for this backend."""
         ...
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ Connect: TypeAlias = "Callable[[Backend], ConnectedBackend]"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Prometheus: what it is asked with, and what is known of it."""
+    """One Prometheus: the client for it, and its uptime."""
 
     prometheus: Prometheus
     uptime: PrometheusUptime
@@ -77,17 +77,17 @@ class Backends:
     """The Prometheus servers of the rules in force. `of` is for any number of threads, `use` for one at a time."""
 
     def __init__(self, default: Source, connect: Connect | None = None, clock: Clock | None = None) -> None:
-        """`default` is that of the flags. Without `connect` there is no other, as for MetricRule objects."""
+        """`default` is that of the flags. Without `connect` there are no others, as for MetricRule objects."""
         self._default = default
         self._connect = connect
         self._clock = clock or Clock()
         self._lock = threading.Lock()
         self._used: Mapping[Backend, _Used] = {}
         self._wanted: Collection[Backend] = ()
-        """Those of the rules that are in force, or are to be in a moment."""
+        """The backends of the rules that are in force, or will be in a moment."""
 
     def of(self, backend: Backend | None) -> Source:
-        """Return what asks a backend; one that no rule names any more fails each query."""
+        """Return the source for a backend; that of a backend that no rule names any more fails each query."""
         if backend is None:
             return self._default
         used = self._used.get(backend)
@@ -97,11 +97,11 @@ class Backends:
         return Source(gone, PrometheusUptime(self._clock), self._default.submit)
 
     def number(self) -> int:
-        """Return how many Prometheus servers there are to be asked, that of the flags included."""
+        """Return the number of Prometheus servers in use, including that of the flags."""
         return 1 + len(self._used)
 
     def open(self, rulebook: Rulebook) -> None:
-        """Connect to the backends of rules that are to be in force, beside those that are used already."""
+        """Connect to the backends of rules that will be in force, in addition to those in use."""
         wanted = _backends_of(rulebook)
         with self._lock:
             self._wanted = wanted.keys()
@@ -117,7 +117,7 @@ class Backends:
         _close(replaced)
 
     def close_unused(self, asked: Collection[Backend | None]) -> None:
-        """Close the connections to the backends that no rule names any more, and that no query asks."""
+        """Close the connections to backends that neither a rule nor a query uses any more."""
         with self._lock:
             kept = {backend: used for backend, used in self._used.items() if backend in (*self._wanted, *asked)}
             gone = [used for backend, used in self._used.items() if backend not in kept]
@@ -134,7 +134,7 @@ class Backends:
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Stands in for a Prometheus that is not to be asked any more."""
+    """Stands in for a Prometheus that must not be queried any more."""
 
     reason: str
 
@@ -146,13 +146,13 @@ class _Gone:
 
 
 def only(prometheus: Prometheus, uptime: PrometheusUptime) -> Backends:
-    """Return the Prometheus of the flags alone, for what asks on threads of its own."""
+    """Return only the Prometheus of the flags, for code that queries on threads of its own."""
     return Backends(Source(prometheus, uptime, lambda work: work()))
 
 
 def _backends_of(rulebook: Rulebook) -> dict[Backend, bool]:
     """Return the backends that rules name, and whether any of those rules has a value for no data."""
-    # A rule that is retained has the credentials of before.
+    # A retained rule has the former credentials.
     present = {backend: backend for backend in rulebook.backends}
     found: dict[Backend, bool] = {}
     for rule in all_rules(rulebook):

@@ -11,14 +11,14 @@
     │   └── FirstAnswerPendingError   it is the first request, and the answer is still on its way
     ├── AnswerTooOldError             the last good answer has grown too old
     ├── QueryRefusedByPrometheusError Prometheus refused the query
-    ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
-    ├── SampleTooOldError             what the value is made of is older than its rule allows
-    ├── PartialAnswerError            an answer is there and parts of it are missing
+    ├── NoDataUncertainError          there is no value, but that need not mean that there is no data
+    ├── SampleTooOldError             the samples behind the value are older than its rule allows
+    ├── PartialAnswerError            there is an answer, but parts of it are missing
     ├── ForeignNamespaceError         the samples carry another namespace than the requested one
     └── AmbiguousSamplesError         several samples claim to be one value
 
-No failure ever turns into a number: 0 would scale a workload to its minimum. The base class itself is raised for a
-fault of the program, which is counted and logged where it happens. HTTP codes are given where HTTP is spoken.
+No failure ever turns into a number: 0 would scale a workload to its minimum. The base class itself is raised for an
+internal error, which is counted and logged where it happens. HTTP codes are added by the code that speaks HTTP.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from __future__ import annotations
 class ReadingError(Exception):
     """There is no value; the message says what is missing, and what to do about it.
 
-    `public_message` is the part that any client may read, where the message quotes series that may belong to other
+    `public_message` is the part that any client may read, if the message quotes series that may belong to other
     namespaces. The whole message is for the log.
     """
 
@@ -46,7 +46,7 @@ class NoSampleError(ReadingError):
 
 
 class UnanswerableSelectorError(ReadingError):
-    """The selector, or the metric's rule, gives no query."""
+    """The selector, or the metric's rule, does not result in a query."""
 
 
 class TooMuchDemandError(ReadingError):
@@ -54,7 +54,7 @@ class TooMuchDemandError(ReadingError):
 
 
 class ObjectsNotKnownError(ReadingError):
-    """The first list of the kind has not arrived, or may not be read."""
+    """The first list of the kind has not arrived, or reading it is not permitted."""
 
 
 class SourceUnreachableError(ReadingError):
@@ -74,15 +74,15 @@ class AnswerTooOldError(ReadingError):
 
 
 class QueryRefusedByPrometheusError(ReadingError):
-    """Prometheus understood the request and refuses to answer it."""
+    """Prometheus understood the request but refuses to answer it."""
 
 
 class SampleTooOldError(ReadingError):
-    """A value is there, and made of samples that are older than its rule allows (`maxSampleAge`)."""
+    """There is a value, but its samples are older than its rule allows (`maxSampleAge`)."""
 
 
 class NoDataUncertainError(ReadingError):
-    """Prometheus gives no value, and the rule's own value for no data (`onNoData`) must not stand for it."""
+    """Prometheus gives no value, and the rule's own value for no data (`onNoData`) must not replace it."""
 
 
 class PartialAnswerError(ReadingError):
@@ -90,7 +90,7 @@ class PartialAnswerError(ReadingError):
 
 
 class ForeignNamespaceError(ReadingError):
-    """The rule's own query gives samples that carry another namespace than the request's (`foreignNamespaces`)."""
+    """The rule's own query returns samples that carry another namespace than the request's (`foreignNamespaces`)."""
 
 
 class AmbiguousSamplesError(ReadingError):

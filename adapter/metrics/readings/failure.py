@@ -1,4 +1,4 @@
-"""Why a query gave no reading, as a value that can be kept."""
+"""The reason why a query has no reading, as a value that can be stored."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a query gave no reading.
+    """The reason why a query has no reading.
 
-    A value rather than the exception: its traceback would keep the whole answer alive, and would grow each time that
-    the exception is raised for another request.
+    It is a value and not the exception, whose traceback would keep the whole answer alive, and would grow each time the
+    exception is raised for another request.
     """
 
     error: type[ReadingError]

@@ -1,4 +1,4 @@
-"""Warnings that go with a good answer: its rule is refused now, or its refreshes fail.
+"""Warnings that accompany a good answer: its rule is refused now, or its refreshes fail.
 
 Any client may read them. So they quote nothing from Prometheus, which may name series of other namespaces, and do not
 say how Prometheus is reached; the log has both. Error messages for clients leave quoted series out, too.
@@ -61,7 +61,7 @@ _CAUSES: Mapping[type[ReadingError], str] = {
 def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_seconds: float) -> Iterator[str]:
     """Yield the warnings about an answer of this rule.
 
-    `retained` has the ids of rules whose last good version serves; `failure` is why the last refresh failed.
+    `retained` has the ids of rules whose last good version is in use; `failure` is why the last refresh failed.
     """
     if rule.id in retained:
         yield retained_notice(rule)
@@ -70,7 +70,7 @@ def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_s
 
 
 def retained_notice(rule: Rule) -> str:
-    """Return the warning about a rule whose last good version serves."""
+    """Return the warning about a rule whose last good version is in use."""
     place = f"{PurePath(rule.file).name}:{rule.line}"
     return f"the present version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
 
@@ -84,7 +84,7 @@ def unreadable(resource: Resource, count: int) -> tuple[str, ...]:
 
 
 def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield the warnings about the resource rules behind an answer: which are refused, and whether a version serves."""
+    """Yield the warnings about the resource rules of an answer: which are refused, and which former versions serve."""
     for metric in metrics:
         if metric.rule.id in rulebook.retained:
             yield retained_notice(metric.rule)
@@ -110,7 +110,7 @@ def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
 
 
 def public_text(error: PrometheusError) -> str | None:
-    """Return the part of an error that any client may read; None where that is all of it."""
+    """Return the part of an error that any client may read; None if clients may read all of it."""
     if not isinstance(error, QueryRefusedError):
         return None
     said = _up_to(_SERIES if error.error_type == _OF_TEXT else _QUOTES, error.message)

@@ -31,7 +31,7 @@ def last_answer(states: Iterable[DiscoveredRule], successes: Mapping[str, float]
 
 
 def by_backend(states: Iterable[DiscoveredRule]) -> dict[Backend | None, list[DiscoveredRule]]:
-    """Return rules by the Prometheus that they ask; that of the flags is always there."""
+    """Return the rules by the Prometheus that they query; that of the flags is always included."""
     found: dict[Backend | None, list[DiscoveredRule]] = {None: []}
     for state in states:
         found.setdefault(state.rule.backend, []).append(state)
@@ -50,8 +50,8 @@ def overview(
 ) -> Overview:
     """Return the gauges about the rules in force and about what is requested.
 
-    `successes` are as `last_answer` takes them. `failing` has the ids of rules that were last logged as failing, and
-    `distrusted`, by rule, how many metrics are queried exactly because a wider plan gave other values.
+    `successes` are those of `last_answer`. `failing` are the ids of rules that were last logged as failing;
+    `distrusted` is, by rule, the number of metrics that are queried exactly because a wider plan gave other values.
     """
     rule_ids = {rule.id for rule in rulebook.resource.rules} | {state.rule.id for state in states}
     failing = failing & rule_ids | {state.rule.id for state in states if state.failure is not None}

@@ -1,9 +1,9 @@
 """Determines how long Prometheus has been up, which decides whether an empty answer means that there is no data.
 
-A Prometheus that was away has a gap where it did not scrape, and looks for minutes as if nothing were there: `rate`
-wants two samples, and what has not been scraped since has none. A value that stands for no data (`onNoData`) would
-then be served for workloads that are busy. So that value is not used until Prometheus has been up for all the time
-that a query looks back over, as observed by this process and as Prometheus reports its own start.
+A Prometheus that was down has a gap in its samples, and for minutes seems to have no data: `rate` needs two samples,
+and targets that have not been scraped since have none. The value for no data (`onNoData`) would then be served for busy
+workloads. So that value is not used until Prometheus has been up for the whole time that a query looks back over, as
+observed by this process and as reported by Prometheus itself.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
 
 
 def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds: float) -> bool:
-    """Return whether no data means that there is none: all that the query looks back over was scraped."""
+    """Return whether an empty result means that there is no data: the whole look-back of the query was scraped."""
     return steady_seconds >= look_back_seconds + ranges_seconds
 
 
 def collecting_since(first_answer: float, started: Started | None) -> float:
-    """Return since when Prometheus collects, as far as that is known; all by one clock.
+    """Return the time since which Prometheus has collected samples, as far as known; all times are by one clock.
 
-    A server that does not report its start counts from the first answer that this process received. One that does was
-    ready when it loaded its configuration, or earlier, if the same server process has answered before.
+    A server that does not report its start counts from the first answer that this process received. One that reports it
+    was ready when it loaded its configuration, or earlier if the same server process answered before.
     """
     if started is None:
         return first_answer
@@ -57,7 +57,7 @@ def collecting_since(first_answer: float, started: Started | None) -> float:
 
 
 class PrometheusUptime:
-    """Since when Prometheus has been up. Safe for any number of threads."""
+    """The time since which Prometheus has been up. Safe for any number of threads."""
 
     def __init__(self, clock: Clock, ask: Callable[[float], Started] | None = None) -> None:
         """`ask` asks the server when it started, within some seconds, and raises PrometheusError; None if it cannot."""
@@ -93,7 +93,7 @@ class PrometheusUptime:
     def failed(self, error: PrometheusError, began: float) -> None:
         """Note that a request failed. A server that refuses a query is up.
 
-        So is one that answered other requests while this one timed out. `began` is when the request was sent, in
+        So is a server that answered other requests while this one timed out. `began` is when the request was sent, in
         monotonic seconds.
         """
         since = began if isinstance(error, PrometheusTimeoutError) else began - _LIVELY_SECONDS
@@ -124,7 +124,7 @@ class PrometheusUptime:
         with self._lock:
             now = self._clock.monotonic()
             self._due = now + wait
-            # Of several servers behind one address the one that began last counts; its reloads do not.
+            # Of several servers behind one address, the one that started last counts; its reloads do not.
             if started is not None and started.process > self._process:
                 ours = now - self._clock.wall()
                 self._process = started.process

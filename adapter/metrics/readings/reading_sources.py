@@ -1,4 +1,4 @@
-"""What readings are made from, in one record: the parts that ask, answer and explain take it as a whole."""
+"""The sources of readings in one record, which the parts that ask, answer and explain take as a whole."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ class ReadingSources:
     clock: Clock
     pace: Pace
     silent_series: SilentSeries | None = None
-    """The series that fell silent, as a serving process remembers them; None where that is not known."""
+    """The series that a serving process remembers as silent; None if that is not known."""

@@ -1,8 +1,7 @@
 """Answers "the value of metric M for objects X" from memory.
 
-Requests say what is requested; queries for it are refreshed in the background, one for many askers; a request reads
-the newest answer. It waits for Prometheus only at the first request of its kind. This class puts the parts
-together:
+Requests determine what is queried; the queries are refreshed in the background, one for many askers; a request reads
+the newest answer. Only the first request of its kind waits for Prometheus. This class puts the parts together:
 
     request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
     run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesDiscovery ──> Prometheus
@@ -91,12 +90,12 @@ class Readings:
         started: Callable[[float], Started] | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """Start with a rulebook; nothing is asked of Prometheus yet.
+        """Start with a rulebook; Prometheus is not queried yet.
 
-        `submit` runs a function on a thread of the process; four threads or more, since a slow query holds one for
-        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it started,
-        within some seconds, and raises PrometheusError; None if it cannot. `connect` returns a client of a backend that
-        rules name; None where no rule may name one.
+        `submit` runs a function on a thread of the process; it needs four threads or more, since a slow query occupies
+        one until its deadline. `run_due` must be called several times a second. `started` asks Prometheus when it
+        started, within some seconds, and raises PrometheusError; None if it cannot. `connect` returns a client of a
+        backend that rules name; None if no rule may name one.
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
@@ -127,17 +126,17 @@ class Readings:
         return self._cataloguer.catalogue
 
     def has_looked_up_all(self) -> bool:
-        """Return whether the catalogue holds what there was at the start, as far as Prometheus reports it."""
+        """Return whether the catalogue contains the metrics that existed at the start, as far as Prometheus reports."""
         return self._cataloguer.has_looked_up_all()
 
     def catalogue_of(self, namespace: str | None) -> Catalogue:
-        """Return the metrics that the MetricRule objects of a namespace serve, where `catalogue` has none of a name."""
+        """Return the metrics that the MetricRule objects of a namespace serve under names that `catalogue` lacks."""
         return self._rule_objects.catalogue_of(namespace)
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
-        """Return them once the objects have been read and their series looked up for the first time.
+        """Return the same once the objects have been read and their series looked up for the first time.
 
-        For a request for a metric that is not among them. Raises FirstAnswerPendingError.
+        It is for requests for a metric that is not among them. Raises FirstAnswerPendingError.
         """
         looked_up = partial(self._rule_objects.await_first_look_ups, namespace)
         self._current_readings.all_looked_up(namespace, looked_up)
@@ -150,7 +149,7 @@ class Readings:
     def expect_rule_objects(self, number_unread: Callable[[], int] = lambda: 0) -> None:
         """Let requests wait for MetricRule objects until `replace_rule_objects` is called for the first time.
 
-        `number_unread` returns how many objects are beyond the quota of their namespace, and are not passed in.
+        `number_unread` returns how many objects are beyond the quota of their namespace, and so are not passed in.
         """
         self._number_of_unread_objects = number_unread
         self._rule_objects.expect()
@@ -158,7 +157,7 @@ class Readings:
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
         """Return the metrics that are served once the series of all rules have been looked up, if that is under way.
 
-        For a request, of that namespace, for a metric that `catalogue` lacks. Raises FirstAnswerPendingError.
+        It is for a request from that namespace for a metric that `catalogue` lacks. Raises FirstAnswerPendingError.
         """
         self._current_readings.all_looked_up(namespace, self._cataloguer.await_all)
         return self.catalogue
@@ -183,16 +182,16 @@ class Readings:
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
-        """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
+        """Return what pods or nodes use; for pods, `namespace` None means all namespaces. Raises ReadingError."""
         catalogue, rulebook = self.catalogue, self._cataloguer.rulebook
         answer = self._usage.answer(catalogue, kind, namespace, which)
         warnings = tuple(usage_notices(rulebook, catalogue.usage_of(kind)))
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
-        """Return why a metric has, or lacks, a value: from what Prometheus says now and from what is in memory.
+        """Return why a metric has, or lacks, a value: from Prometheus's present answers and from memory.
 
-        Takes a few seconds at most, on the thread that calls. `notes` are further steps, from the caller.
+        It takes a few seconds at most, on the calling thread. `notes` are further steps from the caller.
         """
         catalogue, rulebook, look_ups = self.catalogue, self._cataloguer.rulebook, self.look_ups()
         own = self._rule_objects.namespaces.get(question.namespace or "")
@@ -205,22 +204,22 @@ class Readings:
         return self._explainer.explain(question, rulebook, notes, memory)
 
     def prometheus_of(self, backend: Backend | None) -> Prometheus:
-        """Return what asks a backend of the rules in force, or the Prometheus of the flags."""
+        """Return the source for a backend of the rules in force, or for the Prometheus of the flags."""
         return self._backends.of(backend).prometheus
 
     def look_ups(self) -> tuple[LookUp, ...]:
-        """Return how the last look-up of each rule's series went, in the order of the files."""
+        """Return the result of the last look-up of each rule's series, in the order of the files."""
         states = self._cataloguer.states()
         return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
 
     def refused(self) -> tuple[RefusedRule, ...]:
-        """Return the rules that are refused as they stand in the files."""
+        """Return the rules that are refused in their present text."""
         return self._cataloguer.rulebook.refused
 
     def replace_rulebook(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
 
-        Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
+        Metrics that did not change keep their readings. Knowledge about refused plans is forgotten.
         """
         self._prepare(rulebook)
         self._backends.open(rulebook)
@@ -230,9 +229,9 @@ class Readings:
         self._usage.prepare(self.catalogue)
 
     def replace_rule_objects(self, objects: Sequence[RuleObject], *, are_all: bool = True) -> None:
-        """Put other MetricRule objects in force: their series are looked up next, and those of no other rule.
+        """Put other MetricRule objects in force; only their series are looked up next.
 
-        Unless they are all, requests for metrics that none of them serves wait for the others.
+        Unless these are all objects, requests for metrics that none of them serves wait for the others.
         """
         values_for_no_data = (each.rule.policy.no_data_value for each in objects if each.rule is not None)
         if any(value is not None for value in values_for_no_data):
@@ -271,14 +270,14 @@ class Readings:
         )
 
     def _current(self, metric: Metric) -> Metric | None:
-        """Return what has the place of a metric now; None where nothing has."""
+        """Return the present version of a metric; None if there is none."""
         confinement = metric.rule.confinement
         if confinement is None:
             return self.catalogue.current(metric)
         return self._rule_objects.catalogue_of(confinement.namespace).current(metric)
 
     def _until(self) -> float:
-        """Return until when a request that begins now may wait, in monotonic seconds."""
+        """Return the time, in monotonic seconds, until which a request that begins now may wait."""
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
 
     def _prepare(self, rulebook: Rulebook) -> None:

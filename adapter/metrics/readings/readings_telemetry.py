@@ -1,7 +1,6 @@
 """Prometheus metrics about readings.
 
-Gauges (demand, rules, plans) are collected from one immutable value, so that a rule that is gone leaves no series
-behind.
+Gauges (demand, rules, plans) are collected from one immutable value, so that a removed rule leaves no series behind.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class _OverviewCollector(Collector):
         self._overview = overview
 
     def describe(self) -> Iterator[Family]:
-        """Names alone: registering must not ask for values yet."""
+        """Yield only names: registration must not ask for values yet."""
         return _families(Overview())
 
     def collect(self) -> Iterator[Family]:
@@ -154,7 +153,7 @@ def _families(overview: Overview) -> Iterator[Family]:
 
 
 def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], *labels: str) -> Family:
-    """Return a family of gauges; `values` are by the values of these labels."""
+    """Return a family of gauges; the keys of `values` are values of these labels."""
     family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=labels)
     for label_values, value in values.items():
         family.add_metric(label_values, value)

@@ -11,6 +11,6 @@ LONGEST_RETRY_SECONDS = 5.0
 def retry_after(failures: int, period: float) -> float:
     """Return the seconds until a query is sent again after that many consecutive failures: 1, 2, 4, and then 5.
 
-    Never longer than `period`, the seconds between two refreshes that succeed.
+    It is never longer than `period`, the seconds between two successful refreshes.
     """
     return min(period, backoff_seconds(failures, first_seconds=1.0, longest_seconds=LONGEST_RETRY_SECONDS))

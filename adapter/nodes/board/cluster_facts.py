@@ -24,7 +24,7 @@ class NodeFacts:
     """Nodes and pods at one moment."""
 
     nodes: tuple[ClusterNode, ...] | None = None
-    """By name; None where Node objects are not known."""
+    """By name; None if Node objects are not known."""
     why_unknown: str = "nothing names a cluster: set --kubeconfig or --objects"
     """Why Node objects are not known."""
     pods: PlacedPods | None = None

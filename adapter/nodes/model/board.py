@@ -30,7 +30,7 @@ class Board:
     """None before the first data."""
     basis: ScoreBasis
     nodes: tuple[ClusterNode, ...] = ()
-    """In the order of `columns.names`; empty where Node objects are not known."""
+    """In the order of `columns.names`; empty if Node objects are not known."""
     pods_by_node: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
     """Pods that are bound and have not ended."""
     pods_by_namespace: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)

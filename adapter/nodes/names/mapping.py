@@ -28,7 +28,7 @@ class SeriesMapper:
     """Maps series to nodes."""
 
     names: NodeNames | None
-    """None where Node objects are not known: then `instance` without its port is the name."""
+    """None if Node objects are not known: then `instance` without its port is the name."""
     unames: Mapping[str, str]
     """Host names that exporters report of themselves, by `exporter_text` and by `instance`."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)

@@ -21,7 +21,7 @@ class NodeMapping:
 
     mapper: SeriesMapper
     nodes: tuple[ClusterNode, ...] | None
-    """None where Node objects are not known."""
+    """None if Node objects are not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

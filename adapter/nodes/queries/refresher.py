@@ -103,7 +103,7 @@ class SampleRefresher:
         """Return the samples with the steps up to now (Unix seconds) that could be had.
 
         `samples` is what the refresh before returned, or what was read from the local file; None without either.
-        `nodes` is all Node objects, None where they are not known. `kept_queries` of those that are allowed are left
+        `nodes` is all Node objects, None if they are not known. `kept_queries` of those that are allowed are left
         for `fill_day`. Never raises because of Prometheus.
         """
         began = self._monotonic()

@@ -52,7 +52,7 @@ class Survey:
     """Known properties of the series; empty before the first survey."""
 
     series: Mapping[LoadResource, int] = field(default_factory=dict)
-    """How many series a query reads; 0 where there are none."""
+    """How many series a query reads; 0 if there are none."""
     exporters: Mapping[LoadResource, int] = field(default_factory=dict)
     recorded: frozenset[LoadResource] = frozenset()
     """Resources that our recording rules cover for all exporters."""

@@ -75,7 +75,7 @@ def clamped(values: Floats, high: float) -> Floats:
 
 
 def share(amounts: Floats, capacity: Floats) -> Floats:
-    """Return amounts divided by capacities; 0 where there is no capacity, NaN where the amount is unknown."""
+    """Return amounts divided by capacities; 0 if there is no capacity, NaN where the amount is unknown."""
     has_capacity = capacity > 0.0
     if has_capacity.all():
         return amounts / capacity

@@ -128,7 +128,7 @@ class _Column:
         return f"{average}%s}}{f',{deviation}%s}}' if has_deviation else _NO_TEXT}"
 
     def resolutions(self, numbers: NDArray[np.intp]) -> list[str]:
-        """Return the scrape intervals of these nodes as an entry of their metadata; empty where it is not known."""
+        """Return the scrape intervals of these nodes as an entry of their metadata; empty if it is not known."""
         return [
             f',"resolutionSeconds":{decimal_text(seconds)}' if seconds > 0 else ""
             for seconds in self._scrape[numbers].tolist()

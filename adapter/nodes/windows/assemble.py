@@ -35,7 +35,7 @@ class RefreshFacts:
     refresh_seconds: float
     pod_changed_at: Floats | None = None
     """Unix seconds at which a pod was last bound to each node, or ended there, in the order of the snapshot's nodes;
-    NaN for none that is known. None where pods are not known."""
+    NaN for none that is known. None if pods are not known."""
     unmapped: tuple[UnmappedSeries, ...] = ()
     measured_by: tuple[MeasuringJob, ...] = ()
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)

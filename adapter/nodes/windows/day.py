@@ -83,7 +83,7 @@ def day_after(
 ) -> LoadDay:
     """Return the day until now with further slots. What was known of a slot stays; slots of the future are dropped.
 
-    `nodes` are the names of all Node objects, sorted; None where these are not known. Nodes that `moved` to another
+    `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
     """
     found = tuple(slots)

@@ -25,7 +25,7 @@ _SLOTS_A_QUARTER: Final = QUARTER_SECONDS // SLOT_SECONDS
 def week_at(week: LoadWeek, now: float, nodes: tuple[str, ...] | None = None, moved: Collection[str] = ()) -> LoadWeek:
     """Return the week until now (Unix seconds), without quarters of the future.
 
-    `nodes` are the names of all Node objects, sorted; None where these are not known. Nodes that `moved` to another
+    `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
     """
     end, names = aligned(now, QUARTER_SECONDS), week.nodes if nodes is None else nodes

@@ -2,7 +2,7 @@
 
 The grid of the median step is centred on the samples' times, so that small irregularities leave no holes. A coarser
 step covers [k * step, (k + 1) * step) of the Unix time; its value is the mean of the finer steps in it, and it is known
-when it is over. Nothing is interpolated: a step without a sample is unknown, or 0 where a missing sample means so.
+when it is over. Nothing is interpolated: a step without a sample is unknown, or 0 if a missing sample means so.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Prediction:
     model_reason: str
     """Why this model, in one sentence with figures."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
-    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None where neither has
+    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None if neither has
     any. Models that are left out are not listed."""
     last_day: str = ""
     """What this model would have done in the last day, beside plain headroom at equal cost; empty if not known."""

@@ -127,7 +127,7 @@ def _pending(scaled: ScaleUp) -> int:
 
 
 def _savings_per_hour(removals: Iterable[Removal]) -> float | None:
-    """Return what the removals that are due save in an hour; None where a price is missing, or nothing is due."""
+    """Return what the removals that are due save in an hour; None if a price is missing, or nothing is due."""
     prices = [removal.saved_per_hour for removal in removals if removal.is_due]
     known = [price for price in prices if price is not None]
     return sum(known) if known and len(known) == len(prices) else None

@@ -141,7 +141,7 @@ class _SingleRun:
         return source.load(need)
 
     def _learned_in_one_child(self, history: TargetHistory, delays: DelayMeter, clock: Clock) -> Learned | None:
-        """Return what light models learn; None where some are heavy, or cannot be tried.
+        """Return what light models learn; None if some are heavy, or cannot be tried.
 
         A child takes longer to start than light models take to be tried, so all of them share one, with the choice
         among them.

@@ -40,7 +40,7 @@ class ApiError(Exception):
 
     @property
     def document(self) -> Document:
-        """The Status that came; empty where it was none."""
+        """The Status that came; empty if it was none."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -118,7 +118,7 @@ class ApiClient:
         return self._answer_of("GET", path, query)
 
     def find(self, path: str) -> Document | None:
-        """Return a document, or None where there is none."""
+        """Return a document, or None if there is none."""
         try:
             return self.get(path)
         except ApiError as e:

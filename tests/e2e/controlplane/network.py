@@ -53,7 +53,7 @@ def current() -> Network:
 
 
 def obstacle() -> str | None:
-    """Return why this machine gives no namespaces; None where it gives them. Processes started later know it too."""
+    """Return why this machine gives no namespaces; None if it gives them. Processes started later know it too."""
     if _REASON not in os.environ and (why := _tried_in_a_child(_rehearse)):
         os.environ[_REASON] = why
     return os.environ.get(_REASON)

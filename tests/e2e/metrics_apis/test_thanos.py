@@ -58,9 +58,9 @@ class Told:
 
     status: int
     value: Decimal | None
-    """None where the answer is an error."""
+    """None if the answer is an error."""
     evaluated_at: float
-    """Unix seconds; 0 where the answer is an error."""
+    """Unix seconds; 0 if the answer is an error."""
 
     @classmethod
     def by(cls, answer: Answer) -> Told:

@@ -25,7 +25,7 @@ class Difference:
     op: str
     covers: Covers
     example: Question | None
-    """None where it depends on versions whether there is any difference just now."""
+    """None if it depends on versions whether there is any difference just now."""
 
 
 def _refused_for(reason: str) -> Covers:

@@ -63,7 +63,7 @@ class InstalledAdapter:
         return {name: condition for name, condition in found.items() if condition.get("status") != "True"}
 
     def availability(self) -> dict[str, Document]:
-        """Return the condition Available of each APIService; empty where it has none yet."""
+        """Return the condition Available of each APIService; empty if it has none yet."""
         return {name: self._availability(name) for name in self.apis}
 
     def answers(self) -> bool:

@@ -44,7 +44,7 @@ class Affinity(NamedTuple):
 
 
 def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
-    """Return the part of a spec, None where it is absent or null. Raises FactError."""
+    """Return the part of a spec, None if it is absent or null. Raises FactError."""
     if not raw:
         return None
     try:

@@ -180,7 +180,7 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
             raise NoReplicasError(message)
         replicas = 1
     ready = _count(status.ready_replicas)
-    # The API server omits a 0 where the status counts replicas.
+    # The API server omits a 0 if the status counts replicas.
     ready = 0 if ready is None and _count(status.replicas) is not None else ready
     paused = (metadata.annotations or {}).get(PAUSED_ANNOTATION)
     return ScaledObject(

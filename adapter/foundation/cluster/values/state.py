@@ -115,7 +115,7 @@ class Autoscaler:
     min_replicas: int
     max_replicas: int
     scale_up_tolerance_ratio: float | None
-    """`behavior.scaleUp.tolerance`; None where the HPA does not state it."""
+    """`behavior.scaleUp.tolerance`; None if the HPA does not state it."""
     scale_down_tolerance_ratio: float | None
     metric_names: tuple[str, ...]
     """Names of its Pods, Object and External metrics."""

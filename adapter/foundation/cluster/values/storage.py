@@ -21,7 +21,7 @@ class VolumeClaim:
     volume: str
     """`spec.volumeName`; empty while it is not bound."""
     storage_class: str | None
-    """None where the claim states none and no default applies; the empty text asks for a volume without class."""
+    """None if the claim states none and no default applies; the empty text asks for a volume without class."""
     is_bound: bool
     """Whether the phase is Bound, or the annotation of the controller says so."""
     is_lost: bool = False

@@ -19,9 +19,9 @@ class WorkloadFacts:
     name: str
     uid: str
     replicas: int | None
-    """`spec.replicas`, for a Job `spec.parallelism`; None where the kind has none (DaemonSet)."""
+    """`spec.replicas`, for a Job `spec.parallelism`; None if the kind has none (DaemonSet)."""
     template: ClusterPod | None
-    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used. The
+    """A pod as its template makes it, unbound, without a name of its own; None if the template cannot be used. The
     template of a Deployment is that of its newest ReplicaSet, which is also its controller. Claims that are made with
     the pod (`volumeClaimTemplates`, ephemeral volumes) are not among its claims.
     """

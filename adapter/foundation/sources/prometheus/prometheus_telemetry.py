@@ -25,7 +25,7 @@ class PrometheusTelemetry:
         """Register the metrics, whose names begin with the prefix.
 
         `request_duration_name` is another program's name for durations by API path and server, on which dashboards
-        rely; None where no dashboard does.
+        rely; None if no dashboard does.
         """
         from prometheus_client import Counter, Histogram  # noqa: PLC0415 - commands that run once expose nothing
 

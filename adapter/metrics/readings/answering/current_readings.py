@@ -2,7 +2,7 @@
 
 Requests only wait for a first reading, for the first list of a kind of objects, or for the first look-ups of series.
 Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server, nor all
-places of those that wait for another one.
+places of requests that wait for another one.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class CurrentReadings:
         self._waiting = WaitingRequests(sources.settings, sources.backends.number)
 
     def current(self, entry: DemandEntry, until: float) -> Reading:
-        """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
+        """Return the reading that answers a request now; wait for a first one until a time in monotonic seconds.
 
-        Raises AnswerTooOldError where the newest is too old, and what kept a first one from coming.
+        Raises AnswerTooOldError if the newest reading is too old, or the error that kept a first one from arriving.
         """
         reading = entry.scope.query.reading or self._first_reading(entry, until)
         age = self.age(reading)
@@ -54,7 +54,7 @@ class CurrentReadings:
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
         """Return what `look` returns; waits for the first list of that kind of objects until then.
 
-        Raises ObjectsError, also where the list does not arrive in time or too many requests wait for one already.
+        Raises ObjectsError, also if the list does not arrive in time or too many requests already wait for one.
         """
         try:
             return look()
@@ -69,10 +69,10 @@ class CurrentReadings:
         return look()
 
     def all_looked_up(self, namespace: str | None, looked_up: Callable[[float], bool]) -> None:
-        """Wait for the first look-ups of series, so that a metric of theirs is not taken for one that does not exist.
+        """Wait for the first look-ups of series, so that a metric of theirs is not reported as missing.
 
-        `looked_up` waits for some seconds and returns whether they have ended. Raises FirstAnswerPendingError, also
-        where too many requests wait already.
+        `looked_up` waits for some seconds and returns whether they have ended. Raises FirstAnswerPendingError, also if
+        too many requests already wait.
         """
         if looked_up(0.0):
             return
@@ -106,7 +106,7 @@ class CurrentReadings:
             self._waiting.leave(backend, namespace)
 
     def _crowded(self, entry: DemandEntry, backend: Backend | None) -> FirstAnswerPendingError:
-        """Return the error for a first asker that finds no place among those that wait."""
+        """Return the error for a first asker for whom no place to wait is left."""
         limits = self._waiting.limits()
         return FirstAnswerPendingError(
             f"{entry.request.metric}: {called(backend)} is queried for it for the first time, and at most "

@@ -1,11 +1,11 @@
-"""Determines which containers have ended, by the memory that they no longer have.
+"""Determines which containers have ended: those whose memory has disappeared.
 
-When a container ends, its series end with it. Its memory has no value from then on, but the rate of its CPU still has
-one for the range of the query: minutes in which an init container, or one that was restarted under another name, looks
+When a container ends, its series end with it. Its memory has no value from then on, but the rate of its CPU keeps one
+for the range of the query. In these minutes, an init container, or one that was restarted under another name, looks
 like a container that uses CPU and no memory. A container that runs and never had a sample of memory looks the same, and
 must not be left out: without it, the pod would seem to use less than it does.
 
-So a container counts as ended if its memory was seen, and is gone, no longer ago than its CPU can linger.
+So a container counts as ended if its memory was seen and disappeared no longer ago than its CPU can linger.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Namespace(NamedTuple):
 
 
 class EndedContainers:
-    """Remembers whose memory was seen in each namespace. Thread-safe.
+    """Remembers the containers of each namespace whose memory was seen. Thread-safe.
 
     It keeps no more than the latest reading of each namespace, and the containers that ended a short time ago.
     """
@@ -40,7 +40,7 @@ class EndedContainers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._namespaces: OrderedDict[str, _Namespace] = OrderedDict()
-        """The one that was looked at longest ago comes first."""
+        """The namespace that was looked at longest ago comes first."""
 
     def look(self, namespace: str, values: Mapping[str, float], now: float, range_seconds: float) -> Container[str]:
         """Return the containers that have ended and whose CPU may linger.

@@ -1,15 +1,16 @@
 """The CPU and memory use of pods and nodes, combined from the readings of each resource.
 
-Demand is by namespace, whatever the client or the selector: so a hundred autoscalers of one namespace are one demand,
-and where the query is proven to be wide, all namespaces together are one query a resource.
+Demand is counted by namespace, whatever the client or the selector: a hundred autoscalers of one namespace are one
+demand, and if the wide query is proven, all namespaces together are one query per resource.
 
-A value is never made up, and clients make one up of what is missing: `kubectl top` and the VPA's recommender read a
+A value is never made up, but clients replace missing ones: `kubectl top` and the VPA's recommender read a
 container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
-samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out, too. Memory
-alone may be missing of some container. One that has ended, of which its CPU lingers for the range of the query's rate,
-is left out (`ended_containers`); of another, the answer has no memory, and an HPA counts the pod as missing.
-A resource whose rule gives no values is missing in the answer, and the other is there; while its first answer is on its
-way, nothing is answered.
+samples of a resource but no value; to an HPA both are the same. metrics-server leaves such pods out, too. Only memory
+may be missing for a container. A container that has ended, but whose CPU lingers for the range of the query's rate, is
+left out (`ended_containers`); any other appears without memory, and an HPA counts its pod as missing.
+
+If the rule of one resource gives no values, the answer contains only the other; while its first answer is pending,
+nothing is answered.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ _NO_SAMPLE = "Prometheus has no sample for it"
 
 
 class Entries(Protocol):
-    """Keeps the requests that stand. `QueryScheduler` implements it."""
+    """Keeps the requests in demand. `QueryScheduler` implements it."""
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
-        """Count a request in and return its entry. Raises ReadingError."""
+        """Register a request and return its entry. Raises ReadingError."""
         ...
 
 
@@ -68,12 +69,12 @@ class _Space:
     namespace: str | None
     names: Collection[str]
     entries: dict[str, DemandEntry] = field(default_factory=dict)
-    """By resource: `cpu`, `memory`."""
+    """Entries by resource: `cpu`, `memory`."""
     readings: dict[str, ObjectReading] = field(default_factory=dict)
 
 
 class _Failures:
-    """Failures of some resources or namespaces, for an answer that has the others."""
+    """Failures of some resources or namespaces, for an answer that contains the others."""
 
     def __init__(self) -> None:
         self.first: ReadingError | None = None
@@ -82,11 +83,11 @@ class _Failures:
     def note(self, metric: Metric, space: _Space, error: ReadingError) -> None:
         """Keep an error of one resource in one namespace."""
         self.first = self.first or error
-        # Not the error's own words: those of Prometheus may name series of other namespaces.
+        # The error's own words are not used: those of Prometheus may name series of other namespaces.
         self._namespaces[f"{metric.qualified} is missing: {cause_of(type(error))}"].append(space.namespace or "")
 
     def warnings(self) -> Iterator[str]:
-        """Yield each different failure once, with the namespaces that it is of."""
+        """Yield each different failure once, with the namespaces that it affects."""
         for number, (message, namespaces) in enumerate(self._namespaces.items()):
             if number == _MOST_WARNINGS:
                 yield f"{len(self._namespaces) - number} more kinds of failures"
@@ -102,7 +103,7 @@ class UsageAnswers:
     def __init__(
         self, sources: ReadingSources, scheduler: Entries, current: Callable[[DemandEntry, float], Reading]
     ) -> None:
-        """Ask through `current`: the reading of an entry, its first awaited until a time in monotonic seconds."""
+        """Read through `current`, which waits for the first reading of an entry until a time in monotonic seconds."""
         self._scheduler = scheduler
         self._objects = sources.objects
         self._current = current
@@ -126,9 +127,9 @@ class UsageAnswers:
         namespace: str | None,
         which: ByName | BySelector | NamedBySelector,
     ) -> UsageAnswer:
-        """Return what objects of a kind use; `namespace` None means all of them. Raises ReadingError.
+        """Return what objects of a kind use; `namespace` None means all namespaces. Raises ReadingError.
 
-        Of a list those that lack a value are left out; one object that lacks one is a NoSampleError.
+        A list leaves out objects that lack a value; a single object that lacks one is a NoSampleError.
         """
         metrics = catalogue.usage_of(kind)
         spaces = self._spaces(kind, namespace, which)
@@ -144,7 +145,7 @@ class UsageAnswers:
         window = catalogue.resource.window_seconds
         items = tuple(item for space in answered for item in self._items(kind, space, window))
         if isinstance(which, ByName) and not items:
-            # What could not be asked may well be there.
+            # Values that could not be queried may well exist.
             raise failures.first or _no_sample(answered, which.name)
         moments = [reading.evaluated.wall for space in answered for reading in space.readings.values()]
         is_list = isinstance(which, BySelector)
@@ -176,9 +177,9 @@ class UsageAnswers:
         return () if labels is None or not which.selector.matches(labels) else (which.name,)
 
     def _enter(self, space: _Space, metrics: Iterable[Metric], failures: _Failures) -> None:
-        """Count the request in; all that it needs is under way before any of it is waited for."""
+        """Register the request; all its queries are under way before any of them is waited for."""
         for metric in metrics:
-            # Named with the group: a custom metric of pods may be called cpu too.
+            # The name contains the group: a custom metric of pods may also be called cpu.
             request = DemandedRequest(f"{_GROUP}/{metric.qualified}", space.namespace, _ALL, EVERYTHING)
             try:
                 space.entries[metric.name] = self._scheduler.entry(metric, request)
@@ -190,13 +191,13 @@ class UsageAnswers:
             try:
                 space.readings[resource] = cast("ObjectReading", self._current(entry, until))
             except FirstAnswerPendingError:
-                # Half of an answer would be read as 0 of the other half, because we did not wait.
+                # Clients would read the missing half as 0, just because we did not wait.
                 raise
             except ReadingError as error:
                 failures.note(entry.metric, space, error)
 
     def _age_warnings(self, spaces: Iterable[_Space]) -> Iterator[str]:
-        """Yield of each resource that is not refreshed how old its oldest answer is, and why."""
+        """Yield, for each resource that is not refreshed, the age of its oldest answer, and the reason."""
         oldest: dict[tuple[str, str], float] = {}
         wall, monotonic = self._clock.wall(), self._clock.monotonic()
         for space in spaces:
@@ -231,7 +232,7 @@ class UsageAnswers:
 def _usage_of(space: _Space, name: str, ended: Container[str]) -> Mapping[str, Mapping[str, float]] | None:
     """Return what an object's containers use by resource; those of a node have an empty name.
 
-    Containers that have `ended` are left out. None where a value is missing that would be read as 0.
+    Containers that have `ended` are left out. None if a value is missing that would be read as 0.
     """
     used: dict[str, dict[str, float]] = {}
     for resource, reading in space.readings.items():
@@ -252,7 +253,7 @@ def _usage_of(space: _Space, name: str, ended: Container[str]) -> Mapping[str, M
 
 
 def _cautions(answered: Iterable[_Space]) -> list[str]:
-    """Return what is doubtful about the values of each resource, once."""
+    """Return the doubts about the values of each resource, each once."""
     found = (
         f"{space.entries[resource].metric.qualified}: {reading.caution}"
         for space in answered
@@ -267,7 +268,7 @@ def _unlisted_reasons(kind: Resource, answered: Collection[_Space], metrics: Ite
     served = [metric for metric in metrics if any(metric.name in space.readings for space in answered)]
     lacking = [metric for metric in served if not any(_has_value(space, metric.name) for space in answered)]
     for metric in lacking:
-        # Nodes go by their addresses in Prometheus, most often.
+        # Prometheus usually names nodes by their addresses.
         values = (space.readings[metric.name].values.get(ROOT, {}) for space in answered) if kind == NODES else ()
         stranger = next(chain.from_iterable(values), None)
         if stranger is not None:

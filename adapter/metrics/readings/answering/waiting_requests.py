@@ -1,8 +1,8 @@
-"""Limits the requests that wait at once, so that what one source withholds leaves places for the requests of others.
+"""Limits the requests that wait at once, so that a source that does not answer leaves places for requests to others.
 
-A request that waits holds a thread of the server, so all together have a limit. While there is one Prometheus, whoever
-comes first may have each place. While there are several, a part of the places is kept for each of them, and a part for
-waits that concern none: lists of objects, and series that are being looked up.
+A request that waits holds a thread of the server, so all together have a limit. While there is one Prometheus, the
+places are given to whoever comes first. While there are several, a part of the places is reserved for each of them, and
+a part for requests that wait for something else: lists of objects, and look-ups of series.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class WaitingLimits(NamedTuple):
     """How many requests may wait for one source at once."""
 
     kept: int
-    """How many find a place, whatever others do."""
+    """How many always find a place, whatever others do."""
     most: int
     """How many find a place while no request waits for another source."""
     most_per_namespace: int
 
 
 def limits_of(sources: int, settings: ReadingSettings) -> WaitingLimits:
-    """Return the limits of each of a number of Prometheus servers, one or more."""
+    """Return the limits for each source, given the number of Prometheus servers."""
     most, of_namespace = settings.max_waiting_requests, settings.max_waiting_requests_per_namespace
     if sources == 1:
         return WaitingLimits(0, most, of_namespace)
-    others = sources  # All but one of them, and what is waited for beside them.
+    others = sources  # The other servers, and the source for everything else.
     kept = max(1, most // (sources + 2))
     own = max(kept, most - kept * others)
     return WaitingLimits(kept, own, max(1, of_namespace * own // most))
@@ -49,7 +49,7 @@ class WaitingRequests:
     """The requests that wait. Thread-safe."""
 
     def __init__(self, settings: ReadingSettings, sources: Callable[[], int]) -> None:
-        """Start without waiting requests; `sources` returns how many Prometheus servers there are to be asked now."""
+        """Start without waiting requests; `sources` returns the number of Prometheus servers in use."""
         self._settings = settings
         self._sources = sources
         self._lock = threading.Lock()
@@ -81,9 +81,10 @@ class WaitingRequests:
             return True
 
     def leave(self, awaited: Awaited, namespace: str | None) -> None:
-        """Give the place back."""
+        """Free the place."""
         with self._lock:
-            # A difference of counters drops what is zero: namespaces and backends that are gone must not pile up.
+            # A difference of counters drops what is zero: namespaces and backends that no longer exist must not pile
+            # up.
             self._waiting = self._waiting - Counter((awaited,))
             self._of_namespaces = self._of_namespaces - Counter(((awaited, namespace),))
 

@@ -24,7 +24,8 @@ SHORTEST_PERIOD_SECONDS = 1.0
 _INTERVALS_STANDING = 4
 """Number of intervals after which a request is forgotten."""
 _BURST_SECONDS = 0.25
-"""Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
+"""Arrivals this close together count as one: two replicas of an asker, or a retry, and not an asker with that
+period."""
 _REMEMBERED = 4
 """How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
 
@@ -32,8 +33,8 @@ _REMEMBERED = 4
 class Arrivals:
     """The arrivals of one request.
 
-    Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
-    interval, which the next request brings again.
+    It is not guarded by a lock, since every request notes its arrival. Two threads that note the same moment may lose
+    one interval, which the next request brings again.
     """
 
     __slots__ = ("last", "recent")
@@ -52,18 +53,18 @@ class Arrivals:
         return interval
 
     def interval(self, now: float) -> float:
-        """Seconds after which the request comes back, infinite while it came once.
+        """Seconds after which the request comes back; infinite if it came only once.
 
-        The shortest of the last few. The time since the last request counts, too: a client that asked each second and
-        stopped must not be served each second until its demand expires.
+        It is the shortest of the last few intervals. The time since the last request counts, too: a client that asked
+        each second and stopped must not be served each second until its demand expires.
         """
         return max(min(self.recent, default=math.inf), now - self.last)
 
     def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
         """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
 
-        After four of its intervals, by the longest of the last few; while fewer are known, not before `once_seconds`;
-        and after `longest_seconds` at the latest.
+        That is after four intervals, each as long as the longest of the last few; while fewer are known, not before
+        `once_seconds`; and after `longest_seconds` at the latest.
         """
         seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
         if len(self.recent) < _REMEMBERED:
@@ -104,7 +105,8 @@ class Paces:
 def period_for(interval: float, most: float) -> float:
     """Return the seconds between refreshes for a request that comes back each `interval` seconds.
 
-    Half of the interval, so that an answer is never older than half of the asker's own period; never more than `most`.
+    It is half of the interval, so that an answer is never older than half of the asker's own period; never more than
+    `most`.
     """
     return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
 
@@ -112,8 +114,8 @@ def period_for(interval: float, most: float) -> float:
 def most_period(metric: Metric, settings: ReadingSettings) -> float:
     """Return the longest time between two refreshes of a metric, in seconds, however rarely it is requested.
 
-    A rule's own `refresh`; never so long that answers grow too old between two refreshes that succeed, or that samples
-    do (`maxSampleAge`).
+    It is a rule's own `refresh`, but never so long that answers, or samples (`maxSampleAge`), grow too old between two
+    successful refreshes.
     """
     policy = metric.rule.policy
     most = min(settings.longest_refresh_seconds, policy.refresh_seconds or math.inf)
@@ -125,7 +127,7 @@ def most_period(metric: Metric, settings: ReadingSettings) -> float:
 def longest_period(metric: Metric, settings: ReadingSettings) -> float:
     """Return the seconds between refreshes of a metric while no client's interval is known.
 
-    A rule's own `refresh`, or else the refresh interval, within `most_period`.
+    It is the rule's own `refresh`, or else the refresh interval, at most `most_period`.
     """
     own = metric.rule.policy.refresh_seconds or settings.refresh_interval_seconds
     return max(SHORTEST_PERIOD_SECONDS, min(own, most_period(metric, settings)))
@@ -157,7 +159,7 @@ def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> I
 class DemandedRequest(NamedTuple):
     """A request, the same for every client that sends it.
 
-    A tuple, since it is the key of the look-up that every request pays.
+    It is a tuple, since it is the key of a look-up that every request makes.
     """
 
     metric: str
@@ -225,7 +227,7 @@ class Demand:
             del self._by_namespace[entry.request.namespace]
 
     def expired(self, entry: DemandEntry, now: float) -> bool:
-        """Return whether the request has not been repeated for so long that it must be forgotten."""
+        """Return whether the request was last repeated so long ago that it must be forgotten."""
         return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
 
     def holds(self, entry: DemandEntry) -> bool:

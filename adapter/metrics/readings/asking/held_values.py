@@ -1,10 +1,10 @@
 """Limits the values in memory, by namespace and in total, and decides which readings are dropped beyond the limits.
 
 Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
-of one namespace's queries count for it; those of a query that serves several namespaces count for none of them. Beyond
-the bound of a namespace its new requests are refused, and an answer of its own that would exceed it is not taken in.
-Beyond the bound of all together it is the namespace that holds the most which gives way, its newest queries first.
-Nothing is ever cut: a query has its whole answer, or an error that says why.
+of a namespace's own queries count for it; those of a query that serves several namespaces count for none. Beyond the
+bound of a namespace, its new requests are refused, and its answers that would exceed the bound are not stored. Beyond
+the bound of all together, the namespace that holds the most gives way, its newest queries first. No answer is ever
+truncated: a query has its whole answer, or an error that says why.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class _Held:
 
 
 _SHARED = "\0shared"
-"""Stands for the owner of what serves several namespaces; no namespace has such a name."""
+"""Stands for the owner of queries that serve several namespaces; no namespace has such a name."""
 
 
 def size_of_reading(reading: Reading) -> ReadingSize:
-    """Return how much a reading holds: values and faults of objects, times of samples, rows with their labels."""
+    """Return the size of a reading: values and faults of objects, times of samples, rows with their labels."""
     if isinstance(reading, ObjectReading):
         parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
         return ReadingSize(id(reading.values), sum(map(len, parts)))
@@ -79,9 +79,9 @@ class HeldValues:
         return self._owned[namespace]
 
     def check_room(self, namespace: Payer) -> None:
-        """Raise TooMuchDemandError where a namespace may ask for nothing new: its values are as many as may be.
+        """Raise TooMuchDemandError if a namespace has reached its limit of values and may request nothing new.
 
-        So they are where all together are as many as may be, and no other namespace holds more.
+        It has also reached it if all together have reached theirs and no other namespace holds more.
         """
         if self._owned[namespace] >= self._most_per_namespace:
             raise TooMuchDemandError(self._beyond_own(namespace))
@@ -89,9 +89,9 @@ class HeldValues:
             raise TooMuchDemandError(self.beyond_all())
 
     def judge(self, query: Query, size: ReadingSize, owner: Payer, *, shared: bool) -> HoldingVerdict:
-        """Return whether a query may hold values of this size in place of what it holds, and what gives way.
+        """Return whether a query may hold values of this size instead of its present ones, and which queries give way.
 
-        `shared`: the query serves several namespaces, and `owner` means nothing.
+        `shared` means that the query serves several namespaces; then `owner` is ignored.
         """
         growth = 0 if size.key in self._held else size.values
         freed = self._freed_by(query)
@@ -116,7 +116,7 @@ class HeldValues:
             self._owned[held.owner] += held.values
         held.holders += 1
         former = self._sizes.get(query)
-        # One that is in already keeps its place in the order: the newest are the first to give way.
+        # A query that is known already keeps its place in the order: the newest are the first to give way.
         self._sizes[query] = size
         self._let_go(former)
 
@@ -166,7 +166,7 @@ class HeldValues:
         )
 
     def beyond_all(self) -> str:
-        """Return why an answer is not held, or no longer, where all together are as many as may be."""
+        """Return why an answer is not held, or no longer held, when the limit of all together is reached."""
         return (
             f"the answers to all requests would hold more than {self._most} values (--max-values), and no namespace "
             "holds more than this one: ask with fewer different selectors, or for fewer objects"

@@ -76,7 +76,7 @@ class QueryOutcomes:
         return self._planner.queries.get(query.key) is query
 
     def _take_in(self, change: Change, query: Query, reading: Reading, now: float) -> Reading | Failure:
-        """Enter what a query's new reading holds and return it; a Failure where that would be too much."""
+        """Record the size of a query's new reading and return the reading; a Failure if it is too large."""
         owner, shared = _owner_of(query)
         size = size_of_reading(reading)
         verdict = self._holdings.judge(query, size, owner, shared=shared)
@@ -90,7 +90,7 @@ class QueryOutcomes:
     def _drop_readings(self, change: Change, queries: Iterable[Query], now: float) -> None:
         for query in queries:
             self._holdings.release(query)
-            # Set before the reading goes, so that a request that finds none also finds the reason.
+            # Set before the reading is removed, so that a request that finds none also finds the reason.
             query.failure = Failure(TooMuchDemandError, self._holdings.beyond_all())
             query.failures += 1
             if query.reading is not None:
@@ -126,7 +126,8 @@ class QueryOutcomes:
             text = f"queries to {called(query.key.backend)} fail; {limit}: {failure.message}"
             change.remarks.append(Remark(logging.WARNING, text))
         query.failures += 1
-        # After the scopes have been turned to narrower queries: a request that sees the failure also sees the way out.
+        # This follows the change of the scopes to narrower queries: a request that sees the failure also sees its
+        # replacement.
         query.failure = failure
         self._reschedule(query, now + self._delay(query, failure))
 
@@ -203,7 +204,7 @@ class RationedQueries:
         return query.asleep
 
     def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
-        """Enter how a trial ended: why its plan is not to be used yet, or None where it is used again."""
+        """Record how a trial ended: why its plan must not be used yet, or None if it is used again."""
         self._trials[trial.wider.key.backend] -= 1
         group, place = trial.group, trial.place
         if group.retired or place not in group.setbacks:
@@ -236,5 +237,5 @@ def _owner_of(query: Query) -> tuple[str | None, bool]:
 
 
 def is_too_much(failure: Failure) -> bool:
-    """Return whether it is not the rule that fails: what is requested is more than may be held."""
+    """Return whether the rule is not at fault: the request is for more than may be held."""
     return failure.error is TooMuchDemandError

@@ -1,9 +1,9 @@
 """Chooses the query that answers a request: by demand, and by the plans that Prometheus has refused.
 
-A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower keeps
-apart. The group then falls to the next narrower plan, one namespace alone where it was that namespace's query, until a
-trial shows that the wider one works again (`setbacks`). A time-out does not count: narrower plans ask more queries, and
-a server that is too slow for one needs no more of them.
+A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower one
+keeps apart. The group then falls back to the next narrower plan, or only one namespace does if it was that namespace's
+query, until a trial shows that the wider plan works again (`setbacks`). A time-out does not count: narrower plans send
+more queries, and a server that is too slow for one must not get more of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric, Plan
 
 _MOST_INDEXED = 16
-"""Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
+"""Labels of external metrics that rows are indexed by; requests that select by others cost more."""
 
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 
@@ -60,14 +60,14 @@ class Planner:
         self._remarks: list[Remark] = []
 
     def bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None = None) -> QueryScope:
-        """Return the scope of a request, which counts as standing from now on.
+        """Return the scope of a request, which is in demand from now on.
 
-        `former` may go on answering until the new query has a reading. Raises UnanswerableSelectorError, and then
+        `former` may go on answering until the new query has a reading. Raises UnanswerableSelectorError, after which
         nothing has changed.
         """
         try:
             if request.which is None:
-                # The wide query leaves the selector out: what could not be asked exactly must not be answered widely.
+                # The wide query leaves the selector out: a request that has no exact query must not get a wide answer.
                 exact_query(metric, Asked(request.namespace, (), request.selector))
             return self._bind(metric, request, now, former)
         except RenderError as error:
@@ -79,7 +79,7 @@ class Planner:
         _leave(group, request.namespace, scope)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
-            # Askers choose the labels of their selectors: what is known of those goes with the last who uses them.
+            # Askers choose the labels of their selectors, so the record of a label is removed with its last user.
             self._plans.pop(group.key, None)
         elif not group.retired:
             self._adjust(group, request.selector, now)
@@ -112,7 +112,7 @@ class Planner:
             yield (PlanKind.NAMESPACE, namespace)
 
     def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
-        """Return the query of a wider plan, which answers no request yet. Raises RenderError."""
+        """Return the query of a wider plan, which does not answer requests yet. Raises RenderError."""
         query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
         query.labels = request.selector.keys if group.metric.resource is None else frozenset()
         return query
@@ -127,7 +127,7 @@ class Planner:
         self._adjust(group, selector, now)
 
     def distrust(self, metric: Metric, now: float) -> None:
-        """Use no wider plan for the metric until all is forgotten."""
+        """Use no wider plan for the metric until `forget` is called."""
         self._distrusted[_identity(metric)] = metric.rule.label_value
         for group in list(self._groups.values()):
             if _identity(group.metric) == _identity(metric):
@@ -140,7 +140,7 @@ class Planner:
         return bool(self._distrusted) and _identity(metric) in self._distrusted
 
     def distrusted_rules(self) -> Counter[str]:
-        """Return rule ids and how many of a rule's metrics are distrusted."""
+        """Return the number of distrusted metrics of each rule, by its id."""
         return Counter(self._distrusted.values())
 
     def forget(self) -> None:
@@ -164,12 +164,12 @@ class Planner:
         return remarks
 
     def take_new(self) -> list[Query]:
-        """Return the queries made since the last call: they are to be started."""
+        """Return the queries made since the last call, which must be started."""
         new, self._new = self._new, []
         return new
 
     def last_successes(self) -> dict[str, float]:
-        """Return rule ids, and unix seconds of the newest evaluation that is behind a reading of the rule."""
+        """Return, by rule id, the unix seconds of the newest evaluation behind a reading of the rule."""
         newest: dict[str, float] = {}
         for query in self.queries.values():
             if query.reading is not None:
@@ -198,7 +198,7 @@ class Planner:
             scope.query = former
             scope.aim(scope.wanted)
             return scope
-        # What answered this request may hold no other's answer, so it cannot be put into a scope that others share.
+        # The query that answered this request may lack the answers of others, so it cannot be put into a shared scope.
         private = QueryScope(group, former, scope.wanted, private=True)
         private.aim(scope.wanted)
         return private
@@ -232,7 +232,7 @@ class Planner:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_of(metric, keys)
-            # The wide plan is the rule; any other is worth logging with its reason. That of an object never is wide.
+            # Most plans are wide; any other is worth logging with its reason. The plan of an object is never wide.
             is_usual = plan.kind is PlanKind.WIDE or metric.rule.confinement is not None
             level = logging.DEBUG if is_usual else logging.INFO
             text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
@@ -262,14 +262,14 @@ class Planner:
             group.scopes[request.namespace].aim(query)
 
     def _namespace_limit(self, group: QueryGroup) -> int:
-        """Return up to how many namespaces are asked for singly.
+        """Return the largest number of namespaces that are queried separately.
 
-        None for the use of pods: clients list the pods of all namespaces, and so do autoscalers together.
+        It is none for the usage of pods: clients list the pods of all namespaces, and so do autoscalers together.
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 
     def _key(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest) -> QueryKey:
-        """Return what is sent for a request by a plan. Raises RenderError."""
+        """Return the key of the query that a plan sends for a request. Raises RenderError."""
         metric, namespace, which = group.metric, request.namespace, request.which
         names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
         planned, times = planned_with_times(metric, Asked(namespace, names, request.selector), kind)
@@ -308,7 +308,7 @@ def _identity(metric: Metric) -> tuple[object, ...]:
         metric.series,
         metric.object_label,
         metric.namespace_label,
-        # A request that began before a reload may come in after it: what it asks for is not what the rule says now.
+        # A request that began before a reload may arrive after it, and then does not match the present rule.
         metric.rule.metrics_query.text,
         metric.rule.times_query,
         metric.rule.backend,
@@ -316,7 +316,7 @@ def _identity(metric: Metric) -> tuple[object, ...]:
 
 
 def _retire(group: QueryGroup, namespaces: Iterable[str | None]) -> None:
-    """Let the requests of some namespaces look for other scopes when they come next."""
+    """Make the requests of some namespaces look for other scopes when they next arrive."""
     for namespace in namespaces:
         scope = group.scopes.pop(namespace, None)
         if scope is not None:

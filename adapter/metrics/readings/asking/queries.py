@@ -4,8 +4,8 @@
               │
               └──> Group: the plan that all of them share
 
-Many requests share a scope, many scopes a query. So a change of plan is made by setting a scope, not by touching ten
-thousand requests. All of it is changed under the lock of `QueryScheduler`; requests read it without.
+Many requests share a scope, many scopes a query. So a plan is changed by setting a scope, not by touching ten thousand
+requests. All changes are made under the lock of `QueryScheduler`; requests read without it.
 """
 
 from __future__ import annotations
@@ -49,22 +49,23 @@ class Lane(Enum):
 
 
 class QueryKey(NamedTuple):
-    """The identity of a query: where it is sent, its text and how samples are assigned, but not its rule.
+    """The identity of a query: its server, its text and how samples are assigned, but not its rule.
 
-    So a reading outlives a reload that moves or renames its rule, and two rules that say the same are asked once.
+    So a reading outlives a reload that moves or renames its rule, and two rules that say the same share a query.
     """
 
     planned: PlannedQuery
-    """Where names are filled in anew with each refresh: the query for a made-up name."""
+    """The query; if names are filled in at each refresh, the query for a made-up name."""
     namespace: str | None
     """Namespace that the query is restricted to."""
     namespace_label: str | None
     which: BySelector | None
     """Objects whose names are filled in; None if the text is fixed."""
     resource: Resource | None
-    """Their kind: one label may hold the names of pods to one rule and of services to another."""
+    """Their kind: one label may contain the names of pods for one rule and of services for another."""
     times: PlannedQuery | None = None
-    """Asked at the same instant: the times of the samples that the values are made of. None where no rule limits it."""
+    """The query, sent for the same instant, for the times of the samples behind the values. None if no rule limits
+    their age."""
     backend: Backend | None = None
     """The Prometheus that is asked; None for that of the flags."""
 
@@ -141,7 +142,7 @@ class Query:
         return self.key.planned.kind
 
     def askers(self) -> Iterator[str | None]:
-        """Yield the namespaces that ask for it; one may come twice."""
+        """Yield the namespaces that ask for it; a namespace may occur twice."""
         if self.kind is PlanKind.EXACT:
             yield from self.payers
             return
@@ -153,29 +154,29 @@ class Query:
 class QueryGroup:
     """Requests that one wide query would answer.
 
-    Of one metric, with one selector; for external metrics, which are filtered afterwards, with one set of selector
-    labels.
+    They are for one metric and one selector; for external metrics, which are filtered afterwards, for one set of
+    selector labels.
     """
 
     key: tuple[object, ...]
     metric: Metric
     plan: Plan
     refused: set[PlanKind] = field(default_factory=set)
-    """Plans that are proven and not to be used nevertheless until the next reload."""
+    """Plans that are proven, but must not be used until the next reload."""
     setbacks: Setbacks = field(default_factory=Setbacks)
     """Plans that Prometheus refused and that will be tried again."""
     asking: Counter[str | None] = field(default_factory=Counter)
     """Number of requests by namespace."""
     scopes: dict[str | None, QueryScope] = field(default_factory=dict)
-    """By namespace, while the plan is not exact; exact requests have a scope each."""
+    """Scopes by namespace while the plan is not exact; each exact request has its own."""
     apart: dict[str | None, set[QueryScope]] = field(default_factory=dict)
     """Scopes of exact requests, by namespace."""
     kind: PlanKind = PlanKind.EXACT
     retired: bool = False
-    """A reload has taken its place: its requests must look for another group."""
+    """Whether a reload has replaced it, so that its requests must look for another group."""
 
     def best_kind(self, namespace_limit: int) -> PlanKind:
-        """Return the plan to use: one query a namespace while few namespaces ask, one for all when more do."""
+        """Return the plan to use: one query per namespace while few namespaces ask, one for all if more do."""
         return self._best(
             namespace_limit, self.refused | {PlanKind.WIDE} if WIDE_PLACE in self.setbacks else self.refused
         )
@@ -185,12 +186,12 @@ class QueryGroup:
         return self._best(namespace_limit, self.refused)
 
     def kind_in(self, namespace: str | None) -> PlanKind:
-        """Return the plan that is used for a namespace: where its own query was refused that is the exact one."""
+        """Return the plan that is used for a namespace: the exact one if the namespace's own query was refused."""
         failed = self.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in self.setbacks
         return PlanKind.EXACT if failed else self.kind
 
     def kinds(self) -> set[PlanKind]:
-        """Return the plans in use: two where some namespaces' own queries were refused."""
+        """Return the plans in use: two if the own queries of some namespaces were refused."""
         if self.kind is not PlanKind.NAMESPACE:
             return {self.kind}
         apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))
@@ -207,20 +208,20 @@ class QueryGroup:
 
 @dataclass(eq=False, slots=True)
 class QueryScope:
-    """Requests that are answered by the same query: those of one namespace in a group, or one request alone."""
+    """Requests that are answered by the same query: those of one namespace in a group, or a single request."""
 
     group: QueryGroup
     query: Query
     """The query that answers now."""
     wanted: Query
-    """Is to give them; the same as `query` except while a change of plan waits for its first reading."""
+    """The query that should answer; the same as `query` except while a change of plan waits for its first reading."""
     private: bool = False
-    """Of one request, which goes on with what answered it until the query that it shall share has a reading."""
+    """Whether it has one request, which keeps its former query until the query that it will share has a reading."""
     retired: bool = False
     """Whether its requests must look for another scope."""
 
     def aim(self, query: Query) -> None:
-        """Want another query: at once if it has a reading or there is none to lose, else when it has one."""
+        """Change to another query: at once if it has a reading or there is none to lose, otherwise when it has one."""
         self.wanted = query
         if query.reading is not None or self.query.reading is None:
             self.query = query
@@ -229,9 +230,9 @@ class QueryScope:
 
 
 def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQuery | None]:
-    """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
+    """Return the queries to send now: as planned, or for exactly these objects if the query contains names.
 
-    The second asks for the times of the samples; None where the rule does not limit their age. Raises RenderError.
+    The second asks for the times of the samples; None if the rule does not limit their age. Raises RenderError.
     """
     if query.key.which is None:
         return query.key.planned, query.key.times
@@ -239,7 +240,7 @@ def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQ
 
 
 def planned_with_times(metric: Metric, asked: Asked, kind: PlanKind) -> tuple[PlannedQuery, PlannedQuery | None]:
-    """Return the query to send by this plan, and the one for the times of its samples where the rule limits their age.
+    """Return the query of this plan, and the one for the times of its samples if the rule limits their age.
 
     Raises RenderError.
     """

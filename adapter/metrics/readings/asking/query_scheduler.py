@@ -1,8 +1,8 @@
 """Demand, its queries, and when they are due: the state that requests, refreshes and reloads share.
 
 A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
-what changes the state. Nothing waits while it is held, and nothing is logged or started: a line for the log, or a query
-for a thread, is noted and carried out after the lock is released.
+changes of the state. While it is held, nothing waits, and nothing is logged or started: log lines and queries to launch
+are noted, and handled after the lock is released.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class QueryScheduler:
         self._states = states
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
-        """Count a request in and return its entry; what it needs is asked for already.
+        """Register a request and return its entry; its query is already under way.
 
         Raises TooMuchDemandError and UnanswerableSelectorError.
         """
@@ -116,16 +116,16 @@ class QueryScheduler:
         return entry
 
     def query_of(self, entry: DemandEntry) -> Query:
-        """Return the query that answers a request now, also after its plan was given up."""
+        """Return the query that answers a request now, even after its plan was abandoned."""
         if entry.scope.retired or entry.scope.group.retired:
             self.rebind(entry, entry.metric)
         return entry.scope.query
 
     def rebind(self, entry: DemandEntry, metric: Metric) -> None:
-        """Find the entry's query anew.
+        """Find the entry's query again.
 
-        What answered it so far goes on until the new one does, unless the metric has changed. Raises
-        UnanswerableSelectorError, and then the request stands no longer.
+        The former query goes on answering until the new one does, unless the metric has changed. Raises
+        UnanswerableSelectorError, after which the request is no longer in demand.
         """
         with self._changing() as change:
             now = self._clock.monotonic()
@@ -152,7 +152,7 @@ class QueryScheduler:
             self._begin(change, self._clock.monotonic())
 
     def next_due(self) -> float | None:
-        """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
+        """Return when to look again, in monotonic seconds; None if nothing is due or no more queries may run at once.
 
         Queries that are due but may not run yet do not count: a caller that came back for them at once would spin.
         """
@@ -170,7 +170,7 @@ class QueryScheduler:
         return change.gone
 
     def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
-        """Enter how the trial of a wider plan ended: why it is not to be used yet, or None where it is used again."""
+        """Record how the trial of a wider plan ended: why it must not be used yet, or None if it is used again."""
         with self._changing() as change:
             now = self._clock.monotonic()
             self._rationed.tried(change, trial, failure, now, lasting=lasting)
@@ -179,7 +179,7 @@ class QueryScheduler:
     def sweep(self, pace: Pace) -> None:
         """Forget expired demand and unneeded queries; set each query's period from its requests."""
         with self._lock:
-            # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
+            # Queries that are bound after this moment have a later `bound_at`, see below.
             began, standing = self._clock.monotonic(), self._demand.entries()
         paces: dict[Query, Paces] = {}
         for entries in pace.slices(standing, _ENTRIES_A_SLICE):
@@ -204,9 +204,9 @@ class QueryScheduler:
                     self._holdings.release(query)
 
     def replan(self, current: Callable[[Metric], Metric | None], pace: Pace) -> None:
-        """Prove all plans again and forget what was refused, as after a reload.
+        """Prove all plans again and forget refusals, as after a reload.
 
-        `current` returns what has the place of a metric now; demand for metrics that are gone is forgotten.
+        `current` returns the present version of a metric; demand for metrics that no longer exist is forgotten.
         """
         with self._lock:
             self._planner.forget()
@@ -222,7 +222,7 @@ class QueryScheduler:
                 except UnanswerableSelectorError as error:
                     refused.append(error.message)
         with self._lock:
-            # Rules have other numbers now.
+            # The numbers of rules have changed.
             self._outcomes.last_success = self._planner.last_successes()
         if refused:
             _log.info("%d requests are no longer answered; the first: %s", len(refused), refused[0])
@@ -279,12 +279,12 @@ class QueryScheduler:
             change.remarks.append(Remark(logging.ERROR, text))
 
     def distrusted(self) -> Counter[str]:
-        """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
+        """Return, by rule id, how many metrics are queried exactly because their plan gave other values."""
         with self._lock:
             return self._planner.distrusted_rules()
 
     def groups(self) -> list[QueryGroup]:
-        """Return what is requested, by metric and selector."""
+        """Return the groups of requests, by metric and selector."""
         with self._lock:
             return self._planner.groups()
 
@@ -338,7 +338,7 @@ class QueryScheduler:
         change.begun += self._lanes.begin(now)
 
     def _begin_for(self, change: Change, scope: QueryScope, metric: Metric, now: float) -> None:
-        """Note the queries to launch after a request was bound: one that others share may be due sooner by it."""
+        """Note the queries to launch after a request was bound, which may make a shared query due sooner."""
         query = scope.wanted
         longest = most_period(metric, self._settings) if query.paced else longest_period(metric, self._settings)
         if longest < query.period:

@@ -1,14 +1,13 @@
 """Decides which of the due queries run, and how many at once, so that no namespace delays another.
 
-Slow queries have a lane of their own, so they delay only each other. Without it, one rule whose
-queries run into the deadline, asked for by thirty autoscalers, would keep all lanes busy, and the answers of every
-other rule would grow old. Within a lane the namespace whose queries took the least time of late comes first
-(`FairQueue`). One place of each lane is kept: for a namespace that runs nothing there, and for an answer that is near
-its maximum age.
+Slow queries have a lane of their own, so they delay only each other. Without it, a single rule whose queries run into
+the deadline, requested by thirty autoscalers, would keep all places busy, and the answers of every other rule would
+grow old. Within a lane, the namespace whose queries recently took the least time comes first (`FairQueue`). One place
+of each lane is reserved for a namespace that runs nothing there, and for an answer that is near its maximum age.
 
 Query time is paid for by namespaces. A query of one namespace is paid for by that namespace. A query that serves
-several counts for the one among them that has spent the least, so that no namespace waits longer for a query because
-others share it. Time spent halves each minute: what a namespace asked an hour ago is forgotten.
+several is paid for by the one among them that has spent the least, so that no namespace waits longer for a query
+because others share it. Spent time halves each minute: the queries of an hour ago are forgotten.
 """
 
 from __future__ import annotations
@@ -46,11 +45,12 @@ class QueryTimes:
     def __init__(self, now: float = 0.0) -> None:
         self._spent: dict[Payer, float] = {}
         self._since = now
-        # Later seconds weigh more, instead of earlier ones less, so the order of payers only changes when they pay.
+        # Instead of reducing the weight of earlier seconds, later ones weigh more, so the order of payers only changes
+        # when they pay.
         self._unit = 1.0
 
     def charge(self, payer: Payer, seconds: float, now: float) -> None:
-        """Add seconds to the time of a payer; negative seconds are given back."""
+        """Add seconds to the time of a payer; negative seconds are refunded."""
         self._unit *= 2.0 ** (max(0.0, now - self._since) / HALF_LIFE_SECONDS)
         self._since = max(self._since, now)
         self._spent[payer] = max(0.0, self._spent.get(payer, 0.0) + seconds * self._unit)
@@ -115,7 +115,7 @@ class FairQueue(Generic[K]):
             self._tidy(payer)
 
     def reorder(self, payer: Payer) -> None:
-        """Take in that a payer got seconds back; that it has spent more is seen by itself."""
+        """Update the order after a payer got seconds back; if it spent more, `pop` notices that itself."""
         if payer in self._waiting and self._query_times.rank(payer) < self._entered.get(payer, float("inf")):
             self._enter(payer)
 
@@ -158,11 +158,11 @@ _KEPT = 1
 _NEAR_RATIO = 0.5
 """Share of the maximum age from which an answer counts as nearly too old."""
 _QUIET_RATIO = 0.25
-"""Share of all places; while fewer are in use, a slow query may run again at once."""
+"""Share of all places: while fewer are in use, a slow query may run again at once."""
 _FIRST_SECONDS = 0.1
 """Assumed seconds of a query that has not run yet."""
 _MOST_AT_ONCE = 300
-"""Limit on the queries that start to wait in one look; the others follow with the next."""
+"""Limit on the queries that are moved to the lanes in one look; the others follow in the next."""
 
 
 class Lanes:
@@ -194,7 +194,7 @@ class Lanes:
         return self.running <= _QUIET_RATIO * sum(self._most.values())
 
     def set(self, query: Query, due: float) -> None:
-        """Make a query that does not run due at that time."""
+        """Make a query that is not running due at that time."""
         self._waiting[query.lane].discard(query)
         self._due[query.lane].set(query, due)
 
@@ -218,7 +218,7 @@ class Lanes:
         self._due[query.lane].discard(query)
 
     def begin(self, now: float) -> list[Query]:
-        """Return the queries to run now: of those that are due as many as each lane may run."""
+        """Return the queries to run now: as many of the due ones as each lane may run."""
         begun: list[Query] = []
         for lane, due in self._due.items():
             waiting = self._waiting[lane]
@@ -230,7 +230,7 @@ class Lanes:
         return begun
 
     def end(self, query: Query, now: float) -> None:
-        """Take a query out that has run; the time that it took decides its lane and its cost."""
+        """Remove a query that has run; its duration decides its lane and its cost."""
         lane, (payer, paid) = query.lane, self._paying.pop(query)
         running = self._running[lane]
         running[payer] -= 1
@@ -243,7 +243,7 @@ class Lanes:
         query.lane = Lane.SLOW if query.seconds >= self._slow_seconds else Lane.QUICK
 
     def next_due(self) -> float | None:
-        """Return when the next query is due that may run; None where there is none."""
+        """Return when the next query that may run is due; None if there is none."""
         free = (lane for lane in Lane if self._running[lane].total() < self._most[lane] + _KEPT)
         due = (self._due[lane].next_due() for lane in free)
         return min((moment for moment in due if moment is not None), default=None)
@@ -280,7 +280,7 @@ class Lanes:
 
 
 class BackendLanes:
-    """The lanes of each Prometheus, so that queries to one that is slow take no place from those to another.
+    """The lanes of each Prometheus, so that queries to a slow one take no places from queries to another.
 
     Not thread-safe: its owner holds a lock.
     """
@@ -303,11 +303,11 @@ class BackendLanes:
         return lanes
 
     def begin(self, now: float) -> list[Query]:
-        """Return the queries to run now, of all that are due."""
+        """Return those of the due queries that run now."""
         return [query for lanes in self._lanes.values() for query in lanes.begin(now)]
 
     def next_due(self) -> float | None:
-        """Return when the next query is due that may run; None where there is none."""
+        """Return when the next query that may run is due; None if there is none."""
         due = (lanes.next_due() for lanes in self._lanes.values())
         return min((moment for moment in due if moment is not None), default=None)
 

@@ -1,10 +1,10 @@
-"""Handles plans that Prometheus refused: a plan is given up where it failed, and tried again later (pure).
+"""Handles plans that Prometheus refused: a plan is abandoned where it failed, and tried again later (pure).
 
 A join whose right-hand series are doubled for a moment, as when an exporter is replaced, is refused; so is a query that
-no longer fits a limit. The next narrower plan answers meanwhile, and only when somebody asks: each request pays for one
-query at most. The wider plan is tried again after 5, 10, 20 and then each 40 seconds; two requests pay for a trial,
-which asks both forms and compares them. What cannot pass by itself, as a text that cannot be read or an answer that is
-too large, is tried again less and less often, each ten minutes in the end.
+no longer fits a limit. Meanwhile, the next narrower plan answers, but only when somebody asks: each request pays for at
+most one query. The wider plan is tried again after 5, 10, 20 and then each 40 seconds; two requests pay for a trial,
+which asks both forms and compares them. A refusal that does not pass by itself, such as of a text that cannot be parsed
+or an answer that is too large, is retried less and less often, in the end every ten minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_LASTING_PAUSE_SECONDS = 600.0
 REQUESTS_A_TRIAL = 2
 """A trial sends two queries: the wider one and the exact one."""
 _RELAPSE_SECONDS = 60.0
-"""A plan that fails again so soon goes on with its back-off where that stood."""
+"""A plan that fails again within this time continues its back-off where it had stopped."""
 
 
 def pause_after(failures: int, *, lasting: bool) -> float:
@@ -58,7 +58,7 @@ class Setbacks:
     def __init__(self) -> None:
         self._standing: dict[Place, _Setback] = {}
         self._lifted: tuple[float, int] = (0.0, 0)
-        """When one was lifted last, and how many failures it had."""
+        """When each was last lifted, and how many failures it had."""
 
     def __bool__(self) -> bool:
         return bool(self._standing)
@@ -91,7 +91,7 @@ class Setbacks:
         return True
 
     def begin(self, place: Place) -> bool:
-        """Return whether the trial is to begin now: it is paid for, and it has not begun."""
+        """Return whether the trial must begin now: it is paid for and has not begun."""
         setback = self._standing.get(place)
         if setback is None or setback.trying or setback.paid < REQUESTS_A_TRIAL:
             return False
@@ -99,7 +99,7 @@ class Setbacks:
         return True
 
     def lift(self, place: Place, now: float) -> None:
-        """Forget a failure: the plan works. Where it is the wide one no narrower plan is needed, either."""
+        """Forget a failure: the plan works. If it is the wide one, no narrower plan is needed, either."""
         gone = list(self._standing) if place == WIDE_PLACE else [place]
         for one in gone:
             setback = self._standing.pop(one, None)
@@ -107,5 +107,5 @@ class Setbacks:
                 self._lifted = now, setback.failures
 
     def leave(self, namespace: str | None) -> None:
-        """Forget the failures in a namespace that has no requests any more."""
+        """Forget the failures in a namespace that no longer has requests."""
         self._standing.pop((PlanKind.NAMESPACE, namespace), None)

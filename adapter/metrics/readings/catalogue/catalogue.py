@@ -36,12 +36,12 @@ class Catalogue:
         pace: Pace = UNPACED,
         resource: ResourceRules = NO_RESOURCE_RULES,
     ) -> None:
-        """Of several metrics with one name, scope and kind of object the last one stays.
+        """Of several metrics with the same name, scope and kind of object, the last one stays.
 
         `pace` is for thousands of metrics in a process that serves.
         """
         self.resource = resource
-        """The rules of metrics.k8s.io; empty where there are none."""
+        """The rules of metrics.k8s.io; empty if there are none."""
         self._usage = {metric.qualified: metric for metric in resource.metrics}
         custom: dict[tuple[str, bool, str], Metric] = {}
         external: dict[str, Metric] = {}
@@ -61,9 +61,9 @@ class Catalogue:
         self.generation = generation
 
     def find_custom(self, resource_qualified: str, namespaced: bool, name: str) -> Metric | None:  # noqa: FBT001 - part of the key
-        """Return the metric of that name for `pods`, `deployments.apps`, …; None where no rule gives it.
+        """Return the metric of that name for `pods`, `deployments.apps`, …; None if no rule provides it.
 
-        Objects that are in no namespace have it within namespaces too: see `narrowed`.
+        For cluster-scoped objects, it also exists within namespaces: see `narrowed`.
         """
         found = self._custom.get((resource_qualified, namespaced, name))
         if found is not None or not namespaced:
@@ -73,20 +73,20 @@ class Catalogue:
             whole = self._custom.get((resource_qualified, False, name))
             if whole is None:
                 return None
-            # One object for all who ask, and only for what is asked for: there may be thousands.
+            # One object for everybody who asks, made only for metrics that are requested: there may be thousands.
             self._narrowed.setdefault(key, narrowed(whole))
         return self._narrowed[key]
 
     def find_external(self, name: str) -> Metric | None:
-        """Return the external metric of that name; None where no rule gives it."""
+        """Return the external metric of that name; None if no rule provides it."""
         return self._external.get(name)
 
     def usage_of(self, kind: Resource) -> tuple[Metric, ...]:
-        """Return what is served of the use that pods, or nodes, make of resources."""
+        """Return the served metrics of the resource usage of pods or nodes."""
         return tuple(metric for metric in self._usage.values() if metric.resource == kind)
 
     def current(self, metric: Metric) -> Metric | None:
-        """Return what has the place of a metric that an earlier catalogue gave; None where nothing has."""
+        """Return the present version of a metric from an earlier catalogue; None if there is none."""
         if metric.rule.api is Api.RESOURCE:
             return self._usage.get(metric.qualified)
         if metric.rule.api is Api.EXTERNAL or metric.resource is None:
@@ -95,10 +95,11 @@ class Catalogue:
 
 
 def narrowed(metric: Metric) -> Metric | None:
-    """Return a cluster-scoped metric restricted to the series of one namespace; None where no label has the namespace.
+    """Return a cluster-scoped metric restricted to the series of one namespace; None if no label has the namespace.
 
-    An autoscaler asks for the metric of any object, but a namespace's own, within its own namespace. Access is granted
-    by namespace there, so series of others must not count: prometheus-adapter restricts the query alike.
+    An autoscaler requests the metric of any object, except that of a namespace itself, within its own namespace. Access
+    is granted by namespace there, so series of others must not count: prometheus-adapter restricts the query in the
+    same way.
     """
     label = metric.rule.resources.namespace_label()
     if label is None or metric.resource is None or metric.resource.qualified == _NAMESPACES:
@@ -112,12 +113,12 @@ def same_rule(one: Rule, other: Rule) -> bool:
 
 
 def same_metric(one: Metric, other: Metric) -> bool:
-    """Return whether two metrics are the same but for the place of their rule."""
+    """Return whether two metrics are the same apart from the place of their rule."""
     return one is other or (one == replace(other, rule=one.rule) and same_rule(one.rule, other.rule))
 
 
 def _keyed_metrics(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool, str] | None, Metric]]:
-    """Yield metrics with their keys; None stands for that of an external one, which is its name."""
+    """Yield metrics with their keys; None for an external metric, whose key is its name."""
     for metric in metrics:
         resource = metric.resource
         yield None if resource is None else (resource.qualified, metric.namespaced, metric.name), metric
@@ -126,7 +127,7 @@ def _keyed_metrics(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool,
 def _ascending(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
     """Return the metrics by their keys.
 
-    Sorted in runs that are merged: one sort of 20,000 keys blocks the interpreter for 50 ms.
+    They are sorted in runs that are merged: one sort of 20,000 keys blocks the interpreter for 50 ms.
     """
     runs = [sorted(keys) for keys in pace.slices(metrics, _SORTED_A_SLICE)]
     ascending: list[Metric] = []

@@ -31,10 +31,10 @@ _REPORT_SECONDS = 0.5
 
 
 class Cataloguer:
-    """The rulebook in force and the catalogue made of it.
+    """The rulebook in force and the catalogue made from it.
 
     Any thread may call it. `next_due` and `take_due` never wait. Look-ups run side by side, and their results are
-    entered one after the other, in slices that leave the interpreter to requests.
+    entered one after the other, in slices that let requests run.
     """
 
     def __init__(self, sources: ReadingSources, rulebook: Rulebook) -> None:
@@ -49,7 +49,7 @@ class Cataloguer:
         self._failures: dict[LookUpKey, int] = {}
         self._running: Counter[Backend | None] = Counter()
         self._complete = threading.Event()
-        """Set while the catalogue holds what the look-ups of all rules brought."""
+        """Set while the catalogue contains the results of the look-ups of all rules."""
         self.catalogue = Catalogue()
         """The catalogue that is served now."""
         self.rulebook = rulebook
@@ -59,7 +59,7 @@ class Cataloguer:
     def replace(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force.
 
-        Series of rules that are new are looked up before, for as long as the settings allow, so that a changed rule
+        Series of new rules are looked up before that, for as long as the settings allow, so that a changed rule
         does not take its metrics from the API until the next look-up.
         """
         states = self._discovery.prepared(rulebook)
@@ -69,9 +69,9 @@ class Cataloguer:
     def _looked_up_at_once(
         self, missing: Mapping[Backend | None, list[LookUpKey]], states: tuple[DiscoveredRule, ...]
     ) -> list[LookUpResult]:
-        """Return what was found in time; all backends are asked at the same time.
+        """Return what was found in time; all backends are queried at the same time.
 
-        The first on the thread that calls, each other one on a thread of its own.
+        The first is queried on the calling thread, each other one on a thread of its own.
         """
         until = self._clock.monotonic() + self._settings.reload_discovery_seconds
         found: queue.SimpleQueue[LookUpResult | None] = queue.SimpleQueue()
@@ -95,7 +95,7 @@ class Cataloguer:
         return list(_until_all_ended(found, 1 + len(others), until + _REPORT_SECONDS, self._clock))
 
     def take_due(self) -> list[LookUpKey]:
-        """Return what to look up now, as much as each Prometheus may be asked at once, for calls of `look_up`."""
+        """Return the keys to look up now with `look_up`, as many as each Prometheus may be asked for at once."""
         with self._lock:
             now, taken = self._clock.monotonic(), list[LookUpKey]()
             for backend, schedule in self._schedule.items():
@@ -105,7 +105,7 @@ class Cataloguer:
             return taken
 
     def next_due(self) -> float | None:
-        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
+        """Return when the next look-up is due, in monotonic seconds; None if none is due or no more may run at once."""
         with self._lock:
             due = (schedule.next_due() for backend, schedule in self._schedule.items() if self._free(backend))
             return min((moment for moment in due if moment is not None), default=None)
@@ -129,7 +129,7 @@ class Cataloguer:
                     self._failures.pop(key, None)
 
     def states(self) -> tuple[DiscoveredRule, ...]:
-        """Return what is known of each rule."""
+        """Return the state of each rule."""
         return self._discovery.states
 
     def has_looked_up_all(self) -> bool:
@@ -140,7 +140,7 @@ class Cataloguer:
         return self._complete.is_set()
 
     def await_all(self, seconds: float) -> bool:
-        """Wait until the series of every rule have been looked up once; return whether they have."""
+        """Wait until the series of every rule have been looked up once; return whether they have been."""
         return self._complete.wait(seconds)
 
     def _free(self, backend: Backend | None) -> int:
@@ -162,14 +162,15 @@ class Cataloguer:
             return started
         if not finding.unreachable:
             self._failures.pop(finding.key, None)
-            # Prometheus is not asked all the time: at least as long as the look-up took lies between two.
+            # Prometheus is not asked all the time: the pause between two look-ups is at least as long as the first one
+            # took.
             return max(started + interval, now + (now - started))
         failures = self._failures[finding.key] = self._failures.get(finding.key, 0) + 1
         return now + retry_after(failures, interval)
 
     def _adopt(self, rulebook: Rulebook, findings: Iterable[LookUpResult] = ()) -> None:
         with self._entering:
-            # Not before: other look-ups have been entered while those of the findings were made.
+            # This cannot be done earlier: other look-ups were entered while these metrics were made.
             states = self._discovery.prepared(rulebook)
             for finding in findings:
                 states, _ = self._discovery.take_in(finding, states)
@@ -197,7 +198,7 @@ class Cataloguer:
         self._serve(states, catalogue, self.rulebook)
 
     def _serve(self, states: tuple[DiscoveredRule, ...], catalogue: Catalogue, rulebook: Rulebook) -> None:
-        """Put another catalogue in force, and only then say of its rules that they have been looked up.
+        """Put another catalogue in force, and only then mark its rules as looked up.
 
         In the opposite order a process would be ready, and its rules would be in order, while it answers that their
         metrics do not exist.
@@ -229,7 +230,7 @@ def _by_backend(keys: Iterable[LookUpKey]) -> dict[Backend | None, list[LookUpKe
 def _until_all_ended(
     found: queue.SimpleQueue[LookUpResult | None], running: int, until: float, clock: Clock
 ) -> Iterator[LookUpResult]:
-    """Yield what arrives until so many have ended, each with None, or until that time, in monotonic seconds."""
+    """Yield results until that many look-ups have ended, each with None, or until a time in monotonic seconds."""
     while running:
         try:
             result = found.get(timeout=max(0.0, until - clock.monotonic()))

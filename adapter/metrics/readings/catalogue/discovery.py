@@ -1,13 +1,12 @@
-"""Finds the metrics that the rules make of the series in Prometheus.
+"""Finds the metrics that the rules provide from the series in Prometheus.
 
 Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query and
-Prometheus share a look-up. What is found replaces what was; a metric whose series vanished stays for a time, since a
-job that pauses is no reason to take a metric from the API, and a rule that cannot be looked up keeps all it had. An
-answer that is known to be a part of the whole adds metrics, and neither removes nor changes any that came from a whole
-answer.
+Prometheus share a look-up. New findings replace the former ones. A metric whose series vanished stays for a while,
+since a paused job is no reason to remove a metric from the API, and a rule that cannot be looked up keeps everything it
+had. An answer that is known to be partial adds metrics, but neither removes nor changes any from a complete answer.
 
-Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
-not how much memory.
+Answers are reduced to names and labels while they arrive, so the size of Prometheus decides how long a look-up takes,
+but not how much memory it needs.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 MetricId = tuple[str, str, bool]
 
 _FIRST_PAUSE_SECONDS = 0.001
-"""Between slices of a rule's first look-up: its metrics are missing until then."""
+"""Pause between slices of a rule's first look-up, until which its metrics are missing."""
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ class DiscoveredRule:
     looked_up: bool = False
     failure: str | None = None
     unreachable_since: float | None = None
-    """Unix seconds since which its look-ups failed because nothing answered."""
+    """Unix seconds since when its look-ups have failed because nothing answered."""
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
 
@@ -79,15 +78,15 @@ class LookUpResult:
     key: LookUpKey
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
     failure: str | None = None
-    """Why there may be more: what is missing has not vanished."""
+    """Why there may be more series, so that missing ones need not have vanished."""
     unreachable: bool = False
     """Whether nothing answered, so that an early retry costs nothing."""
     series: int = 0
-    """Number of series that came."""
+    """Number of series in the answer."""
 
 
 def shapes_of_all(labels: Collection[str]) -> SeriesShapes:
-    """Return what holds the series of all namespaces; `labels` have the namespace."""
+    """Return the collector for the series of all namespaces; `labels` contain the namespace."""
     return SeriesShapes(namespace_labels=labels)
 
 
@@ -97,14 +96,14 @@ class SeriesDiscovery:
     def __init__(
         self, sources: ReadingSources, shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all
     ) -> None:
-        """`shapes` makes what holds the series of one look-up, of the labels that have their namespace."""
+        """`shapes` makes the collector for the series of one look-up, given the labels that contain their namespace."""
         self._new_shapes = shapes
         self._backends = sources.backends
         self._resolve = sources.objects.resource
         self._settings = sources.settings
         self._clock = sources.clock
         self.pace = sources.pace
-        """For all that is done with what was found."""
+        """The pace of all work on the findings."""
         self._first_pace = self.pace.with_pause(_FIRST_PAUSE_SECONDS)
         self._states: tuple[DiscoveredRule, ...] = ()
 
@@ -123,7 +122,7 @@ class SeriesDiscovery:
         self._states = states
 
     def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
-        """Ask for the series and return the metrics that each of these rules makes of them."""
+        """Ask for the series and return the metrics that each of these rules provides from them."""
         source = self._backends.of(key.backend)
         asking = tuple(states)
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
@@ -144,7 +143,7 @@ class SeriesDiscovery:
     def _fold(
         self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace
     ) -> str | None:
-        """Put the series into the shapes; return why they may not be all. Raises PrometheusError."""
+        """Put the series into the shapes; return why some may be missing. Raises PrometheusError."""
         start = self._clock.wall() - self._settings.metrics_max_age_seconds
         answer = prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
         for series in answer.batches(pace):
@@ -152,7 +151,7 @@ class SeriesDiscovery:
         return what_is_missing(shapes, answer.warnings)
 
     def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
-        """Return what the rule makes of the series, a few names at a time."""
+        """Return the metrics that the rule provides from the series, made a few names at a time."""
         found: dict[MetricId, Metric] = {}
         for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
             for metrics in part:
@@ -162,16 +161,16 @@ class SeriesDiscovery:
     def take_in(
         self, finding: LookUpResult, states: tuple[DiscoveredRule, ...]
     ) -> tuple[tuple[DiscoveredRule, ...], bool]:
-        """Return the states with what a look-up brought, and whether that changes which metrics there are.
+        """Return the states with the result of a look-up, and whether that changes which metrics exist.
 
-        The given states stay as they are, since they say what is served.
+        The given states stay unchanged, since they describe what is served.
         """
         asked = finding.key
         taken = tuple(self.taken(finding, each) if look_up_key(each.rule) == asked else each for each in states)
         return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
 
     def taken(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
-        """Return the state of a rule with what a look-up of its series brought; the given state stays as it is."""
+        """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
         state = replace(
             known,
@@ -189,11 +188,11 @@ class SeriesDiscovery:
         return state
 
     def metrics(self, states: Sequence[DiscoveredRule], retained: Mapping[str, Retained]) -> Iterator[Metric]:
-        """Yield all metrics so that the last of several with one name is the one to serve.
+        """Yield all metrics in an order in which the last of several with the same name is the one to serve.
 
-        Those whose series exist come after all that are only spelled out: a rule for series yet to come does not take
-        the name from one that has them. Among each kind the last rule in the files wins, but a rule that is refused and
-        goes on as it last held (`retained`, by id) leaves the name to any that is newer.
+        Those whose series exist come after all that are only spelled out: a rule for future series does not take the
+        name from one that has series. Among each kind, the last rule in the files wins, but a refused rule whose last
+        good version is in use (`retained`, by id) leaves the name to any newer rule.
         """
         yield from _in_order([(state.rule.id, state.static) for state in states], retained)
         yield from _in_order([(state.rule.id, state.found) for state in states], retained)
@@ -202,7 +201,7 @@ class SeriesDiscovery:
         """Return the state of a rule, with the findings of an equal rule, which is removed from `before`."""
         for index, state in enumerate(before):
             if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
-                # Each state is used once: two equal rules have a state each.
+                # Each state is used once: two equal rules have one state each.
                 del before[index]
                 return replace(
                     state,
@@ -221,13 +220,14 @@ class SeriesDiscovery:
         return moved
 
     def _renew(self, state: DiscoveredRule, found: dict[MetricId, Metric], *, all_came: bool) -> None:
-        """Put what was found in the place of what was, and keep what has not been missing for long.
+        """Replace the former findings by the new ones, and keep what has not been missing for long.
 
-        Where that changes nothing, `found` stays the same object.
+        If that changes nothing, `found` stays the same object.
         """
         renewed: dict[MetricId, Metric] = {}
         changed = False
-        # By a part of the series another label may seem to hold the namespace: it says nothing of what is known whole.
+        # In a part of the series, another label may seem to contain the namespace, so it does not change complete
+        # findings.
         came = _same_or_new(state, found, keeps_known=state.looked_up and not all_came)
         for part in self.pace.timed(chain(self._kept_metrics(state, found, all_came=all_came), came)):
             renewed.update(part)
@@ -253,7 +253,7 @@ class SeriesDiscovery:
 
 
 def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:
-    """Return why there may be more series than those that were folded; None where all came."""
+    """Return why there may be more series than those that were read; None if all arrived."""
     if shapes.left_out:
         return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
     return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
@@ -278,7 +278,7 @@ def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
 def _same_or_new(
     state: DiscoveredRule, found: dict[MetricId, Metric], *, keeps_known: bool
 ) -> Iterator[tuple[MetricId, Metric]]:
-    """Yield what was found; equal metrics stay the same objects, which is how a request sees that nothing changed."""
+    """Yield what was found; equal metrics stay the same objects, by which a request sees that nothing changed."""
     for key, metric in found.items():
         known = state.found.get(key)
         yield key, known if known is not None and (keeps_known or known == metric) else metric

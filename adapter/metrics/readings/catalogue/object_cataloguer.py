@@ -1,7 +1,7 @@
 """Keeps the metrics of MetricRule objects: looks their series up, beside the look-ups for rule files.
 
-Namespaces take turns. Each has one look-up under way at most, and one that took long is followed by a pause of four
-times as long, so the look-ups of one namespace delay nobody's rules for long.
+Namespaces take turns. Each has at most one look-up under way, and each look-up is followed by a pause of four times its
+duration, so one namespace never delays the rules of others for long.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MOST_BYTES = 1 << 20
 _PAUSE_RATIO = 4.0
 """Pause of a namespace after a look-up, in proportion to the duration of the look-up."""
 _LOOK_UPS_A_SECOND = 20.0
-"""Beyond that many objects a relist interval, the interval grows: 2,000 objects are looked up each 100 s."""
+"""Look-ups per second; with more objects than that allows in a relist interval, the interval grows: 2,000 objects are
+looked up each 100 s."""
 
 _Key = tuple[str, str]
 """Namespace and name of an object."""
@@ -49,9 +50,9 @@ class ObjectCataloguer:
     """The objects in force, and the catalogue of each namespace. Any thread may call it."""
 
     def __init__(self, sources: ReadingSources) -> None:
-        """Start without objects; `sources` asks what owners of objects may ask.
+        """Start without objects; `sources` may send what owners of objects may ask.
 
-        It should not share what the process knows of Prometheus's uptime: a selector of an owner that is too slow says
+        It should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
         nothing about Prometheus.
         """
         self._discovery = SeriesDiscovery(sources, _shapes_of_owner)
@@ -60,7 +61,7 @@ class ObjectCataloguer:
         self._lock = threading.Lock()
         """Lock for everything; it is never held during a look-up."""
         self._states: dict[str, dict[str, ObjectState]] = {}
-        """By namespace and name. A namespace without objects has no entry."""
+        """States by namespace and name. A namespace without objects has no entry."""
         self._namespaces: dict[str, NamespaceObjects] = {}
         self._due: dict[str, DueQueue[str]] = {}
         """When each object is looked up, by namespace and name."""
@@ -91,7 +92,7 @@ class ObjectCataloguer:
             self._is_expecting = True
 
     def await_first_look_ups(self, namespace: str, seconds: float) -> bool:
-        """Wait until the series of each object of a namespace were looked up once; return whether they have been.
+        """Wait until the series of each object of a namespace have been looked up once; return whether they have been.
 
         A look-up that failed counts, too.
         """
@@ -99,9 +100,9 @@ class ObjectCataloguer:
             return self._changed.wait_for(lambda: not self._is_pending(namespace), seconds)
 
     def replace(self, objects: Iterable[RuleObject], *, are_all: bool) -> None:
-        """Put other objects in force. What was found for a rule that says the same stays.
+        """Put other objects in force. Findings for a rule that says the same are kept.
 
-        Unless they are all, the look-ups of all namespaces stay pending where they were expected.
+        Unless these are all objects, expected look-ups of all namespaces stay pending.
         """
         wanted: dict[str, dict[str, RuleObject]] = {}
         for found in objects:
@@ -114,7 +115,7 @@ class ObjectCataloguer:
             self._changed.notify_all()
 
     def take_due(self) -> list[_Key]:
-        """Return the objects to look up now, as many as may be at once; `look_up` is to be called for each."""
+        """Return the objects to look up now, as many as are allowed at once; call `look_up` for each."""
         with self._lock:
             now, taken = self._clock.monotonic(), list[_Key]()
             for namespace in self._turns.pop_due(now, self._free()):
@@ -127,7 +128,7 @@ class ObjectCataloguer:
             return taken
 
     def next_due(self) -> float | None:
-        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
+        """Return when the next look-up is due, in monotonic seconds; None if none is due or no more may run at once."""
         with self._lock:
             return self._turns.next_due() if self._free() else None
 
@@ -194,12 +195,12 @@ class ObjectCataloguer:
             return ObjectState(found)
         known = [former.discovered] if former is not None and former.discovered is not None else []
         discovered = self._discovery.prepare_rule(found.rule, known)
-        # Taken from the list: what the rule says has not changed.
+        # Taken from the list: the content of the rule has not changed.
         is_kept = former is not None and former.discovered is not None and not known
         return ObjectState(found, discovered, former.series if former is not None and is_kept else None)
 
     def _enter(self, key: _Key, finding: LookUpResult, started: float) -> None:
-        """Enter what a look-up brought, and schedule the next ones of the object and of the namespace."""
+        """Record the result of a look-up, and schedule the next ones of the object and of the namespace."""
         namespace, name = key
         now = self._clock.monotonic()
         states = self._states.get(namespace, {})
@@ -248,7 +249,7 @@ class ObjectCataloguer:
 
 
 def _shapes_of_owner(_: Collection[str]) -> SeriesShapes:
-    """Return what holds the series of one namespace, its owner's own."""
+    """Return the collector for the series of one namespace, that of the rule's owner."""
     return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES)
 
 
@@ -257,7 +258,7 @@ def _all(states: Mapping[str, ObjectState]) -> Sequence[ObjectState]:
 
 
 def _differs(one: ObjectState, other: ObjectState) -> bool:
-    """Return whether two states of an object show in a catalogue, or in what is known of the object."""
+    """Return whether two states of an object differ in the catalogue or in the published state of the object."""
     if one.discovered is None or other.discovered is None:
         return one != other
     has_failed = one.discovered.failure is None, other.discovered.failure is None

@@ -1,7 +1,7 @@
 """The metrics of the MetricRule objects of one namespace, and what is known of each object (pure).
 
-Nothing here depends on another namespace: quotas are those of the namespace, and of two objects with one name of a
-metric, the older one serves it.
+Nothing here depends on another namespace: quotas are those of the namespace, and if two objects give a metric the same
+name, the older one serves it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 MOST_METRICS = 100
-"""Metrics of one object."""
+"""Limit on the metrics of one object."""
 _LONGEST_NAME = 253
-"""Longest name of a metric in characters, as of an object."""
+"""Longest name of a metric in characters, the same as for an object."""
 _OF_FILES = "the rule files"
 _NAMESPACES_A_SLICE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """One object with what its look-ups brought."""
+    """One object with the results of its look-ups."""
 
     found: RuleObject
     discovered: DiscoveredRule | None = None
     """None if its rule is refused."""
     series: int | None = None
-    """Number of series that the last good look-up brought."""
+    """Number of series in the last good look-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class NamespaceObjects:
     """The objects of one namespace, the oldest first, and the catalogue of their metrics."""
 
     known: tuple[tuple[KnownObject, tuple[Metric, ...]], ...] = ()
-    """Each object, with the metrics that it serves where the files serve none of that name."""
+    """Each object, with the metrics that it serves, except those whose names the files serve."""
     catalogue: Catalogue = Catalogue()  # noqa: RUF009 - never changed
     look_ups: tuple[LookUp, ...] = ()
-    """How the last look-up of each rule's series went."""
+    """The result of the last look-up of each rule's series."""
 
     def judged(self, files: Catalogue) -> Iterator[KnownObject]:
-        """Yield what is known of each object; names that the rules of the files serve are theirs."""
+        """Yield what is known of each object; names that the rules of the files serve belong to these."""
         for known, metrics in self.known:
             taken = {metric.qualified for metric in metrics if _is_served(metric, files)}
             names = tuple(dict.fromkeys(metric.qualified for metric in metrics if metric.qualified not in taken))
@@ -96,7 +96,7 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
 def states_of_objects(
     namespaces: Mapping[str, NamespaceObjects], unread: int, files: Catalogue, pace: Pace
 ) -> dict[str, int]:
-    """Return how many objects of all namespaces are in each state; those that a quota leaves unread are refused."""
+    """Return how many objects of all namespaces are in each state; those unread because of a quota are refused."""
     states: Counter[str] = Counter({"refused": unread})
     for part in pace.slices(namespaces.values(), _NAMESPACES_A_SLICE):
         states.update(verdict_of(known).state for objects in part for known in objects.judged(files))

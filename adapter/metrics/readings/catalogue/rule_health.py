@@ -65,7 +65,7 @@ class Trouble:
     message: str
     """The message of one of the failures."""
     queries: int = 0
-    """How many queries fail; 0 where the look-up fails."""
+    """How many queries fail; 0 if the look-up fails."""
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class RuleHealthLog:
             line()
 
     def report_source(self, failure: str | None, backend: Backend | None = None) -> None:
-        """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
+        """Log that Prometheus cannot be asked for series when that has lasted for some calls, and log its end."""
         with self._lock:
             times = self._source_failed.pop(backend, 0)
             if failure is not None:
@@ -130,7 +130,7 @@ class RuleHealthLog:
             _log.warning("queries to %s fail; %s: %s", called(backend), what, failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
-        """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
+        """Log something about a rule once for each kind, and not again before the next reload."""
         with self._lock:
             remarked = self._remarked[rule.label_value]
             if kind in remarked or len(remarked) >= _MOST_REMARKS:
@@ -172,7 +172,7 @@ def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | N
 
 
 def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> Iterator[Trouble]:
-    """Yield what is wrong with rules whose series cannot be looked up, though Prometheus is there."""
+    """Yield the problems of rules whose series cannot be looked up although Prometheus answers."""
     for state in states:
         if state.failure is not None and not _is_of_all(state, answered_at):
             keeps = "its series cannot be looked up, or only in part, so it keeps the metrics that it has"
@@ -180,14 +180,14 @@ def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> It
 
 
 def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
-    """Return whether nothing answers, and nothing has answered anything since."""
+    """Return whether nothing answers this rule, and nothing has answered any other since."""
     return state.unreachable_since is not None and answered_at <= state.unreachable_since
 
 
 def _identity(rule: Rule) -> _Identity:
-    """Return what stays of a rule when a reload moves it: what it says, or its name where it has one.
+    """Return what identifies a rule after a reload has moved it: its content, or its name if it has one.
 
-    A resource rule says two things, one of containers and one of nodes.
+    A resource rule has two metrics, one of containers and one of nodes.
     """
     return rule.id if rule.api is Api.RESOURCE else says(rule)
 

@@ -1,7 +1,7 @@
-"""The way from a metric to its answer, gone as a request goes it, for one explanation.
+"""The steps from a metric to its answer, taken as for a request, for one explanation.
 
-The queries are those that a request would wait for, asked now (`asked_now`); what they bring is filed by `Refresher`,
-and made an answer by `MetricAnswers` and `UsageAnswers`, as for the API. This module notes what it meets on the way.
+The queries are those that a request would wait for, sent now (`asked_now`). `Refresher` makes readings of their
+results, and `MetricAnswers` and `UsageAnswers` make answers of these, as for the API. This module notes each step.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _LISTED = (
     "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
     "containers has no CPU or no value of what it has samples of"
 )
-"""Clients would read what is missing as 0."""
+"""Clients would read a missing value as 0."""
 
 
 class AnswerSteps:
-    """Takes the steps for one metric. Raises Answered where there is no value, and the ReadingError of the API."""
+    """Takes the steps for one metric. Raises Answered if there is no value, and the ReadingErrors of the API."""
 
     def __init__(self, sources: ReadingSources, progress: Progress, metric: Metric) -> None:
         self._sources = sources
@@ -66,13 +66,13 @@ class AnswerSteps:
         self._metric = metric
         self._namespace = progress.question.namespace if metric.namespaced else None
         self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
-        """Where no cluster is at hand."""
+        """The objects that samples name, if there is no cluster to list them."""
         self._now = now = AskedNow(sources, progress, metric)
         self._answering = MetricAnswers(sources, now.dropped)
         self._usage = UsageAnswers(sources, now, now.current)
 
     def take(self, rules: ResourceRules) -> None:
-        """Fill in the values of the way."""
+        """Take the steps for the values."""
         metric = self._metric
         if metric.namespaced and metric.namespace_label is not None and self._namespace is None:
             raise self._progress.end(
@@ -147,7 +147,7 @@ class AnswerSteps:
         self._serve(_usage_values(answer, metric.name), answer.warnings)
 
     def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:
-        """Note why objects are not listed, as the API says it for a request for one of them."""
+        """Note why objects are not listed, in the words of the API for a request for one of them."""
         for name in left_out[:_MOST_LOOKED_INTO]:
             try:
                 self._usage.answer(catalogue, kind, self._namespace, ByName(name))
@@ -157,7 +157,7 @@ class AnswerSteps:
             self._progress.note("values", Outcome.NO, f"{len(more)} more are left out")
 
     def _seen_of(self, metrics: Iterable[Metric]) -> Iterable[str]:
-        """Return of which objects samples of these metrics came, where that is all that is known of objects."""
+        """Return the objects of these metrics' samples, if nothing else is known of objects."""
         for metric in metrics:
             request = DemandedRequest(metric.qualified, self._namespace, _ALL, EVERYTHING)
             try:
@@ -175,7 +175,7 @@ class AnswerSteps:
         return seen
 
     def _serve(self, values: tuple[tuple[str, float], ...], warnings: Iterable[str]) -> None:
-        """Take the values, with the ages of their samples. Raises Answered where there are none."""
+        """Take the values, with the ages of their samples. Raises Answered if there are none."""
         progress, metric = self._progress, self._metric
         stands_in = STANDS_IN in warnings
         for warning in warnings:
@@ -203,7 +203,7 @@ class AnswerSteps:
         progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
 
     def _nothing(self) -> Answered:
-        """Return that there is no value and no error either, with the first thing that says why."""
+        """Return the verdict that there is neither a value nor an error, with the first reason that was found."""
         reasons = [step.detail for step in self._progress.steps if step.step == "values" and step.outcome is Outcome.NO]
         usable = [reason for reason in reasons if not reason.endswith(NO_SAMPLE)]
         if usable:
@@ -219,7 +219,7 @@ class AnswerSteps:
         return _ALL if name is None else ByName(name)
 
     def _entry(self, which: ByName | BySelector | None, namespace: str | None = None) -> DemandEntry:
-        """Return what is to be asked, and note how widely it could be."""
+        """Return the entry to query, and note how widely it could be queried."""
         selector = self._progress.question.selector
         request = DemandedRequest(self._metric.qualified, namespace or self._namespace, which, selector)
         entry = self._now.entry(self._metric, request)
@@ -231,7 +231,8 @@ class AnswerSteps:
     def _may_name_strangers(self, entry: DemandEntry) -> bool:
         """Return whether objects that nobody asked about may be named.
 
-        Who asks about one object may not know the others, and a query that restricts nothing lets all namespaces' in.
+        A client that asks about one object may not be allowed to know others, and an unrestricted query returns those
+        of all namespaces.
         """
         own_alone = not self._metric.namespaced or PlanKind.NAMESPACE in entry.scope.group.plan.proven
         return own_alone and self._progress.question.object is None
@@ -243,7 +244,7 @@ class AnswerSteps:
         self._progress.note("query", Outcome.OK if what else Outcome.NO, text)
 
     def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:
-        """Return the objects that should have a value; None where no cluster is at hand. Raises ReadingError."""
+        """Return the objects that should have a value; None if no cluster is available. Raises ReadingError."""
         progress, namespace = self._progress, self._namespace
         where = f" in {namespace}" if namespace else ""
         if isinstance(which, ByName):
@@ -261,7 +262,7 @@ class AnswerSteps:
         return names
 
     def _look_for(self, what: str, resource: Resource, name: str) -> None:
-        """Note whether the object is there. It is asked about either way: the API answers of what is gone, too."""
+        """Note whether the object exists. The steps continue either way: the API also answers for deleted objects."""
         if self._seen is not None:
             return
         try:
@@ -275,7 +276,7 @@ class AnswerSteps:
 
 
 def _usage_values(answer: UsageAnswer, resource: str) -> tuple[tuple[str, float], ...]:
-    """Return what is used of one resource: by `POD/CONTAINER`, or by node."""
+    """Return the usage of one resource by `POD/CONTAINER`, or by node."""
     return tuple(
         (f"{item.name}/{container}" if container else item.name, used[resource])
         for item in answer.items

@@ -1,6 +1,6 @@
-"""The queries of one explanation: those that a request would wait for, asked now, beside what is in memory.
+"""The queries of one explanation: those that a request would wait for, sent now, without using memory.
 
-Takes the place of `QueryScheduler` and `CurrentReadings`, so that code that reads through them works with it, too.
+It takes the place of `QueryScheduler` and `CurrentReadings`, so that code that reads through them also works with it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 _OF_PROMQL = "PromQL "
 _SHARE = 2.1
-"""Of the time that is left: what two queries and the question when Prometheus began take of one query's deadline."""
+"""The share of the remaining time that is one query's deadline, which covers two queries and the question when
+Prometheus started."""
 
 
 class AskedNow:
@@ -64,7 +65,7 @@ class AskedNow:
         self._entries: dict[str, DemandEntry] = {}
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
-        """Return the metric's entry, which is not asked yet. Raises UnanswerableSelectorError."""
+        """Return the metric's entry, which is not queried yet. Raises UnanswerableSelectorError."""
         entry = self._entries.get(metric.qualified)
         if entry is None:
             plan = plan_of(metric, request.selector.keys if request.which is None else frozenset())
@@ -76,7 +77,7 @@ class AskedNow:
         return entry
 
     def current(self, entry: DemandEntry, _until: float = 0.0) -> Reading:
-        """Return the reading of an entry, asking for it the first time. Raises ReadingError."""
+        """Return the reading of an entry, which is queried the first time. Raises ReadingError."""
         query = entry.scope.query
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)
@@ -99,7 +100,7 @@ class AskedNow:
         self.nobodys.update(tally)
 
     def remark(self, _rule: Rule, kind: str, _message: str, *_args: object) -> None:
-        """Note what Prometheus remarks on a query; whatever else is remarked shows in the reading."""
+        """Note remarks of Prometheus on a query; all other remarks show in the reading."""
         if kind.startswith(_OF_PROMQL):
             self._progress.note("query", Outcome.INFO, f"Prometheus notes: {kind.rstrip(': ')}")
 
@@ -116,11 +117,11 @@ class AskedNow:
         return Refreshers(replace(self._sources, settings=settings), names, self, self, _Unblaming).ask(query)
 
     def _can_narrow(self, query: Query) -> bool:
-        """Return whether there is a narrower query: it asks for objects by their names, which are to be known."""
+        """Return whether there is a narrower query: one that names its objects, if their names are known."""
         return query.kind is not PlanKind.EXACT and not isinstance(self._sources.objects, SeenObjects)
 
     def _sent_query(self, query: Query) -> str:
-        """Return a query with the matchers that every query gets; a query that cannot have them is not sent."""
+        """Return a query with the matchers that every query gets; a query that cannot be given them is not sent."""
         text, backend, matchers = self._text(query), query.key.backend, self._sources.settings.matchers
         if backend is not None:
             matchers = backend.with_matchers(matchers).matchers
@@ -132,7 +133,7 @@ class AskedNow:
             return text
 
     def _text(self, query: Query) -> str:
-        """Return the query as it is rendered; as planned where the objects whose names go into it are not known."""
+        """Return the query as it is rendered; as planned if the objects whose names it would contain are not known."""
         which, resource = query.key.which, query.key.resource
         try:
             if which is not None and resource is not None:
@@ -155,21 +156,21 @@ class _Unblaming:
         """Note nothing."""
 
     def ask_start(self, seconds: float) -> None:
-        """Ask where there is as much time for it as for anybody else."""
+        """Ask if there is as much time for it as usual."""
         if seconds >= ASK_SECONDS:
             self._ask_start(seconds)
 
 
 class SeenObjects:
-    """The objects that samples are of, where there is no cluster to list them."""
+    """The objects that samples name, for use when there is no cluster to list them."""
 
     def __init__(self, resolve: ResolveResource) -> None:
         self.resource = resolve
         self.seen: Sequence[str] = ()
-        """Ascending; to be set before they are asked for."""
+        """Their names in ascending order; must be set before they are requested."""
 
     def names(self, _resource: Resource, _namespace: str | None, _selector: Selector) -> Collection[str]:
-        """Return all that were seen."""
+        """Return all names that were seen."""
         return self.seen
 
     def labels_of(self, _resource: Resource, _namespace: str | None, _name: str) -> Mapping[str, str]:
@@ -177,7 +178,7 @@ class SeenObjects:
         return {}
 
     def namespaces_of(self, _resource: Resource) -> Collection[str]:
-        """Return none: one is asked about."""
+        """Return none: the question names the namespace."""
         return ()
 
     def synced(self, _resource: Resource) -> bool:

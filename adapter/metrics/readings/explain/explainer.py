@@ -1,9 +1,9 @@
-"""Finds out why a metric has, or lacks, a value: by going the way that a request goes, and saying what it met.
+"""Finds out why a metric has, or lacks, a value, by taking the steps of a request and reporting each of them.
 
-Values are asked of Prometheus anew: who explains must not believe what is in memory. The verdict is what the API
-answers to that: a value, none (an empty list, or 404), or an error. A running process knows which rule makes the
-metric, and adds what it has in memory; a command looks the series up by itself. Each query has a deadline, and
-so has the whole, so an explanation ends whatever Prometheus does.
+Values are queried again: an explanation must not trust memory. The verdict is the API's answer to these values: a
+value, none (an empty list, or 404), or an error. A running process knows which rule provides the metric, and adds what
+it has in memory; a command looks the series up itself. Each query and the whole explanation have deadlines, so it ends
+whatever Prometheus does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
         "check whether the targets are up, and how often they are scraped; or raise `maxSampleAge`",
     ),
 }
-"""The step at which an answer ends that way, and what to do where the error does not say it itself."""
+"""For each error, the step at which the answer ends, and what to do if the error does not say so itself."""
 
 
 class ProcessMemory(Protocol):
@@ -63,7 +63,7 @@ class ProcessMemory(Protocol):
         ...
 
     def steps(self, metric: Metric, namespace: str | None) -> Iterable[ExplanationStep]:
-        """Return what is remembered of the metric, for one namespace."""
+        """Return the steps that describe the memory of the metric, for one namespace."""
         ...
 
 
@@ -71,7 +71,7 @@ class Explainer:
     """Answers questions; safe to call from any thread."""
 
     def __init__(self, sources: ReadingSources, patience: ExplainDeadlines = PATIENT) -> None:
-        """Without a cluster, the objects of `sources` are `SeenObjects`: nobody knows which lack a sample."""
+        """Without a cluster, the objects of `sources` are `SeenObjects`: nobody knows which objects lack a sample."""
         self._sources = sources
         self._patience = patience
         self._search = RuleSearch(sources)
@@ -83,10 +83,10 @@ class Explainer:
         notes: Iterable[ExplanationStep] = (),
         memory: ProcessMemory | None = None,
     ) -> Explanation:
-        """Return why; never raises for anything that Prometheus or the cluster does.
+        """Return the explanation; never raises because of Prometheus or the cluster.
 
-        `notes` are steps that the caller knows already, such as who asked for the metric last. With `memory` the
-        rule is known without asking, and what is in memory is explained, too.
+        `notes` are steps that the caller knows already, such as who asked for the metric last. With `memory`, the rule
+        is known without a query, and the memory is also explained.
         """
         progress = Progress(question, self._patience, self._sources.clock.monotonic, to_owner=memory is None)
         try:
@@ -114,7 +114,7 @@ class Explainer:
     def _metric(
         self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None
     ) -> Metric:
-        """Return the metric that is meant; raises Answered where no rule makes it."""
+        """Return the metric that is meant; raises Answered if no rule provides it."""
         note_refused(progress, rulebook)
         known = list(memory.metrics(progress.question)) if memory else []
         try:
@@ -138,7 +138,7 @@ def _answer_of_error(progress: Progress, error: ReadingError) -> Answered:
     if error.public_message != error.message and not progress.to_owner:
         _log.info("explaining %s: %s", shown(progress.question), error.message)
     step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
-    # Not any subclass of it: only plain strings go into the document.
+    # No subclass of it is allowed: only plain strings may go into the document.
     return progress.end(step, verdict, str(error.message if progress.to_owner else error.public_message), fix)
 
 

@@ -26,16 +26,16 @@ class Question:
     """The question to explain."""
 
     name: str
-    """Of the metric, in the API."""
+    """Name of the metric in the API."""
     api: Api | None = None
-    """None for whichever serves the name."""
+    """The API; None for whichever serves the name."""
     resource: Resource | None = None
-    """The kind of object; None for external metrics, and where any kind is meant."""
+    """The kind of object; None for external metrics, and if any kind is meant."""
     namespace: str | None = None
     object: str | None = None
-    """One object's name; None for all."""
+    """The name of one object; None for all."""
     selector: Selector = EVERYTHING
-    """The metric's."""
+    """Selector of the metric."""
 
 
 class ExplanationVerdict(StrEnum):
@@ -51,7 +51,7 @@ class Outcome(StrEnum):
 
     OK = "ok"
     NO = "no"
-    """It ends here, or something is missing from here on."""
+    """The request ends at this step, or something is missing from here on."""
     ERROR = "error"
     INFO = "info"
 
@@ -67,13 +67,13 @@ class ExplanationStep:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedValue:
-    """One value, and how old what it is made of is."""
+    """One value, and the age of its newest sample."""
 
     object: str
     """Its object's name; for external metrics the row's labels as a query spells them."""
     value: float
     timestamp: float | None
-    """Unix seconds of the newest sample that it comes from; None where that cannot be queried."""
+    """Unix seconds of the newest sample that it comes from; None if that cannot be queried."""
     age_seconds: float | None
 
 
@@ -87,15 +87,15 @@ class Explanation:
     verdict: ExplanationVerdict
     cause: str
     fix: str
-    """Empty where there is nothing to do, or nothing that is known."""
+    """What to do; empty if there is nothing to do, or nothing is known."""
     rule: str | None = None
     query: str | None = None
-    """As sent."""
+    """The query as it was sent."""
     steps: tuple[ExplanationStep, ...] = ()
     values: tuple[ExplainedValue, ...] = ()
 
     def as_document(self) -> ExplanationDocument:
-        """Return it as the document of the stable interface."""
+        """Return the explanation as the document of the stable interface."""
         return ExplanationDocument(
             apiVersion=_API_VERSION,
             kind=_KIND,
@@ -112,12 +112,12 @@ class Explanation:
         )
 
     def as_json(self) -> bytes:
-        """Return the document as people and programs get it, indented."""
+        """Return the document as indented JSON."""
         return msgspec.json.format(msgspec.json.encode(self.as_document()), indent=2)
 
 
 def explanation_of(body: bytes) -> Explanation:
-    """Return the explanation that a document holds. Raises NoExplanationError for one that holds none."""
+    """Return the explanation in a document. Raises NoExplanationError if it contains none."""
     try:
         document = _DOCUMENT.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -146,7 +146,7 @@ class NoExplanationError(ValueError):
 
 
 class ExplanationDocument(msgspec.Struct, frozen=True):
-    """The stable interface, both ways: what `as_document` gives, `explanation_of` reads."""
+    """The stable interface in both directions: `as_document` writes it, and `explanation_of` reads it."""
 
     apiVersion: str  # noqa: N815 - the wire's name
     kind: str

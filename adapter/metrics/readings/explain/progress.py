@@ -1,4 +1,4 @@
-"""The findings of an explanation so far, on its way from the rule to the values."""
+"""The findings of an explanation so far, from the rule to the values."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ExplainDeadlines:
     """Time limits for Prometheus, in seconds."""
 
     look_ups: float = 30.0
-    """For the look-ups of all rules together."""
+    """Limit for the look-ups of all rules together."""
     request: float = 10.0
-    """For each query, and each look-up."""
+    """Limit for each query and each look-up."""
     total: float = 60.0
-    """For everything."""
+    """Limit for everything."""
 
 
 PATIENT = ExplainDeadlines()
@@ -58,28 +58,28 @@ class Progress:
     began: float = field(init=False)
     steps: list[ExplanationStep] = field(default_factory=list)
     sees_all: bool = True
-    """Whether all series came that the rules are about."""
+    """Whether all series that the rules are about were received."""
     rule: str | None = None
     query: str | None = None
     values: tuple[ExplainedValue, ...] = ()
     absent: str = ""
-    """That the one object that is asked about is not there; empty where it is, or where that is not known."""
+    """The statement that the requested object does not exist; empty if it exists or if that is not known."""
 
     def __post_init__(self) -> None:
         """Begin now."""
         self.began = self.clock()
 
     def seconds_to_look_up(self) -> float:
-        """Return how long the next look-up may take; not above 0 where the time is used up."""
+        """Return how long the next look-up may take; 0 or less if no time is left."""
         spent = self.clock() - self.began
         return min(self.patience.request, self.patience.look_ups - spent, self.patience.total - spent)
 
     def seconds_to_ask(self) -> float:
-        """Return how long the next query may take; not above 0 where the time is used up."""
+        """Return how long the next query may take; 0 or less if no time is left."""
         return min(self.patience.request, self.seconds_left())
 
     def seconds_left(self) -> float:
-        """Return how long everything may still take; not above 0 where the time is used up."""
+        """Return how long everything may still take; 0 or less if no time is left."""
         return self.patience.total - (self.clock() - self.began)
 
     def note(self, step: str, outcome: Outcome, detail: str) -> None:

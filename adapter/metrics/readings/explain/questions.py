@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 APIS = tuple(api.value for api in Api)
 USAGE = frozenset({"pods", "nodes"})
-"""Kinds of objects whose use of CPU and memory is served."""
+"""Kinds of objects whose usage of CPU and memory is served."""
 
 
 class QuestionError(ValueError):
-    """A text that asks nothing; `name` says which one, the message what to write instead."""
+    """A text is not a question; `name` says which one, and the message what to write instead."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class QuestionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A question as it is written; empty where nothing is said."""
+    """A question as it is written; texts that are not given are empty."""
 
     metric: str
     """`NAME` or `KIND/NAME`."""
@@ -43,7 +43,7 @@ class Texts:
 
 
 def question_of(texts: Texts, resolve: ResolveResource) -> Question:
-    """Return what the texts ask; raises QuestionError."""
+    """Return the question of the texts; raises QuestionError."""
     kind, _, name = texts.metric.rpartition("/")
     object_kind, slash, object_name = texts.object.partition("/")
     if not name:
@@ -75,7 +75,7 @@ def question_of(texts: Texts, resolve: ResolveResource) -> Question:
 
 
 def _of_usage(name: str, resource: Resource | None, selector: Selector, resolve: ResolveResource) -> Resource | None:
-    """Return the kind whose use is asked about: pods, where none is named."""
+    """Return the kind whose usage is asked about: pods if none is named."""
     kind = resource or _resource("metric", "pods", resolve)
     if kind is None or kind.qualified not in USAGE:
         raise QuestionError("metric", f"the resource API serves pods and nodes only: write pods/{name}")

@@ -1,6 +1,6 @@
-"""Finds the rule that makes the requested metric, or nearly does, from the series in Prometheus.
+"""Finds the rule that provides the requested metric, or nearly does, from the series in Prometheus.
 
-Look-ups of series are asked anew. Those of all rules together have one deadline, so an explanation ends, whatever
+Series are looked up again. The look-ups of all rules together have one deadline, so an explanation ends whatever
 Prometheus does.
 """
 
@@ -45,7 +45,7 @@ class RuleSearch:
         self._resolve = sources.objects.resource
 
     def metric(self, progress: Progress, rulebook: Rulebook) -> Metric:
-        """Return the metric that is meant: the one of the last rule that makes it. Raises Answered where none does."""
+        """Return the metric that is meant: that of the last rule that provides it. Raises Answered if none does."""
         question = progress.question
         if question.api is Api.RESOURCE:
             return _usage(progress, rulebook)
@@ -53,7 +53,7 @@ class RuleSearch:
         looked_up: dict[LookUpKey, SeriesShapes | PrometheusError] = {}
         found: list[Trace] = []
         names: set[str] = set()
-        """Of other metrics that may be meant."""
+        """Names of other metrics that may be meant."""
         rules = tuple(_of_api(rulebook.rules, question))
         for rule in rules:
             shapes = self._shapes(progress, rule, looked_up)
@@ -70,9 +70,10 @@ class RuleSearch:
         return chosen(progress, metrics)
 
     def _near(self, progress: Progress, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
-        """Return those of the series that could be meant, and enter what others are called that have similar names.
+        """Return the series that could be meant, and record the similar names of others.
 
-        Beside requests: there may be 50,000, each of which is held against the patterns of the rule.
+        This runs in slices beside requests: there may be 50,000 series, and each is matched with the patterns of the
+        rule.
         """
         near, name = SeriesShapes(), progress.question.name
         for part in self._sources.pace.slices(shapes.names()):
@@ -109,7 +110,7 @@ class RuleSearch:
         return known[key]
 
     def _looked_up(self, progress: Progress, rule: Rule) -> SeriesShapes:
-        """Return what Prometheus has for the rule; raises PrometheusError."""
+        """Return the series that Prometheus has for the rule; raises PrometheusError."""
         shapes = SeriesShapes(namespace_labels=namespace_labels((rule,)))
         start = self._sources.clock.wall() - self._sources.settings.metrics_max_age_seconds
         prometheus = self._sources.backends.of(rule.backend).prometheus
@@ -127,9 +128,9 @@ class RuleSearch:
 
 
 def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
-    """Return the metric that is meant of several, and note what the others are.
+    """Return the one of several metrics that is meant, and note the others.
 
-    Nobody who names no kind means all: of the likeliest kind, the last rule in the files wins.
+    A question without a kind does not mean all kinds: the last rule for the likeliest kind wins.
     """
     metric = min(reversed(metrics), key=distance_from_pods)
     progress.rule = metric.rule.id
@@ -142,13 +143,13 @@ def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
 
 
 def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
-    """Return what `resourceRules` serve under this name, for the given kind or for any kind."""
+    """Return the metrics that `resourceRules` serve under this name, for the given kind or for any kind."""
     kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
     return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
 
 
 def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
-    """Return what `resourceRules` serve under the name to who names no API: what the others give goes before."""
+    """Return the metrics of `resourceRules` under the name if no API is named: those of other APIs come first."""
     named = question.api is not None or question.selector != EVERYTHING
     return [] if named else of_usage(rules, question)
 
@@ -166,9 +167,9 @@ def _usage(progress: Progress, rulebook: Rulebook) -> Metric:
 
 
 def note_refused(progress: Progress, rulebook: Rulebook) -> None:
-    """Note how many rules are in force, and which are not: with the reason for a reader who has the files anyway.
+    """Note how many rules are in force, and which are not, with the reasons if the reader has the files anyway.
 
-    Others may read one metric, and what stands in other rules is not theirs to know.
+    Others may read one metric, and must not learn the content of other rules.
     """
     reasons = {finding.rule: finding for finding in reversed(rulebook.findings) if finding.severity is Severity.ERROR}
     for rule in rulebook.refused:
@@ -180,7 +181,7 @@ def note_refused(progress: Progress, rulebook: Rulebook) -> None:
 
 
 def _time_left(progress: Progress, rule: Rule) -> float:
-    """Return the seconds that the look-up may take; raises PrometheusTimeoutError where none is left."""
+    """Return the seconds that the look-up may take; raises PrometheusTimeoutError if none is left."""
     left = progress.seconds_to_look_up()
     if left <= 0:
         cause = f"not looked up: all look-ups together took more than {progress.patience.look_ups:g} s"
@@ -189,7 +190,7 @@ def _time_left(progress: Progress, rule: Rule) -> float:
 
 
 def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRule) -> Answered:
-    """Return that it is this rule that would make the metric, with what is wrong with it."""
+    """Return the answer that this rule would provide the metric, with the error in it."""
     errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
     finding = next(errors, None)
     cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {shown(progress.question)}, but is refused"
@@ -199,7 +200,7 @@ def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRu
 
 
 def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, RefusedRule] | None:
-    """Return the refused rule that would make the metric, and how surely."""
+    """Return the refused rule that would provide the metric, and how surely."""
     rules = [rule for rule in refused_of_names(rulebook.refused) if _is_of_api(rule.api, question)]
     return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
 

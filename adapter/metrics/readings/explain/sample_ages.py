@@ -1,4 +1,4 @@
-"""Determines the age of the samples behind values: Prometheus evaluates at any moment, from what it last scraped."""
+"""Determines the age of the samples behind values: Prometheus evaluates at any moment, with its last samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _NO_MOMENT = 253_402_300_800.0
-"""The year 10000, in unix seconds: what answers in Prometheus's place may say anything."""
+"""The year 10000, in unix seconds: a server other than Prometheus may answer anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SampleAges:
 
     asked_at: float
     newest: Mapping[str, float]
-    """By object; the newest of all under the empty name."""
+    """The time by object; that of the newest sample of all under the empty name."""
 
     @classmethod
     def asked(
@@ -51,7 +51,8 @@ class SampleAges:
     ) -> SampleAges:
         """Ask Prometheus for the times of the samples; a time that is not returned in time stays unknown.
 
-        The series are taken as the rule names them. A value from other series as well is at least as old as they are.
+        The series are those that the rule names. A value that also comes from other series is at least as old as they
+        are.
         """
         second = float(math.floor(clock.wall()))
         if seconds <= 0 or not metric.series:

@@ -33,7 +33,7 @@ _ENTRIES_A_SLICE = 1000
 
 
 def serves(catalogue: Catalogue, question: Question) -> bool:
-    """Return whether a metric of the name is served, of the kind that is named or of any; also in a namespace."""
+    """Return whether a metric of the name is served for the named kind, or for any; also in a namespace."""
     resource, name = question.resource, question.name
     if question.api is Api.RESOURCE:
         return bool(of_usage(catalogue.resource, question))
@@ -65,7 +65,7 @@ class ServedMemory:
     pace: Pace
 
     def metrics(self, question: Question) -> Sequence[Metric]:
-        """Return the metrics that are served under the name: one of the kind that is named, or the external one."""
+        """Return the metrics that are served under the name: that of the named kind, or the external one."""
         resource = question.resource
         if question.api is Api.RESOURCE:
             return of_usage(self.catalogue.resource, question)
@@ -76,7 +76,7 @@ class ServedMemory:
         return unnamed_usage(self.catalogue.resource, question) if found is None else (found,)
 
     def steps(self, metric: Metric, namespace: str | None) -> Iterator[ExplanationStep]:
-        """Yield when the metric's series were looked up, and what is in memory for those who asked."""
+        """Yield when the metric's series were looked up, and what is in memory for its requests."""
         yield from self._of_look_ups(metric)
         entries = [
             entry for entry in self._demand_entries(metric) if entry.request.namespace == _place(metric, namespace)
@@ -114,7 +114,7 @@ class ServedMemory:
                 yield ExplanationStep("series", Outcome.INFO, "its series have not been looked up yet")
 
     def _of_query(self, query: Query) -> ExplanationStep:
-        """Return how a query that is asked again and again stands."""
+        """Return the state of a query that is refreshed."""
         reading, failure = query.reading, query.failure
         text = f"queried by the {query.kind} plan every {query.period:g} s; "
         if reading is None:
@@ -129,7 +129,7 @@ class ServedMemory:
 
 
 def _place(metric: Metric, namespace: str | None) -> str | None:
-    """Return the namespace under which requests for the metric stand: `*` for external ones of no namespace."""
+    """Return the namespace under which requests for the metric are stored: `*` for external ones of none."""
     if metric.resource is None:
         return namespace or "*"
     return namespace if metric.namespaced else None

@@ -1,6 +1,6 @@
 """Describes the values of a reading for the requested objects, as the steps of an explanation (pure).
 
-It decides nothing: the answer that was made of the reading says which values are served.
+It decides nothing: the answer made from the reading determines which values are served.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOBODYS: Mapping[Dropped, str] = {
 
 
 def names_in(reading: ObjectReading, namespace: str | None) -> list[str]:
-    """Return of which objects of a namespace samples came, ascending."""
+    """Return the objects of a namespace that have samples, in ascending order."""
     if reading.containers is not None:
         return sorted(reading.containers.get(namespace or ROOT, {}))
     return sorted({*reading.values.get(namespace or ROOT, {}), *reading.faults.get(namespace or ROOT, {})})
@@ -47,10 +47,10 @@ def steps_of_objects(
     limit_seconds: float | None,
     name_strangers: bool,
 ) -> Iterator[ExplanationStep]:
-    """Yield why objects lack a value, and what came beside; `served` are those that get one.
+    """Yield why objects lack a value, and which other samples came; `served` are the objects that get a value.
 
-    Objects that are not asked about are named only with `name_strangers`: without, they may be those of another
-    namespace. `limit_seconds` is how old their samples may be by the rule.
+    Objects that were not asked about are named only with `name_strangers`: otherwise they may belong to another
+    namespace. `limit_seconds` is the largest age of samples that the rule allows.
     """
     values, faults = reading.values.get(namespace or ROOT, {}), reading.faults.get(namespace or ROOT, {})
     lacking: defaultdict[str, list[str]] = defaultdict(list)
@@ -76,7 +76,7 @@ def steps_of_objects(
 
 
 def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[ExplanationStep]:
-    """Yield what keeps an external metric's rows from being values."""
+    """Yield the reasons why rows of an external metric are not served as values."""
     bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
     if bad:
         text = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
@@ -86,7 +86,7 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
 
 
 def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield the samples that are no object's value, where no other step shows them; those of others are left out."""
+    """Yield the samples that are no object's value if no other step shows them; others' are left out."""
     for reason, text in _NOBODYS.items():
         if nobodys.get(reason):
             yield ExplanationStep("values", Outcome.INFO, text)

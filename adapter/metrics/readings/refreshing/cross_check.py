@@ -1,11 +1,11 @@
-"""Compares plans with what they replace, while the program runs.
+"""Compares plans with the exact queries that they replace, while the program runs.
 
 A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or
-Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are asked for one
-asker, at one and the same instant, and compared. The instant lies a minute back, where no sample is still arriving. A
-metric whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
+Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are queried for one
+asker, at the same instant, and compared. The instant is a minute ago, for which no sample is still arriving. A metric
+whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
 
-The cost is bounded: one check at a time, at most two a second, each metric once a minute at the oftenest.
+The cost is bounded: one check at a time, at most two per second, and each metric at most once a minute.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class CrossCheck:
             self._check(entry)
 
     def try_wider(self, trial: Trial) -> None:
-        """Try a refused plan again, and report to the scheduler whether it gives what the exact query gives.
+        """Try a refused plan again, and report to the scheduler whether it returns the same as the exact query.
 
-        The wider form goes first: where it is refused still, nothing else is asked.
+        The wider form is sent first: if it is still refused, nothing else is sent.
         """
         failure: str | None = "internal error, see the adapter's log"
         lasting = False
@@ -126,7 +126,7 @@ class CrossCheck:
             for entry in part:
                 if entry.scope.group.kind is not PlanKind.EXACT:
                     chosen.setdefault(entry.scope.group.key, entry)
-        # Clients choose the selectors of groups, so the counts of a group go with its last request.
+        # Clients choose the selectors of groups, so the counts of a group are removed with its last request.
         self._differences = Counter({key: count for key, count in self._differences.items() if key in chosen})
         return list(chosen.values())
 
@@ -135,7 +135,7 @@ class CrossCheck:
         if group.retired or group.kind is PlanKind.EXACT or wider.kind is PlanKind.EXACT:
             return
         if wider.failure is not None:
-            # A Prometheus that hangs must not hold up the checks of rules that ask another.
+            # A hanging Prometheus must not delay the checks of rules that query another one.
             return
         rule = entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
@@ -159,7 +159,7 @@ class CrossCheck:
     def _both(
         self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
     ) -> tuple[Values, Values] | Failure:
-        """Return what the asker gets by the exact query and by the wider one."""
+        """Return the asker's answers from the exact query and from the wider one."""
         try:
             names = self._names(entry)
             if entry.metric.resource is not None and not names:
@@ -193,7 +193,7 @@ class CrossCheck:
 
 
 def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Values:
-    """Return what a reading holds for an asker, values that are not finite included."""
+    """Return a reading's values for an asker, including those that are not finite."""
     namespace, selector = entry.request.namespace, entry.request.selector
     if isinstance(reading, ExternalReading):
         ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}
@@ -205,9 +205,9 @@ def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Va
 
 
 def difference_of(exact: Values, wider: Values) -> str | None:
-    """Return one place in which two answers differ, in words; None where they are equal.
+    """Return one place in which two answers differ, in words; None if they are equal.
 
-    Numbers are equal within a billionth: sums are added up in another order. NaN equals NaN.
+    Numbers count as equal within a billionth, since sums are computed in another order. NaN equals NaN.
     """
     for key in sorted(exact.keys() | wider.keys(), key=str):
         one, other = exact.get(key), wider.get(key)

@@ -1,4 +1,4 @@
-"""Keeps readings up to date: starts what is due on threads of the process, and enters how it ended.
+"""Keeps readings up to date: starts what is due on threads of the process, and records how it ended.
 
 Four kinds of work come due: queries that are refreshed, look-ups of series for rule files and for objects, comparisons
 of plans, and the sweep, which forgets what is no longer requested and logs which rules fail.
@@ -48,7 +48,7 @@ class RefreshLoop:
         cross_check: CrossCheck,
         states: RuleHealthLog,
     ) -> None:
-        """Work for a Prometheus runs on the threads of its backend; all other, on those for the flags'."""
+        """Work for a Prometheus runs on the threads of its backend; all other work, on those for that of the flags."""
         self._scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
@@ -79,7 +79,7 @@ class RefreshLoop:
         return max(0.0, min(moment for moment in due if moment is not None) - now)
 
     def refresh(self, query: Query) -> None:
-        """Send a query to Prometheus once, and enter how it ended."""
+        """Send a query to Prometheus once, and record how it ended."""
         try:
             outcome = self._refresher.ask(query)
             if not isinstance(outcome, Failure):
@@ -98,7 +98,7 @@ class RefreshLoop:
             let_go(parts, self._pace)
 
     def try_wider(self, trial: Trial) -> None:
-        """Compare a wider plan with the exact query, and enter whether it may be used again."""
+        """Compare a wider plan with the exact query, and record whether it may be used again."""
         self._cross_check.try_wider(trial)
 
     def _start_look_ups(self) -> None:
@@ -130,7 +130,7 @@ class RefreshLoop:
         backend_of = {rule.id: rule.backend for rule in rules_in_force(states, resource)}
         troubles = self._scheduler.troubles(self._pace)
         for backend, of_backend in by_backend(states).items():
-            # When Prometheus is away no rule is at fault, so that is logged by itself.
+            # When Prometheus is down, no rule is at fault, so that is logged separately.
             own = {rule: at for rule, at in successes.items() if backend_of.get(rule) == backend}
             answered_at = last_answer(of_backend, own)
             if backend not in failed:

@@ -1,4 +1,4 @@
-"""Sends one query and turns the answer into a reading, or into the reason for having none."""
+"""Sends one query and turns the answer into a reading, or into the reason why there is none."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, Unexpected
 _OF_TEXT = "bad_data"
 """Prometheus's error type for a query that it cannot parse."""
 _OF_PROMQL = "PromQL "
-"""How the query engine's own annotations begin: those that warn mean that samples were ignored."""
+"""The beginning of the query engine's own annotations; the warnings among them mean that samples were ignored."""
 _INFORMATION = "PromQL info"
 _FREED_A_SLICE = 2000
 _LEAST_RATIO = 0.1
@@ -75,7 +75,7 @@ _LEAST_RATIO = 0.1
 
 
 class Remarks(Protocol):
-    """Takes remarks on an answer beside its values. `RuleHealthLog` logs each of them once for a rule."""
+    """Receives remarks on an answer besides its values. `RuleHealthLog` logs each of them once for a rule."""
 
     def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
         """Take a remark, with arguments as in `logging`. Two remarks of one `kind` say the same."""
@@ -91,7 +91,7 @@ class Tally(Protocol):
 
 
 class Presence(Protocol):
-    """Knows for how long Prometheus has been up. `PrometheusUptime` implements it."""
+    """Knows how long Prometheus has been up. `PrometheusUptime` implements it."""
 
     def answered(self) -> None:
         """Note that Prometheus has answered just now."""
@@ -106,7 +106,7 @@ class Presence(Protocol):
         ...
 
     def seconds_at(self, moment: float) -> float:
-        """Return for how many seconds it had been up at a moment, which is in monotonic seconds."""
+        """Return for how many seconds it had been up at a moment, in monotonic seconds."""
         ...
 
 
@@ -139,7 +139,7 @@ class Refresher:
         self._remarks = remarks
 
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
-        """Send the query and return its reading; `second` (Unix seconds) evaluates it at another time than now."""
+        """Send the query and return its reading; `second` (Unix seconds) is the evaluation time if it is not now."""
         try:
             outcome = self._ask(query, second)
             return outcome if isinstance(outcome, Failure) else self._steady(outcome)
@@ -166,14 +166,15 @@ class Refresher:
         evaluated = Evaluation(second, monotonic - (wall - second))
         names = self._names_for(query)
         if names is not None and not names:
-            # The query names the objects that exist, and there are none.
+            # The query names the objects that exist, but there are none.
             containers: dict[str, dict[str, str]] | None = None if query.metric.container_label is None else {}
             return ObjectReading(evaluated, containers=containers, asked=frozenset())
         planned, asking_times = render(query, names or ())
         deadline = self._settings.query_deadline_seconds
         if asking_times is None:
             return self._read(query, planned, names, evaluated, deadline)
-        # The times come first: what arrives between the two queries may make the values younger, never older.
+        # The times are queried first: samples that arrive between the two queries may make the values younger, never
+        # older.
         times = self._times(query, asking_times, names, evaluated)
         if isinstance(times, Failure):
             return times
@@ -197,7 +198,7 @@ class Refresher:
     def _times(
         self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
     ) -> Reading | Failure:
-        """Return the times of the samples of the query's series, or why they are not known."""
+        """Return the times of the samples of the query's series, or why they are unknown."""
         try:
             return self._read(query, planned, names, evaluated, self._settings.query_deadline_seconds)
         except PrometheusError as error:
@@ -243,7 +244,7 @@ class Refresher:
             self._telemetry.dropped(Counter({Dropped.STALE: aged}))
 
     def _names_for(self, query: Query) -> tuple[str, ...] | None:
-        """Return the objects to ask for, None where the query's text is fixed."""
+        """Return the objects to query; None if the query's text is fixed."""
         which, resource = query.key.which, query.key.resource
         if which is None or resource is None:
             return None
@@ -270,7 +271,7 @@ class Refresher:
     def _file_objects(
         self, query: Query, assignment: Assignment, answer: InstantAnswer, times: SampleTimes
     ) -> ObjectReading:
-        # Where samples of other namespaces may be served, all of them are kept.
+        # If samples of other namespaces may be served, all of them are kept.
         most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
         builder = ObjectReadingBuilder(assignment, self._names, times, most)
         for samples in answer.batches(self._pace):
@@ -327,9 +328,9 @@ def let_go(parts: list[Sized], pace: Pace) -> None:
 
 
 def failure_of(error: PrometheusError) -> Failure:
-    """Return what an error of Prometheus means to an asker."""
+    """Return the meaning of an error of Prometheus for an asker."""
     meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
-    # A bare HTTP status comes from something in between, which treats narrower queries alike.
+    # A bare HTTP status comes from something in between, which would treat narrower queries the same.
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
     too_large = isinstance(error, AnswerTooLargeError)
     return Failure(

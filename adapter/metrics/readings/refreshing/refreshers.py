@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Refreshers:
-    """Turns queries into readings, each by the Prometheus that it is for. Any thread may call it."""
+    """Turns queries into readings, each through its own Prometheus. Any thread may call it."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Refreshers:
         self._presence = presence
 
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
-        """Send the query and return its reading; `second` (Unix seconds) evaluates it at another time than now.
+        """Send the query and return its reading; `second` (Unix seconds) is the evaluation time if it is not now.
 
-        Why a backend gave no reading begins with its name.
+        The reason for a missing reading begins with the name of the backend.
         """
         backend = query.key.backend
         source = self._sources.backends.of(backend)

@@ -1,4 +1,4 @@
-"""Equal answers are held once: a thousand selectors that all pick the same series have one set of values."""
+"""Stores equal answers once: a thousand selectors that all select the same series share one set of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _LOOKED_AT = 64
 _A_SLICE = 1000
 _MOST_SHARED = 20_000
-"""Values of a reading that is compared with others: a larger one costs more to compare than it is likely to save."""
+"""Most values of a reading that is compared with others: comparing a larger one costs more than it is likely to
+save."""
 
 
 class SharedAnswers:
@@ -31,7 +32,7 @@ class SharedAnswers:
         self._known: WeakValueDictionary[int, Query] = WeakValueDictionary()
 
     def share(self, query: Query, reading: Reading) -> Reading:
-        """Return a query's new reading, with another query's values in place of its own where both are equal."""
+        """Return a query's new reading, with another query's values in place of its own if both are equal."""
         if not isinstance(reading, ObjectReading) or not 0 < sum(map(len, reading.values.values())) <= _MOST_SHARED:
             return reading
         mark = _mark(reading.values)
@@ -46,7 +47,7 @@ class SharedAnswers:
         if not isinstance(held, ObjectReading):
             return reading
         if not self._equal(held.values, reading.values):
-            # The other answer is older, or the two only begin alike: the next one is compared with this one.
+            # The other answer is older, or only their beginnings are equal: the next one is compared with this one.
             with self._lock:
                 self._known[mark] = query
             return reading

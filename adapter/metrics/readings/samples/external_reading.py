@@ -42,17 +42,17 @@ class Flawed:
     histograms: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
     twins: frozenset[int] = frozenset()
-    """Those of whose labels there is another row."""
+    """Rows that share all labels with another row."""
 
     def __bool__(self) -> bool:
         return bool(self.histograms or self.late or self.twins)
 
 
 class ExternalReading:
-    """Rows of an external metric at one moment, which never change; parts already made of them are kept beside.
+    """Rows of an external metric at one moment, which never change; each asker's part is stored once it has been made.
 
-    A thousand selectors on ten thousand rows would be ten million comparisons a refresh, so rows are indexed by the
-    labels that askers select by, while the reading is built.
+    A thousand selectors on ten thousand rows would be ten million comparisons per refresh, so rows are indexed by the
+    labels that askers select by while the reading is built.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ExternalReading:
         flawed: Flawed | None = None,
         namespace_label: str | None = None,
     ) -> None:
-        """`namespace_label` is the label that has the namespace; None where the rule does not say."""
+        """`namespace_label` is the label that contains the namespace; None if the rule names none."""
         self.evaluated = evaluated
         self._planned = planned
         self._rows = rows
@@ -75,24 +75,22 @@ class ExternalReading:
         self._foreign: dict[tuple[str | None, Selector], str] = {}
         self._aged: set[tuple[str | None, Selector]] = set()
         self.times: ExternalReading | None = None
-        """For which moments (unix seconds) its series had samples; None where the rule does not limit their age.
-
-        Set before the reading is handed on.
-        """
+        """The times (unix seconds) of the samples of its series; None if the rule does not limit their age. It is set
+        before the reading is passed on. """
         self.silent: SilentRows | None = None
-        """Series that fell silent, also those that Prometheus has no sample of any more; set likewise."""
+        """Series that fell silent, including those of which Prometheus no longer has a sample; set at the same time."""
         self.steady_seconds = 0.0
-        """For how many seconds Prometheus had been up at that moment; set before the reading is handed on."""
+        """For how many seconds Prometheus had been up at that moment; set before the reading is passed on."""
 
     def answer(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
     ) -> tuple[Row, ...]:
         """Return an asker's rows; `count` is called with the dropped ones, once for each asker.
 
-        Rows are folded first and dropped after: the exact query would have summed a NaN in. Where no row is finite
-        there is no data. Where some are and others are not it is an error: an HPA sums the rows, and a sum without
-        them would be too low. Raises PartialAnswerError, AmbiguousSamplesError where two rows have the same labels,
-        and UnanswerableSelectorError for a selector that cannot be evaluated.
+        Rows are folded first and dropped afterwards: the exact query would have included a NaN in the sum. If no row is
+        finite, there is no data. If some are and others are not, it is an error: an HPA sums the rows, and a sum
+        without some of them would be too low. Raises PartialAnswerError, AmbiguousSamplesError if two rows have the
+        same labels, and UnanswerableSelectorError for a selector that cannot be evaluated.
         """
         made = self._made.get((namespace, selector))
         if made is None:
@@ -102,10 +100,10 @@ class ExternalReading:
         return made
 
     def foreign(self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]) -> str:
-        """Return why rows among an asker's own are not to be served; empty where none is of another namespace.
+        """Return why some of an asker's rows must not be served; empty if none is from another namespace.
 
-        Only what the exact query would give is looked at: a wide answer holds everybody's rows, and none of them is
-        an asker's by being there. `count` is called with such rows, once for each asker. Raises
+        Only rows that the exact query would return are examined: a wide answer contains everybody's rows, and being
+        among them does not make a row the asker's. `count` is called with such rows, once for each asker. Raises
         UnanswerableSelectorError.
         """
         label = self._namespace_label
@@ -128,15 +126,15 @@ class ExternalReading:
         return all(math.isnan(row.value) for row in self._select(namespace, selector))
 
     def is_late(self, namespace: str | None, selector: Selector) -> bool:
-        """Return whether an asker's rows came, all of them too late. Raises UnanswerableSelectorError."""
+        """Return whether an asker's rows arrived, but all of them too late. Raises UnanswerableSelectorError."""
         came = self._selected_rows(namespace, selector) if self._flawed.late else ()
         return bool(came) and all(id(row) in self._flawed.late for row in came)
 
     def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
-        """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if none was there.
+        """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if there were none.
 
-        The age is that of the oldest of their series, each by its newest sample; series that fell silent and are gone
-        from Prometheus are among them until `hold_seconds` after that. Raises UnanswerableSelectorError.
+        The age is that of the oldest of their series, each by its newest sample; series that fell silent and have
+        disappeared from Prometheus count for `hold_seconds` after that. Raises UnanswerableSelectorError.
         """
         moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
         if self.silent is not None and hold_seconds > 0:
@@ -145,21 +143,21 @@ class ExternalReading:
         return self.evaluated.wall - min(moments) if moments else None
 
     def is_first_aged(self, namespace: str | None, selector: Selector) -> bool:
-        """Note that an asker's rows are too old; return whether that was not noted yet, so that it counts once."""
+        """Note that an asker's rows are too old; return whether that was new, so that it counts once."""
         before = len(self._aged)
         self._aged.add((namespace, selector))
         return len(self._aged) > before
 
     def rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return an asker's rows as they come, those that are not finite included. Raises UnanswerableSelectorError."""
+        """Return an asker's rows as received, including those that are not finite. Raises UnanswerableSelectorError."""
         return self._select(namespace, selector)
 
     def all_rows(self) -> Sequence[Row]:
-        """Return all rows that came, those of every asker."""
+        """Return all received rows, those of every asker."""
         return self._rows
 
     def pieces(self) -> list[Sized]:
-        """Return what it is made of, for freeing it piece by piece."""
+        """Return its parts, so that they can be freed one by one."""
         own: list[Sized] = [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
         return own if self.times is None else own + self.times.pieces()
 
@@ -182,7 +180,7 @@ class ExternalReading:
         return finite
 
     def _flaw(self, rows: Sequence[Row]) -> _Refused | None:
-        """Return why these rows, as they came, cannot be summed though each of them may be right."""
+        """Return why these rows, as received, cannot be summed although each of them may be right."""
         flawed = self._flawed
         twins = [row for row in rows if id(row) in flawed.twins]
         if twins:
@@ -213,7 +211,7 @@ class ExternalReading:
         return rows if self._planned.fold is None else fold_rows(self._planned.fold, rows)
 
     def _selected_rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return those of the rows as they came that are an asker's."""
+        """Return the received rows that are an asker's."""
         planned = self._planned
         if planned.kind is PlanKind.EXACT:
             return self._rows

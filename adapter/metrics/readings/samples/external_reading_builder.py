@@ -1,4 +1,4 @@
-"""Makes the reading of an external metric of the samples of an answer, slice by slice."""
+"""Makes the reading of an external metric from the samples of an answer, slice by slice."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class ExternalReadingBuilder:
-    """Files the rows of one answer. For one thread."""
+    """Collects the rows of one answer. For one thread."""
 
     def __init__(
         self, planned: PlannedQuery, namespace_label: str | None, times: SampleTimes, labels: frozenset[str]
     ) -> None:
         """Build for a query.
 
-        `namespace_label`: the label that has the namespace; None where the rule does not say. `times` judges the times
-        of the rows. `labels`: those that askers select by.
+        `namespace_label` is the label that contains the namespace; None if the rule names none. `times` judges the
+        times of the rows. `labels` are those that askers select by.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._planned = planned
@@ -45,7 +45,7 @@ class ExternalReadingBuilder:
         self._index = RowIndex(() if planned.kind is PlanKind.EXACT else sorted(labels | own))
 
     def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
-        """File some samples; of native histograms the labels."""
+        """Add some samples; of native histograms, only the labels."""
         rows: list[Row] = []
         for sample in samples:
             row = Row(sample.labels, sample.value)
@@ -55,7 +55,7 @@ class ExternalReadingBuilder:
         unusable = [Row(labels, math.nan) for labels in histograms]
         self._histograms += unusable
         rows += unusable
-        # Of all label sets only the hashes are kept: 100,000 sets would be a hundred megabytes.
+        # Only the hashes of label sets are kept: 100,000 sets would take a hundred megabytes.
         marks = list(map(_mark, rows))
         fresh = set(marks) - self._seen
         self._seen |= fresh
@@ -65,7 +65,7 @@ class ExternalReadingBuilder:
         self._index.add(rows)
 
     def finish(self) -> ExternalReading:
-        """Return what was filed."""
+        """Return the reading."""
         counted = {Dropped.STALE: self._late, Dropped.HISTOGRAM: self._histograms, Dropped.DUPLICATE: self._twins()}
         self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
         ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}
@@ -75,7 +75,7 @@ class ExternalReadingBuilder:
         )
 
     def _twins(self) -> list[Row]:
-        """Return the rows of whose labels there are several."""
+        """Return the rows that share all labels with another row."""
         if not self._doubtful:
             return []
         alike: dict[frozenset[tuple[str, str]], list[Row]] = {}

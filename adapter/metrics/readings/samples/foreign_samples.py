@@ -1,8 +1,8 @@
-"""Samples that bear the name of an object that was requested, and another namespace than the one that was requested.
+"""Samples with the name of a requested object, but with another namespace than the requested one.
 
-Only the rule's own query can bring them: its series are restricted to the namespace, so it selects others, or writes
-the label anew. Whether they are meant is for the rule to say (`foreignNamespaces`), and is decided when an answer is
-given: two rules may share a query. An object's own sample always goes before them.
+Only the rule's own query can return them: its series are restricted to the namespace, so it also selects others, or
+rewrites the label. The rule says whether they are meant (`foreignNamespaces`), which is decided when a request is
+answered, since two rules may share a query. An object's own sample always takes precedence.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 
 MOST_STRANGERS = 1000
-"""Objects for which samples of other namespaces are listed one by one, where no rule lets such samples through."""
+"""Objects for which samples of other namespaces are listed one by one, if no rule accepts such samples."""
 
 
 class ForeignSamples:
-    """Collects them for one answer, of a query that was restricted to one namespace. For one thread."""
+    """Collects them for one answer to a query that was restricted to one namespace. For one thread."""
 
     def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
-        """`label` has the namespace; samples of more than `most` objects are not listed one by one; None: no limit."""
+        """`label` contains the namespace.
+
+        Samples beyond `most` objects are not listed one by one; None means no limit.
+        """
         self.rest: ForeignSample | None = None
         """Stands for the samples of all objects beyond the limit."""
         self._label = label
@@ -32,7 +35,7 @@ class ForeignSamples:
         self._found: dict[str, ForeignSample] = {}
 
     def add(self, name: str, namespace: str, value: float, fault: Fault | None) -> None:
-        """Take in a sample for an object; `fault` says why its value is none."""
+        """Add a sample for an object; `fault` says why it has no value."""
         first = self._found.get(name)
         if first is not None:
             self._found[name] = self._several(first, namespace)
@@ -43,7 +46,7 @@ class ForeignSamples:
             self.rest = replace(several, of_many=True)
 
     def without(self, values: Mapping[str, float], faults: Mapping[str, Fault]) -> Mapping[str, ForeignSample]:
-        """Return what came for objects that have neither a value nor a fault of their own."""
+        """Return the samples for objects that have neither a value nor a fault of their own."""
         return {name: one for name, one in self._found.items() if name not in values and name not in faults}
 
     def _several(self, first: ForeignSample, namespace: str) -> ForeignSample:

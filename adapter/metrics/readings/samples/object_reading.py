@@ -1,7 +1,7 @@
 """The answer to one query of a custom metric, by namespace and object: read by every asker, never changed.
 
-Dictionaries of strings to floats: a look-up is all that a request costs, and Python's garbage collector does not track
-them, so that 250,000 values cost it nothing.
+The values are dictionaries from strings to floats: a request costs one look-up, and Python's garbage collector does not
+track them, so 250,000 values cost it nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.errors import ReadingError
 
 ROOT = ""
-"""Stands for the namespace of objects that are in none."""
+"""Stands for the namespace of cluster-scoped objects."""
 
 
 class Dropped(StrEnum):
@@ -57,7 +57,7 @@ class Evaluation:
 
 
 def container_key(pod: str, container: str) -> str:
-    """Return by which name a container's value is filed: neither of its parts has a slash in it."""
+    """Return the name under which a container's value is stored; neither part contains a slash."""
     return f"{pod}/{container}"
 
 
@@ -68,33 +68,34 @@ class Fault:
     reason: str
     ambiguous: bool = False
     is_nan: bool = False
-    """Not a number is what a ratio is without traffic: there is no data."""
+    """Whether the value is NaN, like that of a ratio without traffic: there is no data."""
     error: type[ReadingError] | None = None
-    """The error raised if no requested object has a value and this one lacks it; None in lists, which raise nothing."""
+    """The error raised if no requested object has a value and this one lacks it; None in lists, which raise no
+    error."""
 
     @classmethod
     def of_several(cls, reason: str) -> Fault:
-        """Return the fault of an object that several samples claim to be the value of."""
+        """Return the fault of an object for which there are several samples."""
         return cls(reason, ambiguous=True, error=AmbiguousSamplesError)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignSample:
-    """The samples that bear an object's name and another namespace's, where none bears its own."""
+    """The samples with an object's name and another namespace, if there are none with its own."""
 
     label: str
-    """The label that has the namespace."""
+    """The label that contains the namespace."""
     namespace: str
     """The namespace of the first sample."""
     value: float | None
-    """None where it is not a usable value."""
+    """None if it is not a usable value."""
     fault: Fault | None = None
-    """Why there is no value even where the rule lets such samples through."""
+    """Why there is no value even if the rule accepts such samples."""
     of_many: bool = False
     """Whether it stands for several objects that are not listed one by one."""
 
     def refused(self, namespace: str | None) -> Fault:
-        """Return why they are no value in the namespace that was requested."""
+        """Return why they are not a value in the requested namespace."""
         instead = f"{self.label}={self.namespace!r} instead of {namespace!r}"
         reason = f"its samples carry another namespace, {instead}"
         if self.of_many:
@@ -118,32 +119,29 @@ class ObjectReading:
 
     evaluated: Evaluation
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Namespace, object, value; all finite."""
+    """Values by namespace and object; all are finite."""
     faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
-    """Namespace, object, why it has no value."""
+    """The reason for a missing value, by namespace and object."""
     note: str | None = None
     """The reason why samples do not match their objects; empty if they do."""
     containers: Mapping[str, Mapping[str, str]] | None = None
-    """Namespace, pod, and the names of its containers with slashes between, where samples are those of containers:
-    then the objects in `values` and `faults` are called `POD/CONTAINER`. Strings, for the sake of the collector."""
+    """The names of a pod's containers, joined by slashes, by namespace and pod, if samples are those of containers:
+    then the objects in `values` and `faults` are called `POD/CONTAINER`. They are strings, which the collector does not
+    track."""
     asked: frozenset[str] | None = None
     """The objects that were requested; None for all."""
     times: Mapping[str, Mapping[str, float]] | None = None
-    """Namespace, object, and for which moment (unix seconds) its series had samples: the earliest of their newest ones.
-
-    None where the rule does not limit their age.
-    """
+    """The time (unix seconds) of the samples of an object's series, by namespace and object: the earliest of their
+    newest ones. None if the rule does not limit their age. """
     steady_seconds: float = 0.0
     """For how many seconds Prometheus had been up at that moment."""
     foreign: Mapping[str, ForeignSample] = field(default_factory=dict)
-    """By object what came for it from another namespace than the one that the query was restricted to.
-
-    Only of objects that have neither a value nor a fault of their own.
-    """
+    """By object, its samples from another namespace than the one that the query was restricted to, for objects that
+    have neither a value nor a fault of their own. """
     foreign_rest: ForeignSample | None = None
-    """Stands for samples of other namespaces of objects beyond the limit; None where the limit is not reached."""
+    """Stands for the samples from other namespaces of objects beyond the limit; None if the limit is not reached."""
     is_exact: bool = False
-    """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
+    """Whether the query asked for certain objects, so that a sample of another one is due to the rule itself."""
     has_strays: bool = False
     """Whether such samples came."""
     caution: str | None = None
@@ -152,10 +150,10 @@ class ObjectReading:
     def of(
         self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
     ) -> tuple[tuple[str, float], ...]:
-        """Return name and value of those objects that have one, in the order of the names.
+        """Return name and value of the objects that have one, in the order of the names.
 
-        Raises AmbiguousSamplesError or ForeignNamespaceError where no object has a value and one lacks it for that
-        reason, and NoSampleError where samples came but none of them names an object or is a number.
+        Raises AmbiguousSamplesError or ForeignNamespaceError if no object has a value and one lacks it for that reason,
+        and NoSampleError if there are samples but none of them names an object or is a number.
         """
         found = self._found_values(namespace, names, allow_foreign=allow_foreign)
         if not found and self.note and not (self.values or self.faults or self.foreign):
@@ -163,7 +161,7 @@ class ObjectReading:
         return found
 
     def one(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> tuple[tuple[str, float], ...]:
-        """Return name and value of one object; raises what `of` does where it has none, or else NoSampleError."""
+        """Return name and value of one object; if it has none, raises the errors of `of`, or else NoSampleError."""
         found = self._found_values(namespace, (name,), allow_foreign=allow_foreign)
         if not found:
             fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
@@ -172,7 +170,7 @@ class ObjectReading:
         return found
 
     def fault_of(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> Fault | None:
-        """Return why an object has no value though it has samples; None where it has a value or no sample."""
+        """Return why an object has no value although it has samples; None if it has a value or no sample."""
         fault = self.faults.get(namespace or ROOT, {}).get(name)
         foreign = self.foreign_of(namespace, name) if fault is None else None
         if foreign is None:
@@ -180,7 +178,7 @@ class ObjectReading:
         return foreign.fault if allow_foreign else foreign.refused(namespace)
 
     def foreign_of(self, namespace: str | None, name: str) -> ForeignSample | None:
-        """Return what came from another namespace for an object that has nothing of its own."""
+        """Return the samples from another namespace for an object that has none of its own."""
         found = self.foreign.get(name, self.foreign_rest)
         own = self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ())
         return None if found is None or any(name in part for part in own) else found
@@ -188,7 +186,7 @@ class ObjectReading:
     def faults_of(
         self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
     ) -> Iterator[tuple[str, Fault]]:
-        """Yield those of the objects that have samples and no value, with the reason."""
+        """Yield the objects that have samples but no value, with the reason."""
         if self.foreign or self.foreign_rest or self.faults.get(namespace or ROOT):
             for name in names:
                 fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
@@ -203,10 +201,10 @@ class ObjectReading:
         return () if containers is None else tuple(container_key(name, one) for one in containers.split("/"))
 
     def has_no_data(self, namespace: str | None, names: Collection[str], *, allow_foreign: bool = False) -> bool:
-        """Return whether it is sure that Prometheus has nothing for any of these objects.
+        """Return whether Prometheus certainly has nothing for any of these objects.
 
-        Not where samples came that are infinite, claimed by several or of another namespace, where some found no
-        object at all, or another one than was asked for, and where an object was not asked for.
+        That is not certain if there are samples that are infinite, ambiguous or from another namespace, if some name no
+        object, or another than the requested ones, or if an object was not requested.
         """
         return (
             self.note is None
@@ -216,12 +214,12 @@ class ObjectReading:
         )
 
     def is_nan(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> bool:
-        """Return whether Prometheus gave an object a value that is not a number."""
+        """Return whether the value of an object is NaN."""
         fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
         return fault is not None and fault.is_nan
 
     def sample_age(self, namespace: str | None, name: str) -> float | None:
-        """Return how old the samples of an object's value were at the evaluation, in seconds; None if none was there.
+        """Return how old the samples of an object's value were at the evaluation, in seconds; None if there was none.
 
         The age is that of its oldest series, each by its newest sample.
         """
@@ -236,20 +234,20 @@ class ObjectReading:
                 yield age is None or age > limit_seconds
 
     def pieces(self) -> list[Sized]:
-        """Return what it is made of, for freeing it piece by piece."""
+        """Return its parts, so that they can be freed one by one."""
         more = (self.containers or {}, self.times or {})
         own = (*self.values.values(), *self.faults.values(), self.foreign)
         return [*own, *(part for found in more for part in found.values())]
 
     def _lacks_data(self, namespace: str | None, name: str, *, allow_foreign: bool) -> bool:
-        """Return whether nothing came for an object that was requested, or nothing but NaN."""
+        """Return whether a requested object has no samples, or nothing but NaN."""
         if name in self.values.get(namespace or ROOT, ()) or (self.asked is not None and name not in self.asked):
             return False
         fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
         return self.foreign_of(namespace, name) is None if fault is None else fault.is_nan
 
     def _has_others(self, namespace: str | None, names: Collection[str]) -> bool:
-        """Return whether samples came for objects that are not among the names."""
+        """Return whether there are samples for objects that are not among the names."""
         found = (self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ()), self.foreign)
         return any(name not in names for part in found for name in part)
 
@@ -267,7 +265,7 @@ class ObjectReading:
         return found
 
     def _admitted_value(self, namespace: str | None, name: str) -> float | None:
-        """Return the value that came for an object from another namespace."""
+        """Return an object's value from another namespace."""
         foreign = self.foreign_of(namespace, name)
         return None if foreign is None else foreign.value
 

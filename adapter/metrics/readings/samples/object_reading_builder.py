@@ -1,8 +1,8 @@
-"""Makes the reading of a custom metric of the samples of an answer, slice by slice.
+"""Makes the reading of a custom metric from the samples of an answer, slice by slice.
 
-Most samples are filed at a glance. Where several claim to be the value of one object, none of them is, and the answer
-is looked through a second time for the labels in which they differ: keeping the labels of all samples, just in case,
-would cost a hundred megabytes for what should never happen.
+Most samples are assigned directly. If there are several for one object, none of them is its value, and the answer is
+searched a second time for the labels in which they differ: keeping the labels of all samples, just in case, would cost
+a hundred megabytes for a case that should never occur.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Assignment:
 
     object_label: str
     namespace_label: str | None
-    """The label that has a sample's namespace; None for objects that are in none."""
+    """The label that contains a sample's namespace; None for cluster-scoped objects."""
     namespace: str | None = None
-    """The namespace that the query was restricted to; None where each sample has its own."""
+    """The namespace that the query was restricted to; None if each sample has its own."""
     names: frozenset[str] | None = None
     """The objects that the query was restricted to; None for all."""
     container_label: str | None = None
-    """The label that has a sample's container; None where samples are of whole objects."""
+    """The label that contains a sample's container; None if samples are of whole objects."""
     non_negative: bool = False
-    """Whether values below zero are none."""
+    """Whether values below zero are dropped."""
 
 
 HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
@@ -57,18 +57,19 @@ _NO_VALUES = {
 NAMELESS = ""
 """Stands for the container of a sample that has no label for it."""
 MOST_CONTAINERS = 1000
-"""Of one pod. No real pod has as many: they come from a rule that takes another label for the container's."""
+"""Limit on the containers of one pod. No real pod has as many: they come from a rule that mistakes another label for
+the container's."""
 _CROWDED = Fault(
     f"more than {MOST_CONTAINERS} values of the label for containers are in the samples of one pod: "
     "`containerLabel` must be the label that holds the names of containers"
 )
 
 OF_ANOTHER_TIME = "Prometheus returned samples of another time than that of the query"
-"""Why there may be more data than was filed."""
+"""Why there may be more data than was collected."""
 
 
 class ObjectReadingBuilder:
-    """Files the samples of one answer. For one thread."""
+    """Collects the samples of one answer. For one thread."""
 
     def __init__(
         self,
@@ -79,7 +80,8 @@ class ObjectReadingBuilder:
     ) -> None:
         """Build by an assignment; `times` judges the times of the samples.
 
-        `most_strangers`: for how many objects samples of other namespaces are listed one by one; None: no limit.
+        `most_strangers` limits the objects whose samples from other namespaces are listed one by one; None means no
+        limit.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._assignment = assignment
@@ -88,20 +90,20 @@ class ObjectReadingBuilder:
         self._values: dict[str, dict[str, float]] = {}
         self._faults: dict[str, dict[str, Fault]] = {}
         self._containers: dict[str, dict[str, list[str]]] = {}
-        """Namespace, pod, and its containers; none where there are too many."""
+        """The containers of a pod, by namespace and pod; none if there are too many."""
         self._whole: dict[str, set[str]] = {}
-        """By namespace, the pods with a sample that names no container."""
+        """The pods with a sample that names no container, by namespace."""
         self._has_named = False
         self._crowded: tuple[str, str] | None = None
         self._rivals: dict[tuple[str, str], _Rivals] = {}
         self._ambiguous: dict[frozenset[str], Fault] = {}
         self._unplaced: tuple[str, Mapping[str, str]] | None = None
-        """The label that a sample lacks, and those that it has."""
+        """The label that a sample lacks, and the labels that it has."""
         self._strangers = ForeignSamples(assignment.namespace_label or "", most_strangers)
         self._has_strays = False
 
     def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
-        """File some samples; of native histograms the labels."""
+        """Add some samples; of native histograms, only the labels."""
         for sample in samples:
             place = self._place_at(sample)
             if isinstance(place, Dropped):
@@ -116,10 +118,10 @@ class ObjectReadingBuilder:
                 self._file(place, math.nan, Dropped.HISTOGRAM)
 
     def end(self, pace: Pace = UNPACED) -> None:
-        """Judge the samples that name no container, once all are filed; to be called once.
+        """Judge the samples that name no container, once all have been added; to be called once.
 
-        Beside those of a pod's containers such a sample is of the pod as a whole and would count twice. Where there are
-        no others it is the pod's only container, which then has no name, as in prometheus-adapter.
+        Beside the samples of a pod's containers, such a sample is of the whole pod and would count twice. If there are
+        no others, it is the pod's only container, which then has no name, as in prometheus-adapter.
         """
         whole = ((namespace, pod) for namespace, pods in self._whole.items() for pod in pods)
         for part in pace.timed(whole):
@@ -132,20 +134,20 @@ class ObjectReadingBuilder:
 
     @property
     def has_rivals(self) -> bool:
-        """Whether several samples claim to be the value of one object; then all are to be shown to `compare`."""
+        """Whether there are several samples for one object; then all must be passed to `compare`."""
         return bool(self._rivals)
 
     def compare(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
-        """Learn from some samples, all filed before, in which labels those of one object differ."""
+        """Determine, from some of the samples that were added before, in which labels those of one object differ."""
         for sample in samples:
             self._compare(sample.labels, self._place_at(sample))
         for labels in histograms:
             self._compare(labels, self._place_of(labels))
 
     def finish(self, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
-        """Return what was filed; to be called once. Names of containers are put together in slices of the pace.
+        """Return the reading; to be called once. Names of containers are joined in slices of the pace.
 
-        `is_exact`: the query asked for certain objects.
+        `is_exact` means that the query asked for certain objects.
         """
         note, asked, own = self._note(), self._assignment.names, self._assignment.namespace or ROOT
         containers = None if self._assignment.container_label is None else self._joined_containers(pace)
@@ -166,7 +168,7 @@ class ObjectReadingBuilder:
 
     @property
     def ambiguous_example(self) -> str | None:
-        """One object with too many samples and why it has no value, for the log; None where no object has."""
+        """One object with too many samples and why it has no value, for the log; None if there is no such object."""
         for namespace, name in self._rivals:
             return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
         return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
@@ -203,7 +205,7 @@ class ObjectReadingBuilder:
             return ROOT
         if asked is None:
             return labels.get(label) or None
-        # Aggregated away is as good as equal: the query itself was restricted.
+        # A label that was aggregated away counts as equal: the query itself was restricted.
         return asked if labels.get(label, asked) == asked else None
 
     def _drop(self, reason: Dropped, labels: Mapping[str, str], value: float, flaw: Dropped | None) -> None:
@@ -270,7 +272,7 @@ class ObjectReadingBuilder:
         return False
 
     def _leave_out_whole(self, namespace: str, pod: str, *, crowded: bool) -> None:
-        """Take out the value of a pod as a whole, or why it has none; a crowded pod keeps the reason of that."""
+        """Remove the value of a whole pod, or the reason for its absence; a crowded pod keeps that reason."""
         key = container_key(pod, NAMELESS)
         self.dropped[Dropped.UNKNOWN_OBJECT] += self._values[namespace].pop(key, None) is not None
         self._rivals.pop((namespace, key), None)
@@ -278,7 +280,7 @@ class ObjectReadingBuilder:
             self._faults[namespace].pop(key, None)
 
     def _joined_containers(self, pace: Pace) -> Mapping[str, Mapping[str, str]]:
-        """Return the names as readings hold them; the pods of a workload share one text."""
+        """Return the names in the form that readings hold; the pods of a workload share one text."""
         texts: dict[str, str] = {}
         joined: dict[str, dict[str, str]] = {namespace: {} for namespace in self._containers}
         for part in pace.timed(self._joins()):
@@ -287,7 +289,7 @@ class ObjectReadingBuilder:
         return joined
 
     def _joins(self) -> Iterator[tuple[str, str, str]]:
-        """Yield namespace, pod, and its containers' names with slashes between; what is yielded is let go."""
+        """Yield namespace, pod, and its containers' names joined by slashes; yielded entries are freed."""
         for namespace, pods in self._containers.items():
             while pods:
                 pod, containers = pods.popitem()
@@ -299,9 +301,9 @@ class ObjectReadingBuilder:
         return Dropped.NAN if math.isnan(value) else Dropped.INF
 
     def _reject(self, place: tuple[str, str], values: dict[str, float]) -> None:
-        """Take the value from an object that another sample claims to be the value of, too."""
+        """Remove the value of an object for which there is a second sample."""
         namespace, name = place
-        # The first counts as dropped as well, unless it was for being no number.
+        # The first sample counts as dropped as well, unless it was dropped because it is not a number.
         self.dropped[Dropped.DUPLICATE] += 1 + (values.pop(name, None) is not None)
         self._rivals.setdefault(place, _Rivals())
         self._faults.setdefault(namespace, {})[name] = self._fault_of(frozenset())
@@ -327,7 +329,7 @@ class ObjectReadingBuilder:
         )
 
     def _caution(self) -> str | None:
-        """Return that no container has a name: that some samples are of whole pods is usual."""
+        """Return the caution that no container has a name; it is usual that some samples are of whole pods."""
         label = self._assignment.container_label
         if label is None or self._has_named or not self._whole:
             return None
@@ -347,7 +349,7 @@ class _Rivals:
         self._differing: frozenset[str] = frozenset()
 
     def differing_with(self, labels: Mapping[str, str]) -> frozenset[str]:
-        """Take in one more sample and return the labels in which those so far differ."""
+        """Add one more sample and return the labels in which the samples so far differ."""
         first = self._first
         if first is None:
             self._first = labels

@@ -1,8 +1,8 @@
-"""Applies a rule's policy to a reading: which values are too old, and which value stands for no data.
+"""Applies a rule's policy to a reading: which values are too old, and which value is served for no data.
 
-A value stands for no data only where Prometheus answered, had nothing, and has been up for long enough to know. What
-is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
-several) stays an error: a made-up number must not hide it.
+A value is served for no data only if Prometheus answered, had nothing, and has been up for long enough to know. A value
+that is missing for any other reason (an answer that failed or is too old, samples that are too old, infinite or
+ambiguous) stays an error: a made-up number must not hide it.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ class Asking:
 
     policy: Policy
     age: float
-    """The reading's, in seconds."""
+    """Age of the reading in seconds."""
     look_back_seconds: float
-    """How long Prometheus takes a series' last sample for its value."""
+    """How long Prometheus uses a series' last sample as its value."""
     ranges_seconds: float = 0.0
     """The longest range that the rule's query looks over."""
     allow_foreign: bool = False
-    """Whether samples that carry another namespace are let through."""
+    """Whether samples that carry another namespace are accepted."""
 
 
 def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
-    """Return what is to be done with a reading of a metric that is so old, in seconds."""
+    """Return the request for a reading of a metric; `age` is that of the reading, in seconds."""
     rule, allow = metric.rule, allows_foreign(metric, settings)
     return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
 
 
 def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
-    """Return whether samples that carry another namespace than the request's are let through."""
+    """Return whether samples that carry another namespace than the request's are accepted."""
     said = metric.rule.policy.foreign_namespaces
-    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
+    # An external rule that does not use the request gives everybody what its author wrote.
     is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
     return said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
 
@@ -76,7 +76,7 @@ def objects_answer(
     """Return the values of the objects with these names. Raises ReadingError.
 
     `exists` returns whether there is an object of a name, and may raise ReadingError; it is called for a request by
-    name that would get the value that stands for no data.
+    name that would get the value for no data.
     """
     policy, age, allow = asking.policy, asking.age, asking.allow_foreign
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
@@ -115,7 +115,7 @@ def external_answer(
     rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
     if limit is not None:
         sample_age = reading.sample_age(namespace, selector, policy.hold_silent_seconds)
-        # Without rows there may well be no samples either; but where there are, they must not be too old.
+        # Without rows there may be no samples either; but if there are, they must not be too old.
         if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
@@ -134,7 +134,7 @@ def external_answer(
 def _refuse_aged(
     reading: ObjectReading, namespace: str | None, names: Iterable[str], age: float, limit: float | None
 ) -> None:
-    """Raise SampleTooOldError where an object without a value has samples that are too old, which is more than none."""
+    """Raise SampleTooOldError if an object without a value has samples, but too old ones."""
     for name in names if limit is not None else ():
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
@@ -142,7 +142,7 @@ def _refuse_aged(
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
-    """Raise NoDataUncertainError where an object's samples are there, as far as their times are known."""
+    """Raise NoDataUncertainError if an object has samples, as far as their times are known."""
     for name in names:
         is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
         if reading.sample_age(namespace, name) is not None and not is_nan:
@@ -150,14 +150,14 @@ def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None
 
 
 def _refuse_unsteady(asking: Asking, steady: float) -> None:
-    """Raise NoDataUncertainError where Prometheus had not been up for long enough to know that there is no data."""
+    """Raise NoDataUncertainError if Prometheus had not been up for long enough to know that there is no data."""
     needed = asking.look_back_seconds + asking.ranges_seconds
     if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
         raise NoDataUncertainError(unsteady(steady, needed))
 
 
 def unsteady(steady: float, needed: float) -> str:
-    """Return why nothing may stand for no data yet; both in seconds."""
+    """Return why no value may be served for no data yet; both times are in seconds."""
     return (
         f"Prometheus has no data, but has been up, or back, for only {steady:.0f} s: whether there is none is not "
         f"known before {needed:g} s, which the query looks back over"
@@ -178,7 +178,7 @@ def _fresh(
     found: tuple[tuple[str, float], ...],
     age: float,
 ) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
-    """Return the values whose samples are young enough, and a warning where some are not. Raises SampleTooOldError."""
+    """Return the values whose samples are young enough, and a warning if some are not. Raises SampleTooOldError."""
     limit = policy.max_sample_age_seconds
     if limit is None:
         return found, ()

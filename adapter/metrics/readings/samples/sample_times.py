@@ -1,8 +1,8 @@
 """Judges the times that the samples of an answer state, which decide how old its values are.
 
-Prometheus states the time for which the query was evaluated. A cache before it may return an answer of an earlier time,
-and a server that ignores the query's time one of another: such values must not count as those of the time that was
-asked for.
+Prometheus states the time for which the query was evaluated. A cache in front of it may return an answer for an earlier
+time, and a server that ignores the query's time one for any other: such values must not count as those of the requested
+time.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ class SampleTimes:
     """The times of the samples of one answer. For one thread."""
 
     def __init__(self, evaluated: Evaluation, most_seconds: float) -> None:
-        """Judge by the time that was asked for; samples of a time further from it than that are of another one."""
+        """Judge by the requested time; a sample whose time differs by more than `most_seconds` is of another time."""
         self._evaluated = evaluated
         self._oldest, self._newest = evaluated.wall - most_seconds, evaluated.wall + most_seconds
         self._earliest = evaluated.wall
 
     def admits(self, timestamp: float) -> bool:
-        """Return whether a sample's time (Unix seconds) is about the one that was asked for, and take it in if so."""
+        """Return whether a sample's time (Unix seconds) is about the requested one, and record it if so."""
         if self._oldest <= timestamp <= self._newest:
             self._earliest = min(self._earliest, timestamp)
             return True
         return False
 
     def evaluated(self) -> Evaluation:
-        """Return the time of the values, from which their age counts: the earliest of all that were taken in."""
+        """Return the time of the values, from which their age counts: the earliest of all recorded times."""
         return self._evaluated.earlier(self._evaluated.wall - self._earliest)

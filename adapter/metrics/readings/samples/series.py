@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def identity_of(row: Row) -> frozenset[tuple[str, str]]:
-    """Return what makes a row's series: its labels, of which an empty one is an absent one."""
+    """Return what identifies a row's series: its labels without empty ones, which are the same as absent ones."""
     labels = row.labels
     if "" in labels.values():
         return frozenset(pair for pair in labels.items() if pair[1])

@@ -1,8 +1,8 @@
-"""One string for each object's name, however many metrics and refreshes carry it.
+"""One string for each object's name, however many metrics and refreshes contain it.
 
-Every answer brings its names as new strings. Five metrics of 50,000 pods, the old and the new reading of each side by
-side, would hold half a million of them. `sys.intern` would not do: what it holds is never freed in some versions of
-Python, and pods come and go.
+Every answer has its names as new strings. Five metrics of 50,000 pods, with the old and the new reading of each side by
+side, would hold half a million of them. `sys.intern` is not suitable: some versions of Python never free its strings,
+and pods come and go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ROTATION_SECONDS = 300.0
 
 
 class SharedNames:
-    """Hands out the string that was first seen for a name. Names not seen for two rotations are forgotten.
+    """Returns the string that was first seen for a name. Names not seen for two rotations are forgotten.
 
     Threads may share it: the worst that a race does is a second string for one name.
     """

@@ -1,11 +1,11 @@
 """Remembers series that fell silent, for rules that limit the age of their samples (`maxSampleAge`).
 
-Prometheus takes a silent series' last sample for its value up to its look-back, and then knows nothing of it: a sum
-goes on without it, and is too low. So a series that was seen too old is remembered. It counts as too old, also when it
-is gone, until it has a sample again or for as long as the rule says (`holdSilent`). A series that ends as it should is
-not held: Prometheus marks it, and it is gone before it grows too old.
+Prometheus uses a silent series' last sample as its value for its look-back, and then knows nothing of the series: a sum
+continues without it, and is too low. So a series that was once too old is remembered. It counts as too old, even when
+it has disappeared, until it has a sample again, or for as long as the rule says (`holdSilent`). A series that ends
+properly is not held: Prometheus marks it, and it disappears before it grows too old.
 
-What is remembered belongs to the series and not to a query: plans change, requests come and go.
+The memory belongs to the series and not to a query: plans change, and requests come and go.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.requests import Row
 
 MOST_OF_NAMESPACE = 500
-"""Series of one metric and namespace that are remembered one by one; beyond, only the newest moment is kept."""
+"""Series of one metric and namespace that are remembered one by one; beyond that, only the newest moment is kept."""
 MOST_OF_ALL = 20_000
 """Series that are remembered one by one in all."""
 _OF_LOOK_BACK = 0.8
-"""A series that is so near to leaving Prometheus's look-back is silent, also where the rule would allow more."""
+"""A series that is this near to the end of Prometheus's look-back is silent, even if the rule would allow more."""
 
 
 class SilentRows:
@@ -69,7 +69,7 @@ class _Memory:
     """The memory of one metric."""
 
     hold_seconds: float
-    """The longest of the rules that ask for it."""
+    """The longest time of the rules that ask for it."""
     spaces: dict[str, _Space] = field(default_factory=dict)
 
 
@@ -77,16 +77,16 @@ class SilentSeries:
     """The memory of a process. Any thread may call it."""
 
     def __init__(self, look_back_seconds: float) -> None:
-        """`look_back_seconds`: how long Prometheus takes a series' last sample for its value."""
+        """`look_back_seconds` is how long Prometheus uses a series' last sample as its value."""
         self._look_back = look_back_seconds
         self._lock = threading.Lock()
         self._memories: dict[tuple[object, ...], _Memory] = {}
         self._held = 0
 
     def after(self, metric: Metric, rows: Sequence[Row], now: float, pace: Pace) -> SilentRows | None:
-        """Take in the times of a metric's series as they are now, and return those that are silent; None where none is.
+        """Record the present times of a metric's series, and return the silent ones; None if there are none.
 
-        `rows` hold moments, as `now` in unix seconds. Series that are not among them may be another asker's.
+        `rows` hold moments, like `now` in unix seconds. Series that are not among them may be another asker's.
         """
         policy, label = metric.rule.policy, metric.namespace_label
         limit, hold = policy.max_sample_age_seconds, policy.hold_silent_seconds
@@ -139,14 +139,14 @@ class SilentSeries:
             self._held -= 1
 
     def _forget_oldest(self, now: float) -> None:
-        """Look through one memory: one whose metric nobody asks for any more is looked through by others."""
+        """Look through one memory; those that nobody requests any more are looked through by requests for others."""
         key = next(iter(self._memories), None)
         if key is not None:
             memory = self._memories[key] = self._memories.pop(key)
             self._forget(key, memory, now)
 
     def _forget(self, key: tuple[object, ...], memory: _Memory, now: float) -> None:
-        """Forget what is silent for longer than it is held, and all of what nothing is left."""
+        """Forget series that have been silent for longer than they are held, and memories that are then empty."""
         before = now - memory.hold_seconds
         for name, space in list(memory.spaces.items()):
             for identity in [identity for identity, row in space.rows.items() if row.value < before]:
@@ -161,5 +161,5 @@ class SilentSeries:
 
 
 def _key(metric: Metric) -> tuple[object, ...]:
-    """Return what makes two metrics' series the same ones, whichever rules ask for them and wherever these stand."""
+    """Return a key that is equal for metrics with the same series, whatever rules ask for them."""
     return metric.rule.backend, metric.rule.times_query, metric.series, metric.namespace_label

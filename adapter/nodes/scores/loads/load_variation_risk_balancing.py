@@ -88,7 +88,7 @@ def mean_and_deviation(stats: ResourceStats) -> tuple[Floats, Floats]:
     """
     capacity = np.where(stats.capacity > 0.0, stats.capacity, 1.0)
     used = clamped(stats.mean_ratio, 1.0) * capacity
-    # `fmax` takes the 0 where the deviation is unknown.
+    # `fmax` takes the 0 if the deviation is unknown.
     deviation = np.minimum(np.fmax(stats.std_ratio, 0.0), 1.0)
     return clamped((used + stats.requested) / capacity, 1.0), deviation
 

@@ -28,7 +28,7 @@ _MOST: Final = float(2**56)
 
 
 def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str) -> tuple[Integers, Integers]:
-    """Return the requests on each node including the pod's, and what is allocatable; both 0 where it does not count.
+    """Return the requests on each node including the pod's, and what is allocatable; both 0 if it does not count.
 
     CPU and memory are counted with the scheduler's defaults for containers without requests.
     """
@@ -54,7 +54,7 @@ class ResourceUse(NamedTuple):
     weight: int
     requested: Integers
     allocatable: Integers
-    """0 where the resource does not count, as are its requests then."""
+    """0 if the resource does not count, as are its requests then."""
 
     @property
     def percent(self) -> Integers:

@@ -34,7 +34,7 @@ class GroupSize:
     is_left_out: bool = False
     """Whether the group is left out; the reason says why."""
     scalable: ScalableReference | None = None
-    """Where the size can be written; None where it can only be recommended."""
+    """Where the size can be written; None if it can only be recommended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Removal:
     utilization_ratio: float
     reason: str
     unneeded_seconds: float | None
-    """How long it has been unneeded; None where nothing is remembered."""
+    """How long it has been unneeded; None if nothing is remembered."""
     is_due: bool = True
     """Whether it is removed now; if not, the reason says what it waits for."""
     moves: tuple[PodMove, ...] = ()
     """The pods that must move, with their new nodes."""
     saved_per_hour: float | None = None
-    """Price of the node; None where not all groups have one."""
+    """Price of the node; None if not all groups have one."""
 
     @property
     def moved_pods(self) -> int:
@@ -92,7 +92,7 @@ class SizeStep:
     step: str
     """`round/N`, or the name of a limit or brake, such as `limits.cores`, `minSize` or `maxNodeProvisionTime`."""
     group: str
-    """Empty where it concerns no single one."""
+    """Empty if it concerns no single one."""
     value: float
     """Nodes of the group after this step."""
     detail: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """The settings that a group overrides; None where the setting for all groups holds."""
+    """The settings that a group overrides; None if the setting for all groups holds."""
 
     utilization_threshold_ratio: float | None = None
     gpu_utilization_threshold_ratio: float | None = None
@@ -82,9 +82,9 @@ class NodeGroup:
     """Of one node for one hour, in any currency; None if it is not known."""
     options: GroupOptions = field(default_factory=GroupOptions)
     scalable: ScalableReference | None = None
-    """The object that holds the size; None where there is none."""
+    """The object that holds the size; None if there is none."""
     provider: ProviderReference | None = None
-    """The provider that the size is written through; None where there is none."""
+    """The provider that the size is written through; None if there is none."""
     autoscaler: str = ""
     """The name of another autoscaler that manages this group; empty if there is none."""
     paused: str = ""

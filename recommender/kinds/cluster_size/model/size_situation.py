@@ -49,7 +49,7 @@ class ClusterSituation:
     writes_sizes: bool = False
     """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
     began: float | None = None
-    """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
+    """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
     last_decided: float | None = None
     """When sizes were decided last, in seconds since the Unix epoch; None: never."""
     confirmed: float | None = None

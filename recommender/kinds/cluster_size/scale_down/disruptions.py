@@ -27,7 +27,7 @@ class RemainingDisruptions:
         self._budgets = tuple(budgets or ())
         self._left = [budget.disruptions_allowed for budget in self._budgets]
         self._by_label: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
-        """By namespace, and key and value of a label that all pods of the budget have; empty where there is none."""
+        """By namespace, and key and value of a label that all pods of the budget have; empty if there is none."""
         for number, budget in enumerate(self._budgets):
             if budget.selector is not None:
                 self._by_label[(budget.namespace, *_required_label(budget.selector))].append(number)

@@ -27,7 +27,7 @@ class Eligibility:
     """Whether a node may be looked at."""
 
     utilization: Utilization | None
-    """None where it does not matter or cannot be calculated."""
+    """None if it does not matter or cannot be calculated."""
     reason: KeepReason | None = None
     """Why not; None if it may."""
     detail: str = ""

@@ -28,7 +28,7 @@ class Obstacle:
     """Why a group cannot grow now."""
 
     step: str
-    """Name of the limit; empty where it is none."""
+    """Name of the limit; empty if it is none."""
     reason: str
 
 

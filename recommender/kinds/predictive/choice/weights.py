@@ -47,7 +47,7 @@ def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
 def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
     """Return the odds of all models against the last expert, as a multiple of those of their prior; shape (…).
 
-    They are 0 where no model takes part. Both have the shape (…, experts).
+    They are 0 if no model takes part. Both have the shape (…, experts).
     """
     expected = (1 - prior[..., -1]) * weights[..., -1]
     found = weights[..., :-1].sum(axis=-1) * prior[..., -1]

@@ -12,7 +12,7 @@ DECAY_SECONDS: Final = 10.0
 def kept_ratio(decay_ratio: float | None, session_seconds: float | None, elapsed_seconds: float) -> float:
     """Return the share of the capacity that is kept at least after this time; 0 without a limit.
 
-    `session_seconds` is None where no sessions are open, or nobody knows how long they last. While they are open,
+    `session_seconds` is None if no sessions are open, or nobody knows how long they last. While they are open,
     capacity goes down no faster than they end: by the share `1 - exp(-elapsed_seconds / session_seconds)`.
     """
     kept = 0.0 if decay_ratio is None else (1 - decay_ratio) ** (elapsed_seconds / DECAY_SECONDS)

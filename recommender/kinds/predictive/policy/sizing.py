@@ -107,7 +107,7 @@ def _observe(
 
 
 def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: float) -> tuple[SizeTrail | None, str]:
-    """Return the last size and the reason; None where no size is known. An override does not depend on the load."""
+    """Return the last size and the reason; None if no size is known. An override does not depend on the load."""
     if base is not None:
         last = replicas_for(base, 1.0)
         hold = f"{reason}: {last} is kept"

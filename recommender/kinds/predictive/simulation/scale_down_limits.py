@@ -32,7 +32,7 @@ class ScaleDownLimits:
     """Limits on scaling down in one trace; calculated once for all policies."""
 
     least: FloatArray
-    """The replicas of the observed load and its reserve; 0 where the load is unknown. Shape (steps,)."""
+    """The replicas of the observed load and its reserve; 0 if the load is unknown. Shape (steps,)."""
     log_kept: FloatArray
     """The logarithm of the share of the capacity that each step keeps of the one before. Shape (steps,)."""
     window_seconds: float

@@ -32,7 +32,7 @@ class NannyConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NannyParameters:
-    """The texts of a base and an extra by resource; empty where there is none."""
+    """The texts of a base and an extra by resource; empty if there is none."""
 
     base_cpu: str = ""
     extra_cpu: str = ""
@@ -105,7 +105,7 @@ def growing_resources(parameters: NannyParameters, origin: str) -> tuple[Growing
 
 
 def _quantity(origin: str, text: str) -> Quantity:
-    """Return the quantity of a text, 0 where there is none. Raises NannyConfigurationError."""
+    """Return the quantity of a text, 0 if there is none. Raises NannyConfigurationError."""
     try:
         found = parse_quantity("0" if text in {"", NO_VALUE} else text)
     except QuantityError as error:

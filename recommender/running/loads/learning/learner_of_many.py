@@ -174,7 +174,7 @@ def _is_stale(state: _Round, now: float) -> bool:
 
 
 def _present_loads(history: TargetHistory, now: float) -> dict[Target, float]:
-    """Return the largest load of the last steps by target, 0 where none is known."""
+    """Return the largest load of the last steps by target, 0 if none is known."""
     targets, last = history.targets(), index_at(now, history.step_seconds)
     with np.errstate(all="ignore"):
         found = np.fmax.reduce(history.rows(targets, last - 10, last), axis=1, initial=0.0)

@@ -132,7 +132,7 @@ def test_a_resource_that_the_cluster_lacks_refuses_its_rule(override: str, read:
         (BY_RESOURCE, "namespace pod", [("namespaces", "namespace", None), ("pods", "pod", "namespace")]),
         # In any spelling that the cluster knows; queries use the label that the series has.
         (BY_RESOURCE, "namespace pods pod_", [("namespaces", "namespace", None), ("pods", "pods", "namespace")]),
-        # The group is not empty where the template has one, as in prometheus-adapter.
+        # The group is not empty if the template has one, as in prometheus-adapter.
         (
             "{template: kube_<<.Group>>_<<.Resource>>, overrides: {ns: {resource: namespace}}}",
             "ns kube__pod kube_apps_deployment kube_batch_job pod namespace",

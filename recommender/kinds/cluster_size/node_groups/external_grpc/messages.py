@@ -109,7 +109,7 @@ def options_of(stated: NodeGroupAutoscalingOptions, defaults: GroupOptions) -> G
         gpu_utilization_threshold_ratio=_other(ratios[1], defaults.gpu_utilization_threshold_ratio),
         unneeded_seconds=_other(unneeded, defaults.unneeded_seconds),
         unready_seconds=_other(unready, defaults.unready_seconds),
-        # Earlier providers state 0 where they mean nothing.
+        # Earlier providers state 0 if they mean nothing.
         max_node_provision_seconds=_other(provision or None, defaults.max_node_provision_seconds),
         zero_or_max=stated.zeroOrMaxNodeScaling,
         ignore_daemon_sets_utilization=(

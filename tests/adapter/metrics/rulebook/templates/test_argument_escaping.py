@@ -223,7 +223,7 @@ HARMLESS = ("madeupvalue", "madeuppod")
 
 
 def query_of(template: str, key: str, value: str, pod: str) -> str | None:
-    """Return the query, None where the asker is refused."""
+    """Return the query, None if the asker is refused."""
     try:
         return exact_query(metric(template), Asked("shop", (pod,), selecting(value, key)))
     except RenderError:
