@@ -17,9 +17,12 @@ from adapter.foundation.sources.kubernetes.errors import (
     trimmed,
 )
 from adapter.foundation.sources.kubernetes.transport import TlsError
+from adapter.foundation.sources.secrets import NO_SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from adapter.foundation.sources.secrets import Secrets
 
 _READ_BYTES = 1 << 16
 
@@ -27,11 +30,17 @@ _READ_BYTES = 1 << 16
 class Answer:
     """The body of a 2xx answer, read piece by piece."""
 
-    def __init__(self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float]) -> None:
-        """`response` is one whose body has not been read; `what` names the call in errors."""
+    def __init__(
+        self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float], secrets: Secrets = NO_SECRETS
+    ) -> None:
+        """`response` is one whose body has not been read; `what` names the call in errors.
+
+        The body is read without `secrets`.
+        """
         self.what = what
         self._response = response
         self._clock = clock
+        self._secrets = secrets
         self._cancelled = False
 
     @property
@@ -40,10 +49,13 @@ class Answer:
         return self._response.headers
 
     def pieces(self, total_seconds: float) -> Iterator[bytes]:
-        """Yield the bytes as they arrive, until the answer ends or is cancelled.
+        """Return the bytes as they arrive, until the answer ends or is cancelled.
 
         Raises UnreachableError if the connection fails, or if the answer has not ended after `total_seconds`.
         """
+        return self._secrets.hidden_in_pieces(self._received(total_seconds))
+
+    def _received(self, total_seconds: float) -> Iterator[bytes]:
         end = self._clock() + total_seconds
         while not self._cancelled:
             with transport_errors(self.what):

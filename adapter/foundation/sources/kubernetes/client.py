@@ -32,6 +32,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     error_of_answer,
 )
 from adapter.foundation.sources.kubernetes.sending import Sending, keep_to_deadlines
+from adapter.foundation.sources.secrets import Secrets, secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,7 @@ JSON = "application/json"
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 
+_AUTHORIZATION = "authorization"
 _RENEW_SECONDS = 10.0
 _ERROR_BYTES = 1 << 14
 _LARGEST_BYTES = 64 << 20
@@ -159,9 +161,9 @@ class KubernetesClient:
             raise
 
     def _exchange(self, call: _Call, sending: Sending) -> WholeAnswer:
-        response = self._request_answer(call)
+        response, secrets = self._request_answer(call)
         try:
-            body = Answer(call.what, response, self._clock).whole(sending.left(), _LARGEST_BYTES)
+            body = Answer(call.what, response, self._clock, secrets).whole(sending.left(), _LARGEST_BYTES)
         finally:
             response.close()
         return WholeAnswer(response.headers, body)
@@ -177,18 +179,19 @@ class KubernetesClient:
         """
         timeout = (self._deadlines.connect, self._deadlines.silence)
         call = _Call("GET", path, query or {}, {"Accept": accept}, timeout)
-        response = self._request_answer(call)
+        response, secrets = self._request_answer(call)
         # The headers arrive at once, even those of a watch; only the body may be silent for longer.
         connection = response.connection
         if silence and isinstance(sock := getattr(connection, "sock", None), socket.socket):
             sock.settimeout(silence)
         try:
-            yield Answer(call.what, response, self._clock)
+            yield Answer(call.what, response, self._clock, secrets)
         finally:
             # The rest of an unread answer would be mistaken for the next answer on this connection.
             response.close()
 
-    def _request_answer(self, call: _Call) -> urllib3.HTTPResponse:
+    def _request_answer(self, call: _Call) -> tuple[urllib3.HTTPResponse, Secrets]:
+        """Return the answer, and what it must not show."""
         sending = call.sending
         longest = self._deadlines.silence
         if not self._may_ask(longest if sending is None else sending.left(longest)):
@@ -219,13 +222,14 @@ class KubernetesClient:
         keep_to_deadlines(transport.pool_manager)
         return transport
 
-    def _send(self, transport: KubernetesTransport, call: _Call) -> urllib3.HTTPResponse:
+    def _send(self, transport: KubernetesTransport, call: _Call) -> tuple[urllib3.HTTPResponse, Secrets]:
         url, headers = self._request(transport, call)
+        secrets = secrets_of({name: headers[name] for name in headers if name == _AUTHORIZATION})
         timeout = call.timeout if call.sending is None else call.sending.left()
         with transport_errors(call.what):
             response = transport.send(call.method, url, headers, call.body, timeout)
         if 200 <= response.status <= 299:
-            return response
+            return response, secrets
         try:
             refusal = response.read(_ERROR_BYTES)
         except (urllib3.exceptions.HTTPError, OSError, KubernetesError):
@@ -233,14 +237,16 @@ class KubernetesClient:
             refusal = b""
         finally:
             response.close()
-        raise error_of_answer(call.what, response.status, refusal, response.headers.get("Retry-After"))
+        # A proxy may repeat the request.
+        shown = secrets.hidden_in(refusal)
+        raise error_of_answer(call.what, response.status, shown, response.headers.get("Retry-After"))
 
     def _request(self, transport: KubernetesTransport, call: _Call) -> tuple[str, dict[str, str]]:
         # Names may have these characters, which would end the path, so that it would lead to another object.
         path = call.path.replace("?", "%3F").replace("#", "%23")
         url, headers = transport.prepared(call.method, path, call.query, call.headers)
         headers["User-Agent"] = self._user_agent
-        if "authorization" in headers:
+        if _AUTHORIZATION in headers:
             # A token file may end with a line feed, which is not allowed in a header.
-            headers["authorization"] = headers["authorization"].strip()
+            headers[_AUTHORIZATION] = headers[_AUTHORIZATION].strip()
         return url, headers

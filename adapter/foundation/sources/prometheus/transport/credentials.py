@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 _LOOK_SECONDS = 1.0
-_FEWEST_HIDDEN_BYTES = 8
-"""Shorter values are not hidden: some, such as names of tenants, are parts of ordinary words."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,14 +43,6 @@ class Credentials:
         """Return the caller's headers and the authorization."""
         authorization = self._authorization.current() if self._authorization else None
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
-
-    def hidden_in(self, body: bytearray) -> bytearray:
-        """Return the body of an answer with the values of these headers removed, except very short ones."""
-        for value in self.headers().values():
-            secret = value.rpartition(" ")[2].encode()
-            if len(secret) >= _FEWEST_HIDDEN_BYTES:
-                body = body.replace(secret, "…".encode())
-        return body
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the context for new connections; None without TLS. Open connections keep theirs."""

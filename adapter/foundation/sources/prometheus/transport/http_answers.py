@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.files.gzip_format import GzipError, gunzipped_pieces
 from adapter.foundation.sources.deadlines import PIECE_BYTES
 from adapter.foundation.sources.prometheus.transport.answer_memory import ReceivedBody
+from adapter.foundation.sources.secrets import NO_SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.deadlines import Deadline
     from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
+    from adapter.foundation.sources.secrets import Secrets
 
 _ERROR_BYTES = PIECE_BYTES
 
@@ -45,11 +47,13 @@ class HttpRequest:
     """Largest body of the answer after decompression."""
     watch: Callable[[bytearray], None] = watch_nothing
     """Called with the body after each piece; ends the request by raising an error."""
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+    """What an answer that repeats the request must not show."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole answer."""
+    """A whole answer, without the secrets of its request."""
 
     status: int
     headers: dict[str, str] = field(repr=False)
@@ -58,7 +62,10 @@ class HttpAnswer:
 
 
 class OpenAnswer:
-    """An answer whose head has been read, and whose body is read by iterating over it, once."""
+    """An answer whose head has been read, and whose body is read by iterating over it, once.
+
+    Its body is without the secrets of the request.
+    """
 
     def __init__(
         self, response: BaseHTTPResponse, request: HttpRequest, memory: AnswerMemory, deadline: Deadline
@@ -68,7 +75,7 @@ class OpenAnswer:
         """Headers, with names in lower case."""
         self.is_read = False
         """Whether the body has been read to its end."""
-        self._pieces = _pieces(response)
+        self._pieces = request.secrets.hidden_in_pieces(_pieces(response))
         self._request = request
         self._memory = memory
         self._deadline = deadline
@@ -94,7 +101,7 @@ class OpenAnswer:
             body += piece
             if len(body) >= _ERROR_BYTES:
                 break
-        return HttpAnswer(self.status, self.headers, body)
+        return self._shown(body)
 
     def whole(self) -> HttpAnswer:
         """Read the body to its end; large bodies wait for each other. Raises what `Transport.opened` raises."""
@@ -104,7 +111,15 @@ class OpenAnswer:
                 body += piece
                 self._request.watch(body)
                 self._memory.wait_to_grow(body, self._deadline)
-        return HttpAnswer(self.status, self.headers, body)
+        return self._shown(body)
+
+    def _shown(self, body: bytearray) -> HttpAnswer:
+        if self.is_success:
+            return HttpAnswer(self.status, self.headers, body)
+        # The words of a failure are shown to all who ask for a metric.
+        hidden = self._request.secrets.hidden_in
+        headers = {name: hidden(value.encode()).decode(errors="replace") for name, value in self.headers.items()}
+        return HttpAnswer(self.status, headers, bytearray(hidden(bytes(body))))
 
 
 def _pieces(response: BaseHTTPResponse) -> Iterator[bytes]:

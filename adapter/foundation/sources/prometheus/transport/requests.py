@@ -14,12 +14,14 @@ from urllib.parse import urlencode
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.prometheus.errors import UnreadableForMatchersError
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, watch_nothing
+from adapter.foundation.sources.secrets import NO_SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.promql.narrowing import Matchers
     from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint, Verb
+    from adapter.foundation.sources.secrets import Secrets
 
 _QUERIES: Final = frozenset({"/api/v1/query", "/api/v1/query_range"})
 _LOOK_UPS: Final = re.compile(r"/api/v1/(?:series|labels|label/[^/]+/values)")
@@ -62,8 +64,8 @@ class ApiRequest:
             asked, str(matchers), f"the answer of {self.path} cannot be restricted by them"
         )
 
-    def http(self, endpoint: Endpoint, headers: dict[str, str]) -> HttpRequest:
-        """Return the request as it is sent to a server."""
+    def http(self, endpoint: Endpoint, headers: dict[str, str], secrets: Secrets = NO_SECRETS) -> HttpRequest:
+        """Return the request as it is sent to a server, with headers of which some are secrets."""
         posted = self.verb == "POST" and self.body is None
         in_target = endpoint.parameters if posted else (*endpoint.parameters, *self.parameters)
         form = {"Content-Type": "application/x-www-form-urlencoded"} if posted else {}
@@ -74,6 +76,7 @@ class ApiRequest:
             body=urlencode(self.parameters).encode() if posted else self.body,
             max_bytes=self.max_bytes,
             watch=self.watch,
+            secrets=secrets,
         )
 
     def _edited_parameters(self, parameter: str, edit: Callable[[str], str]) -> tuple[tuple[str, str], ...]:

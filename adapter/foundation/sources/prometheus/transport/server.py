@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.transport.credentials import Credentials
 from adapter.foundation.sources.prometheus.transport.failures import TRANSPORT_ERRORS, answer_failure, transport_failure
 from adapter.foundation.sources.prometheus.transport.transport import Transport
+from adapter.foundation.sources.secrets import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,12 @@ class Server:
         )
 
     def exchange(self, asked: str, request: ApiRequest, deadline: Deadline) -> HttpAnswer:
-        """Return the answer, whatever its status. `asked` names the request in the PrometheusError if there is none."""
+        """Return the answer, whatever its status: the whole of a success, and as much of a failure as a message needs.
+
+        `asked` names the request in the PrometheusError if there is no answer.
+        """
         with self.opened(asked, request, deadline) as answer:
-            return answer.whole()
+            return answer.whole() if answer.is_success else answer.beginning()
 
     @contextmanager
     def opened(self, asked: str, request: ApiRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
@@ -51,20 +54,18 @@ class Server:
             "Accept-Encoding": "identity" if self.endpoint.is_loopback else "gzip",
             "User-Agent": "tidewatch",
         }
-        headers = {**every, **self._credentials.headers()}
+        own = self._credentials.headers()
+        secrets = secrets_of(own, (value for _, value in self.endpoint.parameters))
         try:
-            with self._transport.opened(narrowed.http(self.endpoint, headers), deadline) as answer:
+            http = narrowed.http(self.endpoint, {**every, **own}, secrets)
+            with self._transport.opened(http, deadline) as answer:
                 yield answer
         except TRANSPORT_ERRORS as e:
             raise transport_failure(asked, e, self.endpoint, deadline, self._read_seconds) from e
 
     def success(self, asked: str, answer: HttpAnswer) -> HttpAnswer:
         """Return the answer if its status is a success; raises PrometheusError."""
-        if 200 <= answer.status < 300:
-            return answer
-        # Gateways repeat the request in their pages, and these texts are shown to everybody who asks for a metric.
-        shown = replace(answer, body=self._credentials.hidden_in(answer.body))
-        failure = answer_failure(asked, shown, self.endpoint)
+        failure = answer_failure(asked, answer, self.endpoint)
         if failure is not None:
             raise failure
         return answer

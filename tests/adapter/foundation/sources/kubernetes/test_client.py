@@ -23,8 +23,10 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
     error_of_answer,
 )
+from adapter.foundation.sources.kubernetes.transport import PlainAccess, PlainTransport
 from tests.adapter.foundation.sources.kubernetes.client_world import PODS, kind_of
 from tests.support.fake_apiserver import TOKEN, FakeApiServer, Fault
+from tests.support.raw_server import Peer, raw_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +79,41 @@ def test_a_foreign_message_is_cut_and_put_on_one_line() -> None:
     assert str(error).startswith("GET /: 502: <html> <h1>Bad gateway</h1>xxx")
     assert len(str(error)) < 300
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("no upstream for Authorization: Bearer {token}", "no upstream for Authorization: Bearer …"),
+        ('{"kind": "Status", "message": "unknown: {token}", "reason": "Invalid"}', "Invalid: unknown: …"),
+        ("x" * 250 + "{token}", "x" * 250 + "…"),
+    ],
+)
+def test_the_token_that_a_proxy_repeats_is_in_no_error(body: str, shown: str) -> None:
+    def repeats(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            token = request.headers["authorization"].removeprefix("Bearer ")
+            peer.answer(body.replace("{token}", token).encode(), "502 Bad Gateway")
+
+    with raw_server(repeats) as proxy:
+        client = client_with_token(proxy.url)
+        with pytest.raises(StatusError) as raised:
+            client.get(PODS)
+    assert str(raised.value).endswith(shown)
+
+
+def test_the_token_that_a_success_repeats_is_hidden_in_it() -> None:
+    def repeats(peer: Peer) -> None:
+        peer.read()
+        peer.answer(f'{{"sent": "{TOKEN}"}}'.encode())
+
+    with raw_server(repeats) as proxy:
+        assert client_with_token(proxy.url).get(PODS) == '{"sent": "…"}'.encode()
+
+
+def client_with_token(url: str) -> KubernetesClient:
+    access = PlainAccess(host=url, token=lambda: f"Bearer {TOKEN}")
+    return KubernetesClient(lambda: PlainTransport(access))
 
 
 def test_no_more_than_once_is_asked_of_a_server_that_fails(server: FakeApiServer, client: KubernetesClient) -> None:

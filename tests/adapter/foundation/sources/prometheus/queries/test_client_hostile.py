@@ -19,12 +19,15 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
     UnexpectedAnswerError,
 )
+from adapter.foundation.time.pace import UNPACED
 from tests.adapter.foundation.sources.prometheus.asking_client import HEAD, ONE, ClientOf, ask
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 
 
 def cuts_before_the_head(peer: Peer) -> None:
@@ -207,18 +210,68 @@ def test_what_came_instead_of_json_is_named(client_of: ClientOf, body: bytes, wo
     assert caught.value.cause == f"the answer is not JSON in the format of Prometheus's API: {words}"
 
 
-@pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "502 Bad Gateway"])
-def test_credentials_that_a_gateway_repeats_are_in_no_error(client_of: ClientOf, tmp_path: Path, status: str) -> None:
-    def echo(peer: Peer) -> None:
-        while (request := peer.read()) is not None:
-            body = f"refused: {request.headers['authorization']} {request.headers['x-api-key']}"
-            peer.answer(body.encode(), status)
+TOKEN = "token-of-the-service-account"
 
-    token = tmp_path / "token"
-    token.write_text("of-the-service-account")
-    with raw_server(echo) as server, pytest.raises(PrometheusError) as caught:
-        ask(client_of(server.url, token_file=token, headers=(("X-Api-Key", "key-of-the-tenant"),)))
-    assert caught.value.cause.endswith("refused: Bearer … …")
+
+def echoes(status: str, body: str) -> Callable[[Peer], None]:
+    """Answer with the request's own credentials in place of `{token}` and `{key}`."""
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            token = request.headers["authorization"].removeprefix("Bearer ")
+            shown = body.replace("{token}", token).replace("{key}", request.headers["x-api-key"])
+            peer.answer(shown.encode(), status, Location=f"https://login/{token}")
+
+    return script
+
+
+def client_with_secrets(client_of: ClientOf, url: str, folder: Path) -> PrometheusClient:
+    token = folder / "token"
+    token.write_text(TOKEN)
+    return client_of(url, token_file=token, headers=(("X-Api-Key", "key-of-the-tenant"), ("X-Scope-OrgID", "tenant-a")))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "shown"),
+    [
+        ("400 Bad Request", "refused: Bearer {token} {key}", "refused: Bearer … …"),
+        ("401 Unauthorized", "refused: Bearer {token} {key}", "refused: Bearer … …"),
+        ("502 Bad Gateway", "refused: Bearer {token} {key}", "refused: Bearer … …"),
+        ("502 Bad Gateway", f"refused: Bearer {TOKEN[:20]}...", "refused: Bearer …..."),
+        ("302 Found", "", "redirects (HTTP 302) to https://login/…, which is not followed: give the final address"),
+        ("422 Unprocessable", '{"status":"error","errorType":"execution","error":"{token} {key}"}', "(execution): … …"),
+        ("200 OK", '{"status":"error","error":"{token} {key}"}', "the answer has the status error: … …"),
+        ("200 OK", '{"status":"{token}","error":""}', "the answer has the status …: "),
+    ],
+)
+def test_credentials_that_an_answer_repeats_are_in_no_error(
+    client_of: ClientOf, tmp_path: Path, status: str, body: str, shown: str
+) -> None:
+    with raw_server(echoes(status, body)) as server, pytest.raises(PrometheusError) as caught:
+        ask(client_with_secrets(client_of, server.url, tmp_path))
+    assert caught.value.cause.endswith(shown)
+    assert TOKEN not in repr(caught.value)
+
+
+def test_credentials_that_a_success_repeats_are_in_no_warning_and_no_label(client_of: ClientOf, tmp_path: Path) -> None:
+    vector = (
+        """{"resultType":"vector","result":[{"metric":{"sent":"Bearer {token}","of":"tenant-a"},"value":[1,"1"]}]}"""
+    )
+    warned = """"warnings":["{token}"],"infos":["{key}"]"""
+    script = echoes("200 OK", f'{{"status":"success","data":{vector},{warned}}}')
+    with raw_server(script) as server:
+        answer = client_with_secrets(client_of, server.url, tmp_path).instant("up", timeout_seconds=10)
+        samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    assert (answer.warnings, answer.infos) == (("…",), ("…",))
+    assert [sample.labels for sample in samples] == [{"sent": "Bearer …", "of": "tenant-a"}]
+
+
+def test_credentials_that_series_repeat_are_in_no_label(client_of: ClientOf, tmp_path: Path) -> None:
+    script = echoes("200 OK", '{"status":"success","data":[{"__name__":"up","sent":"{token}"}],"warnings":["{key}"]}')
+    with raw_server(script) as server:
+        answer = client_with_secrets(client_of, server.url, tmp_path).series("up", start=0, timeout_seconds=10)
+        found = [labels for batch in answer.batches(UNPACED) for labels in batch]
+    assert (found, answer.warnings) == ([{"__name__": "up", "sent": "…"}], ("…",))
 
 
 def test_more_bytes_than_allowed_are_not_read_to_the_end(client_of: ClientOf) -> None:
