@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.answers import BySelector, NamedBySelector
-    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
     from adapter.metrics.rulebook.model import Metric, RefusedRule
 

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.leader_election.lease_rules import Create, Read, Standing, Wait, Write
 from recommender.leader_election.lease_settings import LeaseEvents, LeaseSettings, NoEvents
-from recommender.leader_election.rules import Create, Read, Standing, Wait, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from recommender.leader_election.rules import LeaseTiming
+from recommender.leader_election.lease_rules import LeaseTiming
 
 
 class LeaseEvents(Protocol):

@@ -19,7 +19,7 @@ from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 COMPONENT: Final = "tidewatch-recommender"
 _LONGEST_MESSAGE: Final = 1024

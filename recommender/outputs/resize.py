@@ -29,17 +29,17 @@ from recommender.outputs.resize_documents import (
     resized_pods,
 )
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces, Lists
-    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import Resizing, Wish
+    from recommender.outputs.write_attempt import SendingTerms
 
 MOST_PODS: Final = 50
 """Resized in one attempt; the others follow with the next."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Rulebook
-    from adapter.metrics.rulebook.parsing.query_check import Judge
+    from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
 """Time limit for all queries of one change to one Prometheus."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         UsageAnswer,
     )
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.metrics.rulebook.model import Metric, RefusedRule
 

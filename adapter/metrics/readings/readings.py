@@ -22,7 +22,7 @@ from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.backends import Backends, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
-from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
 from adapter.metrics.readings.catalogue.object_catalogues import states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog

@@ -13,7 +13,7 @@ from adapter.foundation.promql.quoting import is_label_name, is_metric_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.model import Api, Metric
 from adapter.metrics.rulebook.own_series import serves
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.exporters.claims import ClaimRefusal, ExporterClaim, Ownership, source_of
-from adapter.nodes.exporters.ownership import judge_claims
+from adapter.nodes.exporters.judged_claims import judge_claims
 from adapter.nodes.queries.expressions import IDENTITY_LABELS
 
 if TYPE_CHECKING:

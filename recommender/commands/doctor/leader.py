@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.reports.cluster import unread
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from recommender.leader_election.rules import record_of
+from recommender.leader_election.lease_rules import record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,12 +9,12 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.commands.program import METRICS_PREFIX
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
-from recommender.outputs.scale_attempt import longest_fenced_write_seconds
+from recommender.outputs.write_attempt import longest_fenced_write_seconds
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.commands.one_process.process import OneProcess
-    from recommender.leader_election.rules import LeaseTiming
+    from recommender.leader_election.lease_rules import LeaseTiming
 
 LEASE: Final = "addon-resizer"
 

@@ -18,7 +18,7 @@ from recommender.kinds.proportional.nanny.nanny_configuration import (
     growing_resources,
 )
 from recommender.kinds.proportional.nanny.thresholds import Delays
-from recommender.leader_election.rules import LeaseTiming
+from recommender.leader_election.lease_rules import LeaseTiming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,13 +31,13 @@ from recommender.decisions.record import TargetAction
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.node_filter import VIRTUAL_LABELS
 from recommender.kinds.table import kind_of
-from recommender.leader_election.rules import LeaseTiming
+from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
-from recommender.outputs.scale import ScaleHooks, ScaleWriter
-from recommender.outputs.scale_attempt import longest_fenced_write_seconds
+from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
+from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone
 from recommender.running.effects.writes import Writes
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.record import Record
     from recommender.kinds.proportional.parameters import ParametersConfigMap, ProportionalSettings
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
     from recommender.running.effects.leader_effects import RecordHistory
     from recommender.running.polls.leadership import Leadership
     from recommender.running.polls.runner import Effects

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recommender.decisions.record import Record, TargetReference
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 
 class PollState:

@@ -18,7 +18,7 @@ from recommender.commands.run.environment import RunEnvironment
 from recommender.commands.run.followed_objects import StatusAccess, follow_objects
 from recommender.commands.run.leading import TIMING, Candidate, begin_election
 from recommender.configuration.needs import needs_of_one
-from recommender.outputs.scale_attempt import longest_fenced_write_seconds
+from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import HistoryAlone
 from recommender.running.effects.writes import Writes
 from recommender.running.inputs.lookups import TargetLookups

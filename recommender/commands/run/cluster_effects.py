@@ -9,8 +9,8 @@ from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.scale import ScaleHooks, ScaleWriter
-from recommender.outputs.scale_attempt import ScaleAttempt
+from recommender.outputs.scale_call import ScaleAttempt
+from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
 from recommender.running.effects.resizes import RequestWriters
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.outputs.scale_attempt import Attempt, ScaleOutcome
     from recommender.outputs.wishes import Wish
+    from recommender.outputs.write_attempt import Attempt, ScaleOutcome
     from recommender.running.effects.writes import Writes
     from recommender.running.inputs.lookups import TargetLookups
     from recommender.running.memory.memories import Memories

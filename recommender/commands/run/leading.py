@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.leader_election.elector import LeaseElector
+from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
-from recommender.leader_election.rules import LeaseTiming
-from recommender.outputs.scale_attempt import MOST_OF_A_WRITE, longest_fenced_write_seconds
+from recommender.outputs.write_attempt import MOST_OF_A_WRITE, longest_fenced_write_seconds
 from recommender.running.polls.leadership import WakingEvents
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.group_wishes import group_target
 from recommender.kinds.cluster_size.health.back_off import after_failure
 from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import NOT_STORED
+from recommender.outputs.write_attempt import NOT_STORED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 _WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.events import EventWriter
-    from recommender.outputs.scale import ScaleWriter
+    from recommender.outputs.scale_writer import ScaleWriter
     from recommender.running.effects.resizes import RequestWriters
     from recommender.running.sizes.writers import SizeWriters
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.scale import ScaleWriter
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.scale_writer import ScaleWriter
     from recommender.outputs.wishes import Resizing
+    from recommender.outputs.write_attempt import ScaleOutcome
 
     _Place: TypeAlias = "tuple[str, TargetReference]"
 

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
-from recommender.outputs.scale_attempt import MOST_OF_A_WRITE
+from recommender.outputs.write_attempt import MOST_OF_A_WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

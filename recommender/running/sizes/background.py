@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.kinds.kind import Recommendation
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
     from recommender.running.inputs.gathering import Submit
     from recommender.running.sizes.plugins import ReadsPlugins
     from recommender.running.sizes.write_results import WriteResults

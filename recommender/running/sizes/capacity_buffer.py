@@ -13,15 +13,15 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
-    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import Wish
+    from recommender.outputs.write_attempt import SendingTerms
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 """The annotation with `spec.replicas` from before the first write; empty if there was none."""

@@ -21,17 +21,17 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
 )
 from recommender.kinds.cluster_size.node_groups.fields import text, whole
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.target_paths import target_path
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import MachineRemoval, Wish
+    from recommender.outputs.write_attempt import SendingTerms
 
 _MARK_VALUE: Final = "tidewatch"
 

@@ -24,7 +24,7 @@ from recommender.kinds.cluster_size.node_groups.fields import items, text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import READ_SECONDS, failed, sent
+from recommender.outputs.write_attempt import READ_SECONDS, failed, sent
 from recommender.running.sizes.draining import (
     LONGEST_GRACE_SECONDS,
     eviction_of,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.outputs.scale_attempt import ScaleOutcome, SendingTerms
     from recommender.outputs.wishes import NodeRemoval
+    from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
     from recommender.running.sizes.draining import EvictedPod
     from recommender.running.sizes.machine_deletion import MachineDeletion
 

@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnrea
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import ScaleOutcome, sent, stored_first
+from recommender.outputs.write_attempt import ScaleOutcome, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
-    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import Wish
+    from recommender.outputs.write_attempt import SendingTerms
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugins import WritesGroups
 

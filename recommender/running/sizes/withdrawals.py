@@ -14,7 +14,7 @@ from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 _DONE: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 

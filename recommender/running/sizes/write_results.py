@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 
 class WriteResults:

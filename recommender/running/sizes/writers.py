@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings
-    from recommender.outputs.scale import ScaleWriter
+    from recommender.outputs.scale_writer import ScaleWriter
     from recommender.running.sizes.withdrawals import Withdrawals
 
 _log = logging.getLogger(__name__)

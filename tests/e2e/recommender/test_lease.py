@@ -14,8 +14,8 @@ from adapter.foundation.sources.kubernetes.credentials.access import from_kubeco
 from adapter.foundation.sources.kubernetes.errors import ConflictError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
+from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.leader_election.lease_settings import LeaseSettings, NoEvents
-from recommender.leader_election.rules import LeaseTiming
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,8 +26,8 @@ from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, known_autoscalers
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import SendingTerms
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
+from recommender.outputs.write_attempt import SendingTerms
 from recommender.running.memory.store import stored_name
 from tests.e2e.support.recommenders import Pool, rule, service_account
 from tests.recommender.configuration.files import entry, whole
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.kinds.role_rules import RoleRule
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
 

@@ -18,8 +18,8 @@ from adapter.foundation.sources.kubernetes.credentials.access import from_kubeco
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
+from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
-from recommender.leader_election.rules import LeaseTiming
 from tests.support.apiserver_kinds import LEASES
 from tests.support.apiserver_objects import ObjectStore
 from tests.support.fake_apiserver import TOKEN, Fault

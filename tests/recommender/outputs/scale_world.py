@@ -9,7 +9,7 @@ from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resour
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
 from tests.support.apiserver_objects import Direct, ObjectStore
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
     from recommender.outputs.results import ScaleResult
-    from recommender.outputs.scale_attempt import ScaleOutcome
     from recommender.outputs.wishes import Wish
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")

@@ -18,7 +18,7 @@ from recommender.decisions.record import Record, Status, TargetAction, TargetOut
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleHooks, ScaleWriter
+from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 MEMORY = Memory(last=LastValue(5, 1.0, 2.0))

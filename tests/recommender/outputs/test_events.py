@@ -12,8 +12,8 @@ from recommender.decisions.record import Record, Status, TargetAction, TargetOut
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
+from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.world import sized
 from tests.support.apiserver_kinds import EVENTS
 from tests.support.apiserver_objects import Direct, ObjectStore

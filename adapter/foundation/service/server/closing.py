@@ -20,7 +20,7 @@ from gunicorn.arbiter import Arbiter
 
 from adapter.foundation.service.server.answering import AnsweringWorker, final_answer
 from adapter.foundation.service.server.connections.connection import Stage
-from adapter.foundation.service.server.connections.waiting_room import held_bodies
+from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.ending import Ending, Phase
 from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, Rule
     from adapter.metrics.rulebook.near_misses import NearMiss, Selecting
     from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss

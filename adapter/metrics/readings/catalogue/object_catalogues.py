@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
-from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.objects.verdict import (
     STATES,
     KnownObject,

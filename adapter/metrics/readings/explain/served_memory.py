@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.objects.verdict import KnownObject

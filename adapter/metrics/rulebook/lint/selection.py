@@ -10,7 +10,7 @@ from adapter.foundation.objects.regex import BadPatternError, compile_pattern
 from adapter.foundation.promql.tree import SelectorNode
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

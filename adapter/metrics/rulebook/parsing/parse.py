@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api, Rule, Rulebook, Severity
 from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
+from adapter.metrics.rulebook.parsing.metrics_query_check import is_refused_by
 from adapter.metrics.rulebook.parsing.notes import Notes
-from adapter.metrics.rulebook.parsing.query_check import is_refused_by
 from adapter.metrics.rulebook.parsing.refused import refused_rule
 from adapter.metrics.rulebook.parsing.resource_rules import ResourceRulesReader
 from adapter.metrics.rulebook.parsing.rule_file import BACKENDS, EXTERNAL_RULES, RESOURCE_RULES, RULE_FILE, RULES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.metrics.rulebook.model import Finding, RefusedRule
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
-    from adapter.metrics.rulebook.parsing.query_check import Judge
+    from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 RULE_LISTS = {RULES: Api.CUSTOM, EXTERNAL_RULES: Api.EXTERNAL}
 """The keys of a file that contain lists of rules, and the API that each list is for."""

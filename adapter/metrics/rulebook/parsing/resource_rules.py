@@ -17,8 +17,8 @@ from adapter.foundation.promql.quoting import is_label_name
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, ResourceRule, ResourceRules, Rule
 from adapter.metrics.rulebook.naming import make_naming
+from adapter.metrics.rulebook.parsing.metrics_query_check import is_refused_by, read_usage_query
 from adapter.metrics.rulebook.parsing.notes import Notes
-from adapter.metrics.rulebook.parsing.query_check import is_refused_by, read_usage_query
 from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES, RESOURCES, USAGE, USAGES
 from adapter.metrics.rulebook.parsing.rule_reader import read_mapping
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Finding
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
-    from adapter.metrics.rulebook.parsing.query_check import Judge
+    from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
 

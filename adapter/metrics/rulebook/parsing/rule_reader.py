@@ -14,13 +14,13 @@ from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.model import Api, Repair, Rule
 from adapter.metrics.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
+from adapter.metrics.rulebook.parsing.metrics_query_check import read_metrics_query
 from adapter.metrics.rulebook.parsing.policy_reader import read_policy
-from adapter.metrics.rulebook.parsing.query_check import read_metrics_query
 from adapter.metrics.rulebook.parsing.rule_file import FILTER, GROUP_RESOURCE, NAME, RESOURCES, RULE
 from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.plans.sample_age import SampleAgeError, times_template
 from adapter.metrics.rulebook.resources import LabelTemplate, LabelTemplateError, ResourceMapping, parse_label_template
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

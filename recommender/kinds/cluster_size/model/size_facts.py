@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 
 @dataclass(frozen=True, slots=True)

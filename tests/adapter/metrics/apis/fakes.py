@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.identity.attributes import Attributes
     from adapter.metrics.identity.callers import RequestedAccess
-    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
     from adapter.metrics.rulebook.model import RefusedRule
 

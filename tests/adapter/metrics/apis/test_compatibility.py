@@ -13,7 +13,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER, Compatibility
 from adapter.metrics.readings import errors
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from tests.adapter.metrics.apis.fakes import (
     DEPLOYMENTS,
     AskedExternal,

@@ -13,7 +13,7 @@ from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings import errors
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from tests.adapter.metrics.apis.fakes import (
     AT,
     AskedExternal,

@@ -20,7 +20,7 @@ from adapter.metrics.rulebook.naming import NamingError, make_naming
 from adapter.metrics.rulebook.rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.resources import LabelTemplateError, parse_label_template
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 from tests.support.metrics import metrics_of
 
 if TYPE_CHECKING:

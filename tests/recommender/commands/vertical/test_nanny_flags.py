@@ -11,7 +11,7 @@ from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule, settings_of
 from recommender.kinds.proportional.nanny.nanny_configuration import NannyParameters
 from recommender.kinds.proportional.nanny.thresholds import Delays
-from recommender.leader_election.rules import LeaseTiming
+from recommender.leader_election.lease_rules import LeaseTiming
 
 EXAMPLE = (
     "--config-dir=/etc/config",

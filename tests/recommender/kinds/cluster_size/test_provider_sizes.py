@@ -26,8 +26,8 @@ from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGrou
 from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
 from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import NodeRemoval
+from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import NOW, WEB

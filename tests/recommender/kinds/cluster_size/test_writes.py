@@ -14,8 +14,8 @@ from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import NOT_STORED, ScaleOutcome
 from recommender.outputs.wishes import MachineRemoval, Wish
+from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
 from recommender.running.memory.document import decode_memory, encode_memory
 from recommender.running.sizes.write_results import WriteResults
 from tests.recommender.running.sizes.size_world import GROUP

@@ -11,8 +11,8 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
+from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.effects.resizes import QUIET_SECONDS, RequestWriters
 from tests.recommender.configuration.files import entry, whole
 

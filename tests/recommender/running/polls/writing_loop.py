@@ -21,7 +21,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.events import EventWriter
-from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.lookups import TargetLookups

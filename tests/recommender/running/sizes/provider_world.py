@@ -15,7 +15,7 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
 from recommender.kinds.cluster_size.model.size_settings import PluginGroups
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
-from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.wishes import NodeRemoval, Wish
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
     from recommender.outputs.event_rules import TargetEvent
     from recommender.outputs.results import ScaleResult
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 GROUP = TargetReference(PROVIDER_API, "NodeGroup", "plugin/example", "small")
 

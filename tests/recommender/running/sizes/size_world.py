@@ -8,7 +8,7 @@ from adapter.foundation.objects.resources import Resource, find_resource
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
-from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api import ClusterApiAttempt
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.outputs.results import ScaleResult
-    from recommender.outputs.scale_attempt import ScaleOutcome
+    from recommender.outputs.write_attempt import ScaleOutcome
 
 CAPI = "cluster.x-k8s.io"
 GROUP = TargetReference(f"{CAPI}/v1beta2", "MachineDeployment", "capi", "workers")

@@ -17,8 +17,8 @@ from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
+from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.write_results import WriteResults
 from tests.recommender.kinds.cluster_size.builders import pod

@@ -2,7 +2,7 @@
 
 New ones also wait for the poller thread, where the addresses of their clients take turns. If there are too many,
 the address with the most of them loses one, so that nobody can displace others by connecting again and again.
-The memory of heads and bodies that are arriving is limited over all connections together. For the poller thread only.
+For the poller thread only.
 """
 
 from __future__ import annotations
@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING
 from adapter.foundation.service.server.connections.address_turns import FAMILIAR_WEIGHT, AddressTurns
 from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses
 from adapter.foundation.service.server.connections.connection import Connection, Stage
+from adapter.foundation.service.server.connections.held_bytes import HeadBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.service.server.connections.bodies import BodyLimits
     from adapter.foundation.service.server.connections.connection import Deadlines
 
-MOST_STRANGERS_BYTES = 16 * 1024 * 1024
-"""Bytes of incomplete heads in all connections without a verified client certificate."""
-MOST_KNOWN_BYTES = 64 * 1024 * 1024
-"""Bytes of incomplete heads in all connections with a verified client certificate."""
 _UNFINISHED = (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY)
 """Stages of connections that have not sent a complete request yet."""
 _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.BODY, Stage.SEND, Stage.IDLE)
@@ -185,60 +181,3 @@ def _expired_connections(members: dict[Connection, None], now: float) -> Iterato
         if conn.expires > now:
             return
         yield conn
-
-
-class HeldBytes:
-    """The bodies or answers that connections hold, the oldest first."""
-
-    def __init__(self, most: int, size_of: Callable[[Connection], int], *, most_beside: int = 0) -> None:
-        """`most` limits all bytes together; `most_beside` limits those beside the largest one, whatever its size."""
-        self._most = most
-        self._most_beside = most_beside
-        self._size_of = size_of
-        self._sizes: dict[Connection, int] = {}
-        self.total = 0
-        """Number of bytes."""
-
-    def note(self, conn: Connection) -> None:
-        """Record how many bytes a connection holds now."""
-        size = self._size_of(conn)
-        self.total += size - self._sizes.get(conn, 0)
-        self._sizes[conn] = size
-
-    def release(self, conn: Connection) -> None:
-        """Forget what a connection holds; do nothing if it is unknown."""
-        self.total -= self._sizes.pop(conn, 0)
-
-    def one_too_many(self, droppable: Iterable[Connection] | None = None) -> Connection | None:
-        """Return the one to drop: that of `droppable`, or of all, with the most bytes; None while there is room."""
-        if self.total <= self._most or self.total - max(self._sizes.values()) < self._most_beside:
-            return None
-        return max(
-            self._sizes if droppable is None else droppable, key=lambda conn: self._sizes.get(conn, 0), default=None
-        )
-
-
-def held_bodies(limits: BodyLimits) -> HeldBytes:
-    """Return the memory of bodies that are arriving or in use."""
-    return HeldBytes(
-        limits.most_bytes,
-        lambda conn: len(conn.body.received) if conn.body else 0,
-        most_beside=limits.most_beside_bytes,
-    )
-
-
-class HeadBytes:
-    """The memory of incomplete heads, with separate limits for clients with and without a verified certificate."""
-
-    def __init__(self, most_strangers: int = MOST_STRANGERS_BYTES, most_known: int = MOST_KNOWN_BYTES) -> None:
-        self._of_strangers = HeldBytes(most_strangers, lambda conn: len(conn.head))
-        self._of_known = HeldBytes(most_known, lambda conn: len(conn.head))
-
-    def of(self, conn: Connection) -> HeldBytes:
-        """Return the heads that share a limit with this connection's."""
-        return self._of_known if conn.is_known else self._of_strangers
-
-    def forget(self, conn: Connection) -> None:
-        """Forget a head that is complete or whose connection has ended; do nothing if it is unknown."""
-        self._of_strangers.release(conn)
-        self._of_known.release(conn)

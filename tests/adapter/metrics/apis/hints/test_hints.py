@@ -7,7 +7,7 @@ import pytest
 from adapter.metrics.apis.hints.hints import LONGEST_CHARACTERS, MOST_COMPARED, MOST_REMEMBERED, Hints, more, nearest
 from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.rulebook.model import Api, RefusedRule
 from tests.adapter.metrics.apis.fakes import KINDS, NAMESPACES, NODES, PODS, custom_metric, external_metric
 from tests.support.readings import rulebook_of

@@ -14,7 +14,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from adapter.foundation.service.server.answering import AnsweringWorker
 from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyLimits, BodyPlan, Head, planned_body
 from adapter.foundation.service.server.connections.connection import Connection
-from adapter.foundation.service.server.connections.waiting_room import held_bodies
+from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.web.body import RECEIVED
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
 from tests.adapter.foundation.service.servers import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.heads import STRANGERS_HEAD
-from adapter.foundation.service.server.connections.waiting_room import MOST_STRANGERS_BYTES, HeadBytes
+from adapter.foundation.service.server.connections.held_bytes import MOST_STRANGERS_BYTES, HeadBytes
 from tests.adapter.foundation.service.servers import (
     NEVER,
     Certificates,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, ExporterClaim, Ownership, Past, Source
-from adapter.nodes.exporters.ownership import judge_claims
+from adapter.nodes.exporters.judged_claims import judge_claims
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

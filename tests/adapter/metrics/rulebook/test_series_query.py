@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
+from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from recommender.leader_election.rules import (
+from recommender.leader_election.lease_rules import (
     Action,
     Create,
     LeaseRecord,

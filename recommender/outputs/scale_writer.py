@@ -22,8 +22,9 @@ from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import Attempt, ScaleAttempt, ScaleOutcome, SendingTerms
+from recommender.outputs.scale_call import ScaleAttempt
 from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
+from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

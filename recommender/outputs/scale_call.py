@@ -1,0 +1,56 @@
+"""One attempt of a scale call: the version that was read is replaced, unless it has the size already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.target_paths import scale_path
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+
+if TYPE_CHECKING:
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
+    from recommender.outputs.wishes import Wish
+    from recommender.outputs.write_attempt import SendingTerms
+
+
+class ScaleAttempt:
+    """Writes the size of a target to its scale subresource."""
+
+    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Read the scale, and replace the version that was read unless it has the size already."""
+        try:
+            path = scale_path(wish.target, self._resolve)
+            scale = self._objects.get(path, seconds=READ_SECONDS).document
+            before = replicas_of(scale)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
+        if before == wish.replicas:
+            return found
+        if _exceeds_decision(wish, before):
+            # Brakes and pauses were applied to another size: the next decision is about the one of now.
+            message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
+            return replace(found, result=ScaleResult.CONFLICT, message=message, is_outdated=True)
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        document = rescaled(scale, wish.replicas)
+        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def _exceeds_decision(wish: Wish, present: int) -> bool:
+    """Return whether a write would change the present size further than was decided, or in the other direction."""
+    if wish.known_size is None:
+        return False
+    decided, change = wish.replicas - wish.known_size, wish.replicas - present
+    return not (0 < change <= decided or decided <= change < 0)
