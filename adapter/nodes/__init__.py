@@ -1,1 +1,1 @@
-"""Determines how loaded nodes are, and where a pod fits best: windows of utilisation, and scores made of them."""
+"""Determines how loaded nodes are, and where a pod fits best: windows of utilisation, and scores made from them."""

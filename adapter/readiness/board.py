@@ -60,10 +60,10 @@ class ReadinessBoard:
         self._first.wait(seconds)
 
     def added(self, task: str, overdue: Callable[[], bool]) -> None:
-        """Ignore that a task begins: the age of the value shows whether it is late."""
+        """Ignore the start of a task: the age of the value shows whether it is late."""
 
     def ended(self, task: str, result: str) -> None:
-        """Count a run of a task that failed by a fault of this program; the log has the traceback."""
+        """Count a run of a task that failed because of an internal error; the log has the traceback."""
         if result == "error":
             self._reads[_FAULT] += 1
             self._known = self._known.after_failure(f"the task {task} failed: see the log of this container")

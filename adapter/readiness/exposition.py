@@ -1,4 +1,4 @@
-"""One metric's total out of Prometheus's text format or OpenMetrics, line by line.
+"""Reads one metric's total from Prometheus's text format or OpenMetrics, line by line.
 
 Only lines of that metric are parsed, so that a mistake in another metric does no harm. Sources: Prometheus's
 "Exposition formats" (text format 0.0.4) and OpenMetrics 1.0.
@@ -29,7 +29,7 @@ class MetricValueError(ValueError):
 
 
 class SeriesTotal:
-    """The sum over the series of a choice; lines are added in the order of the document."""
+    """The sum over the chosen series; lines are added in the order of the document."""
 
     def __init__(self, choice: SeriesChoice) -> None:
         self._choice = choice
@@ -39,7 +39,7 @@ class SeriesTotal:
         self._total = 0.0
 
     def add(self, line: bytes) -> None:
-        """Add one line, without its line feed; raises MetricValueError if it is of this metric and makes no sense."""
+        """Add one line, without its line feed; raises MetricValueError if it is of this metric but malformed."""
         sample = line.lstrip(b" \t")
         if not sample.startswith(self._name) or sample[len(self._name) : len(self._name) + 1].strip(b" \t{"):
             return

@@ -1,6 +1,6 @@
 """Reads the metric of the application once, within one deadline and with bounded memory.
 
-The application may hang, send a byte now and then, break off, or send without end. A broken answer is never a number:
+The application may hang, send a byte now and then, break off, or never stop sending. A broken answer is never a number:
 it is an error with its reason.
 """
 
@@ -101,7 +101,7 @@ def read_total(url: MetricsUrl, choice: SeriesChoice, seconds: float) -> float:
 
 
 class _TimedSocket(socket.socket):
-    """A socket on which each read may take what remains until the deadline of the whole exchange."""
+    """A socket on which each read may take the time that remains until the deadline of the whole exchange."""
 
     remaining: Callable[[], float]
 

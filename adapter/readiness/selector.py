@@ -31,7 +31,7 @@ class SeriesChoice:
 
 
 def parse_series_choice(text: str) -> SeriesChoice:
-    """Return what `NAME` or `NAME{label="value", other!="value"}` chooses; raises ValueError."""
+    """Return the choice of `NAME` or `NAME{label="value", other!="value"}`; raises ValueError."""
     written = text.strip()
     name = _NAME.match(written)
     if name is None:

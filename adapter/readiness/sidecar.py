@@ -28,7 +28,10 @@ _ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
 def hold_endings() -> None:
-    """Keep SIGTERM and SIGINT for `run_sidecar`. Call it before anything is logged: threads inherit what is blocked."""
+    """Keep SIGTERM and SIGINT for `run_sidecar`.
+
+    Call it before anything is logged: threads inherit the blocked signals.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
 
 
@@ -37,7 +40,7 @@ def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], floa
     listener = listening_socket(address)
     tasks = Tasks(board)
     tasks.periodic("metric", lambda: board.update(read), every_seconds=EVERY_SECONDS, deadline_seconds=EVERY_SECONDS)
-    # A sidecar that restarts in a full pod must not begin by saying ready. Probes wait in the listener's queue.
+    # A sidecar that restarts in a full pod must not first report that it is ready. Probes wait in the listener's queue.
     board.wait_for_first_read(EVERY_SECONDS)
     server = PlainServer(listener, lambda path, _: sidecar_answer(board, path))
     server.start()

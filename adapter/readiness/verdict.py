@@ -29,7 +29,7 @@ class KnownLoad:
     read_at: float = 0.0
     """When that read began."""
     is_full: bool = False
-    """Whether the pod was full by the last value. It outlives failures."""
+    """Whether the pod was full by the last value. It is kept after failures."""
     failure: str = "the metric has not been read yet"
     """Why the newest read failed; empty if it succeeded."""
 

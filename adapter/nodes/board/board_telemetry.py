@@ -42,12 +42,12 @@ class BoardMetrics:
         self.basis("none")
 
     def basis(self, basis: ScoreBasis) -> None:
-        """Show what scores rest on."""
+        """Show the basis of scores."""
         for one in BASES:
             self._basis.labels(one).set(one == basis)
 
     def refreshed(self, result: RefreshResult) -> None:
-        """Show what a refresh cost."""
+        """Show the cost of a refresh."""
         self._seconds.set(result.seconds)
         self._queries.set(result.queries)
 
@@ -57,7 +57,7 @@ class BoardMetrics:
 
 
 def hot_text(nodes: Iterable[str], crowded: Iterable[CrowdedReplicas] = ()) -> bytes:
-    """Return what `/hotspots` lists, nodes and controllers, in Prometheus's text format."""
+    """Return the nodes and controllers of `/hotspots` in Prometheus's text format."""
     samples = (sample("tidewatch_node_hot", label("node", name), 1) for name in nodes)
     shares = (
         sample(

@@ -24,7 +24,7 @@ class NodeFacts:
     """Nodes and pods at one moment."""
 
     nodes: tuple[ClusterNode, ...] | None = None
-    """By name; None if Node objects are not known."""
+    """Nodes by name; None if Node objects are not known."""
     why_unknown: str = "nothing names a cluster: set --kubeconfig or --objects"
     """Why Node objects are not known."""
     pods: PlacedPods | None = None
@@ -45,7 +45,7 @@ def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> Nod
 
 
 def needs_of(settings: SchedulingSettings) -> ClusterNeeds:
-    """Return what has to be watched."""
+    """Return what must be watched."""
     return ClusterNeeds(nodes=True, pods=True, pod_selectors=True, gpu_annotation=settings.gpu.allocation_annotation)
 
 
@@ -58,7 +58,7 @@ def node_topology(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodeT
 
 
 def _by_name(nodes: tuple[ClusterNode, ...]) -> tuple[ClusterNode, ...]:
-    """Return the nodes in order: the same tuple if they are, so that `is` shows that nothing has changed."""
+    """Return the nodes in order: the same tuple if they already are, so that `is` shows that nothing has changed."""
     if all(one.name < other.name for one, other in pairwise(nodes)):
         return nodes
     return tuple(sorted(nodes, key=lambda node: node.name))

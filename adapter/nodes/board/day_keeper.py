@@ -1,4 +1,4 @@
-"""Keeps the load of the last day: from the samples of each refresh, from Prometheus's past, and over a restart."""
+"""Keeps the load of the last day: from the samples of each refresh, from Prometheus's past, and across restarts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class DayKeeper:
         return self._day
 
     def read_file(self) -> None:
-        """Take what the local file has."""
+        """Take the content of the local file."""
         samples = None if self._file is None else self._file.read()
         if samples is not None:
             self._use(day_of_samples(samples, self._wall()))
 
     def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
-        """Add what the samples of a refresh have."""
+        """Add the samples of a refresh."""
         now = self._wall()
         slots = complete_slots(result.samples, now).values()
         self._use(day_after(self._day, slots, now, _names(nodes), result.moved))

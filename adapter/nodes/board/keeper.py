@@ -1,6 +1,7 @@
-"""Keeps the board: after each refresh, and after each change of pods and nodes, a new one takes the place of the old.
+"""Keeps the board: after each refresh, and after each change of pods or nodes, a new one replaces the old one.
 
-Refreshes and changes come from different tasks, so a lock orders them. Readers take what is published without waiting.
+Refreshes and changes come from different tasks, so a lock orders them. Readers take the published value without
+waiting.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Published:
     watcher: PreparedWatcher | None = None
     exposition: NodeExposition | None = None
     hot: bytes = b""
-    """The metrics of what `/hotspots` lists, as text."""
+    """The metrics of the content of `/hotspots`, as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +66,13 @@ class KeeperServices:
 
     facts: Callable[[], NodeFacts]
     refresher: Callable[[SchedulingSettings], SampleRefresher]
-    """Makes one for a configuration."""
+    """Makes a refresher for a configuration."""
     file: Callable[[SchedulingSettings], SampleFile | None]
-    """Likewise: a file whose samples come from other queries is not used."""
+    """Makes the local file for a configuration: one whose samples come from other queries is not used."""
     day_file: Callable[[SchedulingSettings], SampleFile | None]
-    """Likewise the file of the last day."""
+    """Makes the file of the last day for a configuration."""
     week_file: Callable[[SchedulingSettings], WeekFile | None]
-    """Likewise the file of the last week."""
+    """Makes the file of the last week for a configuration."""
     metrics: BoardMetrics
     refresh_seconds: float
     node_metrics: tuple[LoadResource, ...]
@@ -81,7 +82,7 @@ class KeeperServices:
 
 
 class BoardKeeper:
-    """Assembles and swaps what is published. `refresh`, `rebuild` and `use` may be called from different tasks."""
+    """Assembles and swaps the published value. `refresh`, `rebuild` and `use` may be called from different tasks."""
 
     def __init__(self, parts: KeeperServices, settings: SchedulingSettings) -> None:
         self._parts = parts
@@ -98,7 +99,7 @@ class BoardKeeper:
         self._selectors = OwnerSelectors()
         self._selected: object = ()
         self._generation = 0
-        """How often the queries have changed: an answer to older ones is dropped."""
+        """How often the queries have changed; answers to older ones are dropped."""
         columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
         self._published = Published(Board(columns, None, "none"), self._selectors)
         self.has_tried = False
@@ -110,7 +111,7 @@ class BoardKeeper:
         return self._published
 
     def read_file(self) -> None:
-        """Publish what the local file has."""
+        """Publish the content of the local file."""
         self._past.read_files()
         samples = None if self._file is None else self._file.read()
         if samples is None:
@@ -120,7 +121,7 @@ class BoardKeeper:
         self._publish(samples, self._parts.facts(), refreshed, self._generation)
 
     def refresh(self) -> None:
-        """Ask Prometheus for the newest samples, and publish what follows from them."""
+        """Ask Prometheus for the newest samples, and publish the result."""
         try:
             self._refresh()
         finally:
@@ -135,7 +136,7 @@ class BoardKeeper:
             )
 
     def use(self, settings: SchedulingSettings) -> None:
-        """Follow a changed configuration. Samples that other queries brought are dropped."""
+        """Follow a changed configuration. Samples of other queries are dropped."""
         with self._lock:
             before, self._settings = self._settings, settings
             self._builder = _builder(settings)
@@ -187,13 +188,14 @@ class BoardKeeper:
         self._reports.basis(self._published.board.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
-        # After all that a reader waits for.
+        # This comes after everything that a reader waits for.
         past.fill(refresher, result, facts.nodes, needs_week=needs_week)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
         """Assemble everything from the samples, and publish it together, unless the queries have changed since.
 
-        `asked_with` is what was known when Prometheus was asked. Pods that were bound since then count, too.
+        `asked_with` are the facts that were known when Prometheus was asked. Pods that were bound since then count,
+        too.
         """
         with self._lock:
             if generation != self._generation:
@@ -201,9 +203,9 @@ class BoardKeeper:
             settings = self._settings
             facts = self._current_facts(asked_with)
             loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
-            # Estimates stand in for samples of minutes; what was measured over a day is what it is.
+            # Estimates replace samples of minutes; measurements over a day stay as they are.
             loads = self._past.added_to(loads)
-        # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
+        # Writing about thousands of nodes takes seconds, in slices: it must not delay changes of pods.
         places = node_topology(facts.nodes, settings.pool_label)
         pace = self._parts.pace
         before = self._published.watcher
@@ -221,9 +223,9 @@ class BoardKeeper:
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
 
     def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
-        """Return what is known now; if only now Node objects are known, or no more, what was known before.
+        """Return the present facts, or the former ones if it has just changed whether Node objects are known.
 
-        The samples then have other names, until the next refresh.
+        The samples then have other names until the next refresh.
         """
         facts = self._parts.facts()
         return facts if (facts.nodes is None) == (asked_with.nodes is None) else asked_with
@@ -263,7 +265,7 @@ class BoardKeeper:
 
 
 def _builder(settings: SchedulingSettings) -> ColumnsBuilder:
-    # Where both policies are listed, they predict alike: others are refused with the configuration.
+    # If both policies are listed, they predict the same: the configuration is refused otherwise.
     listed = (policy.args for policy in settings.policies if isinstance(policy.args, TargetLoadPackingArgs))
     return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=next(listed, TargetLoadPackingArgs())))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LONGEST_FILL_SECONDS: Final = 5.0
 _SHARE_OF_A_REFRESH: Final = 0.25
 _KEPT_EVERY: Final = 10
-"""Refreshes. Where refreshes need all queries that are allowed, one is kept for the past this often."""
+"""If refreshes need all allowed queries, one query in this many refreshes is reserved for the past."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class PastKeeper:
     refresh_seconds: float
     refreshes: int = 0
     fills: int = 0
-    """How often something of the past could be asked for."""
+    """How often a part of the past could be requested."""
 
     @property
     def kept_queries(self) -> int:
@@ -40,12 +40,12 @@ class PastKeeper:
         return 1 if self.refreshes % _KEPT_EVERY == _KEPT_EVERY - 1 else 0
 
     def read_files(self) -> None:
-        """Take what the local files have."""
+        """Take the content of the local files."""
         self.day.read_file()
         self.week.read_file()
 
     def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
-        """Add what the samples of a refresh have."""
+        """Add the samples of a refresh."""
         self.refreshes += 1
         self.day.refreshed(result, nodes)
         self.week.refreshed(self.day.day, result, nodes)
@@ -63,7 +63,7 @@ class PastKeeper:
         *,
         needs_week: bool,
     ) -> None:
-        """Ask for a part of the past if a query is left for that, then judge what is known. Day and week take turns.
+        """Ask for a part of the past if a query is left for that, then judge the known past. Day and week take turns.
 
         `needs_week` is whether a policy of the configuration predicts.
         """

@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 _LONGEST_SHOWN: Final = 300
 _MOST_REMEMBERED: Final = 100_000
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
-"""Each query of an outage has its own time limit: another number is nothing new."""
+"""A number in a message: each query of an outage has its own time limit, so another number is nothing new."""
 
 BASIS_TEXTS: Final = {
     "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests",
@@ -95,7 +95,7 @@ class RefreshReports:
             _log.warning("objects are left out, or parts of them: %s", shown, extra=fields(count=len(new)))
 
     def failures(self, result: RefreshResult) -> Mapping[LoadResource, str]:
-        """Return why the newest samples of resources are missing, and log what is new about that.
+        """Return why the newest samples of resources are missing, and log changes.
 
         A refresh does not always ask for each resource, so a failure stands until the resource has newer samples.
         """
@@ -113,7 +113,7 @@ class RefreshReports:
         return {resource: why for resource, (why, _) in self._failed.items()}
 
     def basis(self, basis: ScoreBasis) -> None:
-        """Log what scores rest on when they do not rest on metrics, and when they do again."""
+        """Log the basis of scores when it is not metrics, and when it is metrics again."""
         if basis == "metrics":
             self._states.recovered("basis", "scores rest on metrics again")
         else:

@@ -1,4 +1,4 @@
-"""Keeps the load of the last week and its backtest: from the day, from Prometheus's past, and over a restart."""
+"""Keeps the load of the last week and its backtest: from the day, from Prometheus's past, and across restarts."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class WeekKeeper:
         self._backtest = Backtest()
         self._judged: LoadWeek | None = None
         self._judge_again_at = float("-inf")
-        """Seconds of the monotonic clock."""
+        """Time of the next backtest, in seconds of the monotonic clock."""
         self._is_from_file = False
         self._states = StateLog(_log)
 
     def read_file(self) -> None:
-        """Take what the local file has."""
+        """Take the content of the local file."""
         week = None if self._file is None else self._file.read()
         if week is not None:
             self._use(week_at(week, self._clock.wall()))
@@ -58,7 +58,7 @@ class WeekKeeper:
             self._day, week = day, with_day(week, day)
         self._use(week)
         if self._is_from_file:
-            # Not when the file is read: the first answer of a restarted process waits for that.
+            # This is not done when the file is read, because the first answer of a restarted process waits for that.
             self._is_from_file = False
             self.judge()
 
@@ -82,7 +82,7 @@ class WeekKeeper:
         return answer.queries
 
     def judge(self) -> None:
-        """Backtest the week if it has changed: at once after each quarter of an hour, else as often as is cheap."""
+        """Backtest the week if it has changed: right after each quarter of an hour, else as often as is cheap."""
         began, judged = self._clock.monotonic(), self._judged
         if judged is self._week or (judged and judged.end == self._week.end and began < self._judge_again_at):
             return

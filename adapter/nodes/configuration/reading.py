@@ -56,7 +56,7 @@ def _by_resource(**values: object) -> dict[LoadResource, object]:
 
 
 def _limits(most_percent: int) -> tuple[Key, ...]:
-    """Return a key for each resource. By limits, a node may be promised several times."""
+    """Return a key for each resource. Limits may promise a node several times."""
     shape = percentage(Bounds(0, most_percent, above=True))
     return tuple(Key(name, shape, f"Largest share of {name} in use.") for name in LoadResource)
 
@@ -93,7 +93,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
         if isinstance(args, TargetLoadPackingArgs)
     }
     if len(predicted_as) > 1:
-        # What recently bound pods will use is predicted once for both.
+        # The usage of recently bound pods is predicted once for both.
         message = "target-load-packing and predicted-load-packing have other defaults for the CPU of pods"
         yield given.problem("policies", message, "write the same defaultRequests and defaultRequestsMultiplier in both")
 

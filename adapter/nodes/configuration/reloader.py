@@ -61,7 +61,7 @@ class SchedulingReloader:
 
 
 def read_scheduling_file(path: Path) -> SchedulingSettings:
-    """Return what a file states. Raises FilesError or SchedulingFileError."""
+    """Return the settings in a file. Raises FilesError or SchedulingFileError."""
     return _read(read_each([path]))
 
 

@@ -1,1 +1,1 @@
-"""Determines whose series a node's load is taken from. Pure."""
+"""Determines from whose series the load of a node is taken. Pure."""

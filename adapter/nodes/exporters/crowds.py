@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
 
 _EXPORTERS_PER_NODE: Final = 4
-"""More than installations have that scrape everything twice."""
+"""Exporters per node: more than in installations that scrape everything twice."""
 _LEAST_ALLOWED: Final = 1000
 _MOST_WITHOUT_NODES: Final = 20_000
 NAMESPACE_LABELS: Final = tuple(label for label in SOURCE_LABELS if label != "job")
@@ -34,7 +34,7 @@ class CrowdedOut:
     exporters: Mapping[Source, int] = field(default_factory=dict)
     """How many exporters each of them has; all jobs of a namespace together count as a source without a job."""
     labels: frozenset[tuple[str, str]] = frozenset()
-    """The labels by which they are left out; what else has one of these is left out too."""
+    """The labels by which they are left out; other series with one of these labels are also left out."""
 
     def covers(self, source: Source) -> bool:
         """Return whether a source is left out."""
@@ -54,9 +54,9 @@ def most_exporters(nodes: int | None) -> int:
 def left_out(exporters: Mapping[Source, int], of_namespaces: Mapping[Source, int], most: int) -> CrowdedOut:
     """Return the sources with more exporters than that, and the namespaces whose other sources have more together.
 
-    `of_namespaces` has the exporters of all sources with a namespace, by its label alone. A selector cannot name pairs
-    of labels. So sources are left out by their job if no other source has it, and otherwise by their namespace: what
-    one tenant exports costs that tenant alone, whatever its jobs are called.
+    `of_namespaces` has the exporters of all sources in a namespace, by the namespace label alone. A selector cannot
+    name pairs of labels. So sources are left out by their job if no other source has it, and otherwise by their
+    namespace: the exports of one tenant cost only that tenant, whatever its jobs are called.
     """
     crowds = {source: count for source, count in exporters.items() if source and count > most}
     others = [dict(source).get("job") for source in exporters if source not in crowds]

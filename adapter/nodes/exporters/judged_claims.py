@@ -2,7 +2,7 @@
 
 Anybody whose pods are scraped can export `node_cpu_seconds_total` with the name of any node, so the series of several
 exporters are never averaged: each node is measured by one source, and by one exporter of it. A source that falls silent
-keeps its nodes for an hour. Then another may have them.
+keeps its nodes for an hour. After that, another source may take them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.nodes.exporters.claims import ExporterClaim, Ownership, Source
 
 _SILENT_SECONDS: Final = 180.0
-"""Without a sample for so long, an exporter is called silent."""
+"""An exporter without a sample for this long is called silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Judgement:
     ownership: Ownership
     refused: Mapping[int, ClaimRefusal]
     earlier: Mapping[int, int]
-    """Exporters that had their turn before the one that counts now, such as before a restart: they count where that
-    one, whose place is the value, has no sample."""
+    """Exporters that counted before the present one, such as before a restart. They count where the present one, whose
+    place is the value, has no sample."""
     moved: Mapping[str, Source]
-    """Nodes that another source measures from now on, with the one that did before. Older samples do not count."""
+    """Nodes that another source measures from now on, with their former source. Older samples do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Judging:
     rank: Mapping[Source, int]
     untrusted: Mapping[Source, Source | None]
     silent: Source | None
-    """The best source of which Prometheus knows but no node."""
+    """The best source that Prometheus knows but that measures no node now."""
     now: float
 
 
@@ -86,11 +86,11 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
 
 
 def _judging(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> tuple[_Judging, dict[Source, float]]:
-    """Return what claims are judged by, and when each source was last live."""
+    """Return the facts by which claims are judged, and when each source was last live."""
     last_live = live_sources(before, claims, now)
     absent = silent_sources(before, last_live, now)
     covered = covered_nodes(before, claims, now)
-    # Claims that are not live count where there is no other.
+    # Claims that are not live count if there is no other.
     listed = absent.union(last_live, (claim.source for claim in claims))
     for source in listed.difference(covered, absent):
         covered[source] = {claim.node for claim in claims if claim.source == source}
@@ -107,7 +107,7 @@ def _winner(judging: _Judging, claims: Sequence[ExporterClaim], places: Sequence
     if not trusted:
         return None
     owner = judging.before.owners.get(claims[places[0]].node)
-    # A source that has only fallen silent comes before a stranger who is not.
+    # A source that has merely fallen silent comes before a stranger who has not.
     best = min(rank[claims[place].source] for place in trusted)
     holder = _holder(judging, owner, best)
     if holder is not None:
@@ -141,7 +141,7 @@ def _last_of(holder: Source, owner: Owner | None, claims: Sequence[ExporterClaim
 
 
 def _holder(judging: _Judging, owner: Owner | None, best: int) -> Source | None:
-    """Return the silent source before `best` to which the node belongs for now; None if there is none."""
+    """Return the silent source, ranked before `best`, to which the node still belongs; None if there is none."""
     rank = judging.rank
     if owner is None:
         silent = judging.silent
@@ -162,7 +162,7 @@ def _owner_of_claim(owner: Owner | None, claim: ExporterClaim) -> Owner:
 
 
 def _had_its_turn(claim: ExporterClaim, winner: ExporterClaim, strangers: Mapping[tuple[str, str], float]) -> bool:
-    """Return whether a claim is that of an exporter in whose place another one of the same source has come."""
+    """Return whether a claim is that of an exporter which another one of the same source has replaced."""
     return (
         winner.is_live
         and not claim.is_live

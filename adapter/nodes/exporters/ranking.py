@@ -1,10 +1,10 @@
-"""Determines which sources come before which, and which are not trusted at all. Pure.
+"""Determines the order of sources, and which are not trusted at all. Pure.
 
-Those that Prometheus has known for longer come first. Of the same age, those come first whose exporters speak from the
-addresses of the nodes that they measure, if these cover more than half as many nodes as the others; and then those that
-cover the most nodes, or of nearly as many the one with the older samples. Only nodes that exist count. Some minutes
-after the start the order is settled: who comes later comes after the others, unless it alone speaks from the addresses
-of its nodes, of which it has more than twice as many.
+Sources that Prometheus has known for longer come first. Among sources of the same age, those come first whose exporters
+have the addresses of the nodes that they measure, if these cover more than half as many nodes as the others; then those
+that cover the most nodes, or, with nearly as many, the one with the older samples. Only nodes that exist count. Some
+minutes after the start, the order is settled: a later source comes after the others, unless it is the only one whose
+exporters have the addresses of their nodes, and has more than twice as many of these.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def live_sources(before: Ownership, claims: Iterable[ExporterClaim], now: float)
 
 
 def silent_sources(before: Ownership, live: Iterable[Source], now: float) -> set[Source]:
-    """Return the sources that Prometheus knew until a moment before the start, with many exporters, and not since."""
+    """Return the sources with many exporters that Prometheus knew until just before the start, but not since."""
     recent = {s for s, past in before.past.items() if past.is_missed and now - past.last_seen < HOLD_SECONDS}
     return recent.difference(live, before.last_live)
 
 
 def covered_nodes(before: Ownership, claims: Iterable[ExporterClaim], now: float) -> dict[Source, set[str]]:
-    """Return the nodes that each source measures, or has measured until a moment ago."""
+    """Return the nodes that each source measures, or measured until a moment ago."""
     covered: dict[Source, set[str]] = {}
     for node, owner in before.owners.items():
         if now - owner.seen_at < HOLD_SECONDS:
@@ -63,7 +63,7 @@ def ordered(
     is_own_first = _own_first(new, own, covered)
 
     def size(source: Source) -> int:
-        # Of a source that has been silent since the start only the number of its exporters is known.
+        # Only the number of exporters is known of a source that has been silent since the start.
         return len(covered[source]) if source in covered else before.past[source].exporters
 
     largest = max(map(size, new), default=0)
@@ -87,10 +87,10 @@ def ordered(
 
 
 def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]]) -> dict[Source, Source | None]:
-    """Return for each source None if it is trusted, else the source of which it claims the most nodes.
+    """Return for each source None if it is trusted, otherwise the source from which it claims the most nodes.
 
-    A source is not trusted if a quarter of its nodes, or more, are those of trusted sources before it: it is not there
-    for nodes that others lack.
+    A source is not trusted if at least a quarter of its nodes belong to trusted sources before it: then its purpose is
+    not to measure nodes that others lack.
     """
     found: dict[Source, Source | None] = {}
     trusted: list[Source] = []
@@ -107,7 +107,7 @@ def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]])
 
 
 def _speaking_for_themselves(claims: Iterable[ExporterClaim]) -> set[Source]:
-    """Return the sources of which at least half of the exporters have the address or name of their node."""
+    """Return the sources at least half of whose exporters have the address or name of their node."""
     counts: dict[Source, int] = {}
     for claim in claims:
         if claim.is_live:

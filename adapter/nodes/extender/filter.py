@@ -36,7 +36,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
-    """The load of one resource if the pod came to the node: ratios, one for each node in question."""
+    """The load of one resource if the pod were placed on the node: one ratio for each node in question."""
 
     measured: Floats
     recent: Floats
@@ -57,8 +57,8 @@ def failed_nodes(
     """Return the nodes that would be over a limit, and why.
 
     A node that is unknown, whose metrics are missing, or whose load is only estimated is never among them: its load is
-    not known to be too high. Of network, disk and GPUs only what is measured counts, and a limit of the GPUs holds only
-    for pods that ask for some. `usage_limits` are those of the policies, by what they limit.
+    not known to be too high. For network, disk and GPUs only the measured load counts, and a limit of GPUs applies only
+    to pods that request some. `usage_limits` are those of the policies, by the usage that they limit.
     """
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
     if not limited and not usage_limits:
@@ -107,14 +107,14 @@ def _placement(
         return _Placement(measured, nothing, nothing)
     by_limits = settings.use == "limits"
     added = (columns.recent_limits if by_limits else columns.recent_requests).get(resource)
-    # Without a capacity there is no share of it: the quotient is unknown, which accepts the node.
+    # Without a capacity, the quotient is unknown, which accepts the node.
     total = np.where(capacity[rows] > 0, capacity[rows], np.nan)
     recent = nothing if added is None else added[rows] / total
     return _Placement(measured, recent, _pod_amount(pod, resource, by_limits=by_limits) / total)
 
 
 def _pod_amount(pod: PendingPod, resource: LoadResource, *, by_limits: bool) -> int:
-    """Return what the pod adds: milli for CPU, bytes for memory."""
+    """Return the amount that the pod adds: milli for CPU, bytes for memory."""
     request = pod.resources.requests.get(resource.value, 0)
     return max(request, pod.resources.limits.get(resource.value, 0)) if by_limits else request
 
@@ -150,12 +150,12 @@ def _reasons(
 
 
 def _usage_sources(columns: NodeColumns, usage: UsageName, names: Sequence[str]) -> list[str]:
-    """Return what the number of each node is, such as `cpu 1d peak of five minutes`."""
+    """Return the meaning of each node's number, such as `cpu 1d peak of five minutes`."""
     return [str(USAGE_KINDS[usage_source(columns, usage, columns.index[name])]) for name in names]
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
-    """Return what the number of each node is, such as `cpu 15m average`."""
+    """Return the meaning of each node's number, such as `cpu 15m average`."""
     loads = board.loads
     load = loads.resources.get(resource) if loads else None
     rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
@@ -166,7 +166,8 @@ def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list
 
 
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
-"""From this value on a pod is critical for the node or cluster (`system-cluster-critical`); users cannot set it."""
+"""A pod with at least this priority is critical for the node or cluster (`system-cluster-critical`); users cannot set
+it."""
 
 
 class _PodMeta(msgspec.Struct, rename={"owners": "ownerReferences"}):
@@ -188,8 +189,8 @@ _POD = decoder_of(_Pod)
 def is_exempt(pod: bytes, daemon_sets: Collection[str] = ()) -> bool:
     """Return whether a Pod, as JSON, is one that its node cannot do without. Raises msgspec.MsgspecError.
 
-    A pod of a DaemonSet can run on one node alone: kept from it, the node lacks its network or its log
-    collector. A critical pod is to run before all others. `daemon_sets` are the UIDs of all DaemonSets, empty if they
+    A pod of a DaemonSet can run on only one node: if it is kept off that node, the node lacks its network or its log
+    collector. A critical pod must run before all others. `daemon_sets` are the UIDs of all DaemonSets, empty if they
     are not known.
     """
     form = _POD.decode(pod)

@@ -1,8 +1,8 @@
 """The routes of kube-scheduler's extender: `/scheduler/filter` and `/scheduler/…/prioritize`.
 
-The scheduler accepts status 200 alone. Any other fails the attempt to place the pod, or makes the scheduler go on
-without this extender if that is `ignorable`; scores that it does not get it leaves out silently. So missing metrics are
-answered with 200, and only a body that the scheduler would never send is answered with an error.
+The scheduler accepts only status 200. Any other fails the attempt to place the pod, or makes the scheduler continue
+without this extender if it is `ignorable`; missing scores are silently left out. So missing metrics are answered with
+200, and only a body that the scheduler would never send is answered with an error.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Extender:
-    """Answers the scheduler from memory alone. For any number of threads."""
+    """Answers the scheduler only from memory. For any number of threads."""
 
     def __init__(
         self, board: Callable[[], Board], pending_of: Callable[[bytes], PendingPod], settings: SchedulingSettings
     ) -> None:
         """Make an extender.
 
-        `pending_of` returns the pod of a Pod in JSON; it raises ValueError or msgspec.MsgspecError for one that it
-        cannot read.
+        `pending_of` returns the pod of a Pod in JSON; it raises ValueError or msgspec.MsgspecError for an unreadable
+        one.
         """
         self._board = board
         self._pending_of = pending_of
@@ -80,7 +80,7 @@ class Extender:
             Route(path, self._handler(answer), ("POST",), LARGEST_BODY_BYTES, is_frequent=True)
             for path, answer in answers.items()
         )
-        # The body is read, since the server ends a connection on which one is left.
+        # The body is read, since the server closes a connection with an unread body.
         unknown = Route("/scheduler/<policy>/prioritize", self._unknown_policy, (), LARGEST_BODY_BYTES)
         return (*frequent, unknown)
 
@@ -131,7 +131,7 @@ class Extender:
         return answer
 
     def _read(self, args: ExtenderArgs, read: Callable[[bytes], T]) -> T:
-        """Return what is read of the pod. Raises ExtenderProtocolError."""
+        """Return the parts of the pod that are read. Raises ExtenderProtocolError."""
         try:
             return read(args.pod)
         except (ValueError, msgspec.MsgspecError, RecursionError) as e:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGEST_BODY_BYTES: Final = 64 * 2**20
-"""5,000 whole Node objects are about 63 MB."""
+"""Limit of a body with Node objects; 5,000 whole ones have about 63 MB."""
 LARGEST_NAMES_BYTES: Final = 8 * 2**20
-"""Names of 32,000 nodes if they are as long as a name may be (253 bytes), and of many more usual ones. What is decoded
-takes several times as much memory."""
+"""Limit of a body with names: those of 32,000 nodes with the longest possible names (253 bytes), and of many more usual
+ones. Decoded, they take several times as much memory."""
 
 _LARGEST_POD_BYTES: Final = 2 * 2**20
-"""More than an API server stores."""
+"""Limit of a pod: more than an API server stores."""
 _TAIL_BYTES: Final = 64
 
 _NULL = b"null"
@@ -43,7 +43,7 @@ class ExtenderArgs:
     pod: bytes
     """The Pod as JSON."""
     names: tuple[str, ...]
-    """In the order of the request and each once: the scheduler adds up scores that repeat."""
+    """Names in the order of the request, each once: the scheduler adds up repeated scores."""
     nodes: Mapping[str, msgspec.Raw] | None
     """The Node objects as JSON, by name, if the scheduler sent these (`nodeCacheCapable: false`)."""
 
@@ -61,7 +61,7 @@ class _Node(msgspec.Struct):
 
 
 class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
-    """Go cannot decode a score with a fraction, and would drop the whole list for it."""
+    """The score of one node. Go cannot decode a score with a fraction, and would drop the whole list because of it."""
 
     host: str
     score: int
@@ -75,8 +75,8 @@ _NODE = decoder_of(_Node)
 
 def decode_args(body: bytes | bytearray) -> ExtenderArgs:
     """Return the decoded ExtenderArgs. Raises ExtenderProtocolError."""
-    # Names come last, so that the end of the body tells whether the most of it is names. Reading 20 MB of them only to
-    # refuse them would hold up the whole process for 30 ms.
+    # Names come last, so the end of the body shows whether most of it consists of names. Reading 20 MB of them only to
+    # refuse them would block the whole process for 30 ms.
     if len(body) > LARGEST_NAMES_BYTES + _LARGEST_POD_BYTES and bytes(body[-_TAIL_BYTES:]).rstrip().endswith(b'"]}'):
         raise ExtenderProtocolError(f"NodeNames is too large: at most {LARGEST_NAMES_BYTES} bytes are read")
     found = _decode_document(_FIELDS, body, "the body")
@@ -101,7 +101,7 @@ def decode_args(body: bytes | bytearray) -> ExtenderArgs:
 def encode_filter_result(args: ExtenderArgs, failed: Mapping[str, str]) -> bytes:
     """Return ExtenderFilterResult: the nodes that did not fail, in the form in which they were sent.
 
-    No node is ever called unresolvable: load goes away when pods do, so that preemption may help.
+    No node is ever reported as unresolvable: load disappears with pods, so preemption may help.
     """
     accepted = [name for name in args.names if name not in failed] if failed else args.names
     answer: dict[str, object] = {"Nodes": None, "NodeNames": accepted, "FailedNodes": failed}

@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 
 def rows_in(index: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
-    """Return where each name is; -1 for an unknown one."""
+    """Return the row of each name; -1 for an unknown one."""
     return np.fromiter(map(index.get, names, repeat(-1)), np.intp, len(names))

@@ -1,4 +1,4 @@
-"""`/scores`: what the scheduler would get for a pod, and why, for people."""
+"""`/scores`: the scores that the scheduler would get for a pod, with the reasons, for people."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def with_digest(pieces: list[bytes]) -> list[bytes]:
 
 
 def has_right_digest(file: BinaryIO, size: int) -> bool:
-    """Return whether a file of that many bytes ends with the digest of what precedes it. It is read in pieces."""
+    """Return whether a file of that many bytes ends with the digest of what precedes it. The file is read in pieces."""
     digest, left = hashlib.blake2b(digest_size=DIGEST_BYTES), size - DIGEST_BYTES
     while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
         digest.update(piece)
@@ -116,7 +116,7 @@ def has_right_digest(file: BinaryIO, size: int) -> bool:
 
 
 def line_and_rest(content: bytes) -> tuple[bytes, memoryview]:
-    """Return the first line of a file, and what follows up to its digest. Raises SampleFileError for another digest."""
+    """Return the first line of a file, and the rest up to its digest. Raises SampleFileError for a wrong digest."""
     body = memoryview(content)[:-DIGEST_BYTES]
     if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != content[-DIGEST_BYTES:]:
         raise SampleFileError(f"it is damaged or cut off: the digest of its {len(content)} bytes does not match")
@@ -185,7 +185,7 @@ def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGri
 
 
 def _as_float32(values: Floats) -> NDArray[np.float32]:
-    """Return the values as float32; what does not fit is not a ratio, and becomes NaN."""
+    """Return the values as float32; a value that does not fit is not a ratio, and becomes NaN."""
     with np.errstate(over="ignore"):
         narrow = values.astype(_VALUE)
     narrow[~np.isfinite(narrow)] = np.nan

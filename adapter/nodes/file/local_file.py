@@ -49,7 +49,7 @@ class Codec(Generic[Content]):
     encoded: Callable[[Content, str], list[bytes]]
     """Returns the pieces of a file with this meaning."""
     decoded: Callable[[bytes, str], Content]
-    """Returns the content of a file that has to have this meaning. Raises SampleFileError."""
+    """Returns the content of a file that must have this meaning. Raises SampleFileError."""
     latest: Callable[[Content], float]
     """Returns the time of the newest sample, in Unix seconds."""
 
@@ -69,7 +69,7 @@ class LocalFile(Generic[Content]):
         clock: Clock | None = None,
         failed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`meaning` says what the samples are of (queries, Prometheus); a file with another one is not used.
+        """`meaning` identifies the samples (queries, Prometheus); a file with another meaning is not used.
 
         `failed` is called after each write that fails.
         """
@@ -108,7 +108,7 @@ class LocalFile(Generic[Content]):
             self._offered = samples
 
     def run(self, stopping: Stop) -> None:
-        """Write what is offered, at most every 30 s, until a stop is requested. For a task."""
+        """Write offered samples, at most every 30 s, until a stop is requested. For a task."""
         while not stopping.requested:
             self.write_if_due()
             stopping.wait(_LOOK_SECONDS)
@@ -168,7 +168,7 @@ def _content(path: Path) -> bytes:
             raise SampleFileError(f"everybody may write it (mode {stat.S_IMODE(found.st_mode):o}): use mode 600")
         if found.st_size > LARGEST_BYTES:
             raise SampleFileError(f"it has {found.st_size} bytes, and at most {LARGEST_BYTES} are read")
-        # Whatever else is at its path is not taken into memory as a whole.
+        # Anything else at the path is not read into memory as a whole.
         if not has_right_digest(file, found.st_size):
             raise SampleFileError(f"it is damaged or cut off: the digest of its {found.st_size} bytes does not match")
         file.seek(0)
@@ -183,7 +183,7 @@ def _check_time(newest: float, now: float) -> None:
 
 
 def _repair(error: OSError) -> str:
-    """Return what is wrong and what to do."""
+    """Return the fault and what to do."""
     hints = {
         errno.ENOSPC: "free some space; the old file is kept",
         errno.EDQUOT: "free some space; the old file is kept",

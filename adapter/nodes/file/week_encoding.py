@@ -52,6 +52,6 @@ def decoded_week(content: bytes, meaning: str) -> LoadWeek:
     if len(body) != len(head.nodes) * QUARTERS * _VALUE.itemsize:
         raise SampleFileError(WRONG_SIZE)
     means = np.frombuffer(body, dtype=_VALUE).reshape(len(head.nodes), QUARTERS).astype(np.float16)
-    # What no ratio is, is not known.
+    # A value that is not a ratio counts as unknown.
     means[~((means >= 0.0) & (means <= 1.0))] = np.nan
     return LoadWeek(head.end, head.nodes, means)

@@ -20,7 +20,7 @@ _Place: TypeAlias = tuple[str, str]
 _LEAST_SHARE: Final = 0.5
 _LEAST_REPLICAS: Final = 2
 _MOST_NAMED: Final = 100
-"""Those with the most replicas on hot nodes."""
+"""Most controllers in the result: those with the most replicas on hot nodes."""
 _OF_ONE_POD: Final = frozenset(
     {
         "pod-template-hash",
@@ -29,12 +29,12 @@ _OF_ONE_POD: Final = frozenset(
         "apps.kubernetes.io/pod-index",
     }
 )
-"""Labels that controllers give to their pods, which the next version or another pod does not have."""
+"""Labels that controllers give to their pods, and that the next version or another pod does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdedReplicas:
-    """A controller with at least half of its replicas, and two of them, on hot nodes."""
+    """A controller with at least half of its replicas, and at least two, on hot nodes."""
 
     namespace: str
     controller: str
@@ -44,7 +44,7 @@ class CrowdedReplicas:
     nodes: tuple[str, ...]
     """The hot nodes with its replicas."""
     labels: Mapping[str, str]
-    """Of all of its pods, also of later versions."""
+    """Labels that all of its pods have, including those of later versions."""
 
     @property
     def ratio(self) -> float:
@@ -55,7 +55,7 @@ class CrowdedReplicas:
 def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplicas, ...]:
     """Return the controllers with most of their replicas on hot nodes, those with the most first.
 
-    Without a node that is not hot there is no better place, so there are none.
+    If all nodes are hot, there is no better place, so there are none.
     """
     names = set(hot)
     if not names or not any(name not in names for name in board.columns.names):
@@ -80,7 +80,7 @@ def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplica
 def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
     """Yield the pods of a node that could run elsewhere, with their controllers.
 
-    A pod may name the controller of another namespace, which it does not belong to.
+    A pod may name a controller in another namespace, to which it does not belong.
     """
     for pod in board.pods_by_node.get(node, ()):
         controller = pod.controller
@@ -91,7 +91,7 @@ def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
 
 
 def _places(board: Board, crowded: Collection[_Place]) -> Iterator[_Place]:
-    """Yield the controller of each of all pods, if it is one of these: first what rules out most pods."""
+    """Yield the controller of each pod if it is one of these, after the check that excludes most pods."""
     for pods in board.pods_by_node.values():
         for pod in pods:
             if (place := _place_of(pod)) in crowded and not (pod.is_terminating or pod.has_ended):

@@ -1,7 +1,7 @@
 """Determines which nodes are hot: above a limit for some refreshes in a row, until they are below it for some (pure).
 
-A short burst makes no node hot, and a short dip cools none, so that nobody evicts pods for the one or forgets the
-other.
+A short burst does not make a node hot, and a short dip does not cool one, so that nobody evicts pods because of the
+former or forgets a node because of the latter.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class HeatState:
     nodes: tuple[str, ...] = ()
     index: Mapping[str, int] = field(default_factory=dict)
     window_end: float = -np.inf
-    """Unix seconds: where the windows of the last counted refresh end."""
+    """End of the windows of the last counted refresh, in Unix seconds."""
     resources: Mapping[LoadResource, ResourceHeat] = field(default_factory=dict)
 
 
 def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
     """Return the state after one more refresh, which is judged by the average of the longest window.
 
-    A refresh without new samples, or with those of the local file, is not a refresh. A node whose load is unknown is
-    judged neither hotter nor cooler, and an estimate is not a known load.
+    A refresh without new samples, or with those of the local file, does not count. A node whose load is unknown becomes
+    neither hotter nor cooler, and an estimate is not a known load.
     """
     if loads is None or loads.from_file or loads.window_end <= state.window_end:
         return state
@@ -86,7 +86,7 @@ def _align_heat(state: HeatState, nodes: tuple[str, ...], resource: LoadResource
 
 def _advance_heat(heat: ResourceHeat, ratios: Floats, limit: float, settings: HotspotSettings) -> ResourceHeat:
     is_above = ratios > limit
-    is_below = ratios <= limit  # Neither is true of NaN.
+    is_below = ratios <= limit  # Neither holds for NaN.
     rounds = np.where(is_above | (is_below & heat.is_hot), heat.rounds + 1, np.where(is_below, 0, heat.rounds))
     below = np.where(is_above, 0, np.where(is_below & heat.is_hot, heat.below + 1, heat.below))
     has_cooled = below >= settings.clear

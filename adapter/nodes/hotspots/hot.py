@@ -29,9 +29,9 @@ class HotNode:
     name: str
     reasons: tuple[str, ...]
     utilization: Mapping[LoadResource, float]
-    """Average ratios of the longest window, of all resources that are known."""
+    """Average ratios of the longest window, of all known resources."""
     estimated: tuple[LoadResource, ...]
-    """Those of them that are estimated from requests."""
+    """The ratios among them that are estimated from requests."""
     rounds: int
     """Refreshes since the node came over its limit; 0 if utilisation is not among the reasons."""
     excess: Mapping[str, float]
@@ -62,7 +62,7 @@ def _over(
 ) -> Iterator[tuple[LoadResource, str, int]]:
     """Yield each resource by which the node is hot, the reason, and for how many rounds.
 
-    A node whose load is not known now, or only estimated, is left out: nobody should act on what it was, or may be.
+    A node whose load is not known now, or only estimated, is left out: nobody should act on a former or possible load.
     """
     place = heat.index.get(name)
     row = board.loads.index.get(name) if board.loads else None

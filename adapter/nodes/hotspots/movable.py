@@ -1,4 +1,4 @@
-"""Determines which pods of a hot node could run elsewhere, and which of them match what is too much (pure)."""
+"""Determines which pods of a hot node could run elsewhere, and which of them match the excess (pure)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ class MovablePod:
 def movable_pods(
     pods: Iterable[ClusterPod], excess: Mapping[str, float], daemon_sets: Collection[str] = (), node_uid: str = ""
 ) -> tuple[MovablePod, ...]:
-    """Return the pods that could run elsewhere: lowest priority first, then those that ask for most.
+    """Return the pods that could run elsewhere: lowest priority first, then largest requests first.
 
-    `excess` is what would have to leave, in milli (`cpu`) and bytes (`memory`). The requests of the matching pods add
-    up to it, if those of all pods do. Of one priority the smallest pod that covers what is left is taken, or else the
-    largest: few pods move, and no large one for a small excess.
+    `excess` is the amount that would have to leave, in milli (`cpu`) and bytes (`memory`). The requests of the matching
+    pods add up to it, if those of all pods do. Within a priority, the smallest pod that covers the rest is taken, or
+    else the largest: few pods move, and no large one because of a small excess.
 
     Pods that belong to their node are not among them: a DaemonSet would start its pod there again, and a mirror pod
-    shows a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of what exists, empty if not known.
+    shows a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not
+    known.
     """
     free = (pod for pod in pods if _can_move(pod, daemon_sets, node_uid))
     able = sorted(free, key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
@@ -51,12 +52,12 @@ def _can_move(pod: ClusterPod, daemon_sets: Collection[str], node_uid: str) -> b
 
 
 def _descending(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ...]:
-    """Return a key that sorts pods by what they ask for of the resources that are scarce, most first."""
+    """Return a key that sorts pods by their requests for the scarce resources, the largest first."""
     return tuple(-pod.resources.requests.get(resource, 0) for resource in (*excess, "cpu", "memory"))
 
 
 def _match(pods: Sequence[ClusterPod], matches: set[int], left: dict[str, float], resource: str) -> None:
-    """Add pods to the matches until nothing is left of one resource, and subtract what they ask for."""
+    """Add pods to the matches until nothing is left of one resource, and subtract their requests."""
     for _, group in groupby(range(len(pods)), key=lambda place: pods[place].priority):
         sizes = sorted(
             (size, -place)

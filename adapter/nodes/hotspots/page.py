@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _MOST_PODS: Final = 20
-"""Pods of one node in the document, unless more of them would have to leave."""
+"""Most pods of one node in the document, unless more would have to leave."""
 _MIB: Final = 2**20
 _REPAIR: Final = (
     "put this affinity into the pod template, so that replicas avoid each other; where the template must stay, let the "
@@ -108,5 +108,5 @@ def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
 
 
 def _rounded_up(amount: float) -> int:
-    """Return the next whole number, if the amount is not one but for the last bits of the float."""
+    """Return the amount rounded up to a whole number, except if it is one apart from the last bits of the float."""
     return math.ceil(round(amount, 6))

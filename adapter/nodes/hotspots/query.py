@@ -1,11 +1,11 @@
 """`/api/v1/query` for the descheduler: the utilisation of every node, as Prometheus would answer.
 
 The descheduler wants a vector whose label `instance` names the node, and values from 0 to 1. Each node that is measured
-has a sample. One whose load is unknown or only estimated has none: pods must not be moved by what nobody has seen. The
-values are never debounced.
+has a sample. A node whose load is unknown or only estimated has none: pods must not be moved because of a load that
+nobody has measured. The values are never debounced.
 
 For the resource `any`, the sample of a node is the larger of its CPU and its memory, each as a share of the limit above
-which a node is hot, so 1 at the limit and above it: the descheduler takes the load of one resource only.
+which a node is hot, so 1 at the limit and above it: the descheduler accepts only the load of one resource.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class QueryExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UtilizationSelector:
-    """Which number of each node is requested."""
+    """The number that is requested of each node."""
 
     resource: LoadResource | None
-    """None: the larger share of CPU and memory in their limits."""
+    """The resource; None for the larger share of CPU and memory in their limits."""
     window: int
     """An index of `WINDOW_NAMES`."""
     stat: int
@@ -60,7 +60,7 @@ class UtilizationSelector:
 
 
 def parse_query(text: str) -> UtilizationSelector:
-    """Return what the expression selects. Raises QueryExpressionError.
+    """Return the meaning of the expression. Raises QueryExpressionError.
 
     There is one form, in PromQL's syntax: tidewatch_node_utilization_ratio{resource="cpu", window="15m", stat="avg"}
     """
@@ -80,7 +80,7 @@ def parse_query(text: str) -> UtilizationSelector:
 _LARGEST_BODY_BYTES: Final = 64 * 1024
 _MOST_FIELDS: Final = 20
 _LOOKBACK_SECONDS: Final = 300.0
-"""How old samples may be that an instant query returns; Prometheus's default."""
+"""Largest age of samples that an instant query returns; Prometheus's default."""
 _NAMED: Final = 3
 _OF_ANY: Final = (LoadResource.CPU, LoadResource.MEMORY)
 _NO_LIMITS: Final = "resource any needs a limit of cpu or memory under hotspots in the scheduling configuration"
@@ -88,7 +88,7 @@ Limits: TypeAlias = "Mapping[LoadResource, float]"
 
 
 class _QueryError(Exception):
-    """A request that cannot be answered, with what Prometheus calls its type."""
+    """A request that cannot be answered, with Prometheus's name for its type."""
 
     def __init__(self, status: int, error_type: str, message: str) -> None:
         super().__init__(message)
@@ -112,7 +112,7 @@ def query_routes(board: Callable[[], Board], now: Callable[[], float], settings:
 
 
 def _requested_selector(request: Request) -> tuple[UtilizationSelector, float | None]:
-    """Return what is requested and at which time; the form of a POST adds to the parameters of the target."""
+    """Return the selector and the time; the form of a POST adds to the parameters of the target."""
     try:
         text = "&".join(filter(None, (request.query, request.body.decode("ascii"))))
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
@@ -171,7 +171,7 @@ def _values(loads: LoadSnapshot, nodes: Sequence[str], selector: UtilizationSele
     if selector.resource is not None:
         return _ratios(loads, nodes, selector.resource, selector)
     shares = [_ratios(loads, nodes, resource, selector) / limit for resource, limit in limits.items()]
-    # A node of which one of them is not measured has no sample: it might be hot by that one.
+    # A node without a measurement of one of them has no sample: it might be hot because of that one.
     found: Floats = np.maximum.reduce(shares)
     return found
 

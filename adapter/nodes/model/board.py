@@ -1,4 +1,4 @@
-"""The one value that all requests are answered from: the load, the columns of scores, and what they rest on."""
+"""The one value that all requests are answered from: the load, the columns of scores, and their basis."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadSnapshot
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
-"""The basis of scores: metrics; nothing, so that all nodes get the middle score (no node has usable metrics yet, or for
-less than five minutes); requests, best fit, after that."""
+"""The basis of scores: metrics; nothing, so that all nodes get the middle score (no node has had usable metrics yet, or
+none has had any for less than five minutes); or requests (best fit) after that."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Board:
-    """Everything that is known, at one moment. Replaced as a whole, in one place."""
+    """Everything that is known at one moment. It is replaced as a whole, in one place."""
 
     columns: NodeColumns
     loads: LoadSnapshot | None
-    """None before the first data."""
+    """The load of all nodes; None before the first data."""
     basis: ScoreBasis
     nodes: tuple[ClusterNode, ...] = ()
-    """In the order of `columns.names`; empty if Node objects are not known."""
+    """Nodes in the order of `columns.names`; empty if Node objects are not known."""
     pods_by_node: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
     """Pods that are bound and have not ended."""
     pods_by_namespace: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Board:
 
 
 REQUESTS_AFTER_SECONDS: Final = 300.0
-"""For so long all nodes get the middle score when no node has usable metrics. Then scores rest on requests."""
+"""How long all nodes get the middle score when no node has usable metrics. After that, scores rest on requests."""
 
 
 def has_usable_metrics(loads: LoadSnapshot | None) -> bool:

@@ -37,7 +37,7 @@ class KeptRows:
     ) -> Floats:
         """Return an array of shape (height, rows); `compute` makes such arrays for rows that are lacking.
 
-        `name` stands for the function with all that it depends on beside the rows. Rows are not negative.
+        `name` identifies the function and everything that it depends on besides the rows. Rows are not negative.
         """
         if not len(rows):
             return np.empty((height, 0))
@@ -81,7 +81,7 @@ class NodeColumns:
     mean_ratio: Mapping[LoadResource, Floats]
     """Average (15 minutes, or the window that stands in for it), measured or estimated; NaN if unknown."""
     measured_ratio: Mapping[LoadResource, Floats]
-    """Likewise, as far as it is measured; NaN where it is estimated."""
+    """The measured part of `mean_ratio`; NaN where it is estimated."""
     std_ratio: Mapping[LoadResource, Floats]
     """Standard deviation of the same window; NaN if unknown."""
     recent_cpu_prediction_milli: Floats
@@ -89,7 +89,7 @@ class NodeColumns:
     recent_requests: Mapping[LoadResource, Floats]
     """Requests of recently bound pods that the metrics do not contain yet: milli for CPU, bytes for memory."""
     recent_limits: Mapping[LoadResource, Floats]
-    """Likewise their limits, raised to at least the requests."""
+    """The limits of the same pods, raised to at least the requests."""
     zone: NDArray[np.int32]
     """Number of the node's zone (region and zone together); -1 for none."""
     pool: tuple[str, ...]
@@ -97,16 +97,16 @@ class NodeColumns:
     gpu_left_milli: tuple[tuple[int, ...], ...]
     """The remainder of each GPU of each node (1000 for a whole one)."""
     gpu_workload: Mapping[GpuPodKind, float] = field(default_factory=dict)
-    """The pods that request GPUs, by kind: those that are bound count 1; all pending ones together count as much as
-    these at most, so that nobody rules the mix by pods that no node could ever hold."""
+    """The pods that request GPUs, by kind: bound ones count 1; all pending ones together count at most as much as
+    these, so that nobody dominates the mix with pods that no node could ever hold."""
     usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """Use over windows up to a day, measured or estimated; NaN if unknown. A longer window is at least as high as the
-    shorter ones of its resource: what is there now is a peak of the day too."""
+    shorter ones of its resource: the present load is also a peak of the day."""
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
-    """Likewise, as far as it is measured."""
+    """The measured part of `usage_ratio`."""
     usage_from: Mapping[UsageName, NDArray[np.int8]] = field(default_factory=dict)
-    """Which use these numbers really are, an index of `USAGE_NAMES`: that of a shorter window where the longer one is
-    not known; -1 for none."""
+    """The use that each number really shows, an index of `USAGE_NAMES`: that of a shorter window where the longer one
+    is not known; -1 for none."""
     forecast: HourForecast | None = None
     """The CPU of the next hour; None while no history is kept."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
@@ -125,7 +125,8 @@ class PendingPod:
     resources: PodResources = field(default_factory=PodResources)
     has_spread_constraints: bool = False
     has_resource_claims: bool = False
-    """Whether it gets devices by dynamic resource allocation: nothing shows which, and how many are left of them."""
+    """Whether it gets devices by dynamic resource allocation: nothing shows which devices, or how many of them are
+    left."""
     gpu_count: int = 0
     gpu_milli: int = 0
     """The share that the pod needs of each of its GPUs: 1000 for whole ones; 0 without GPUs."""

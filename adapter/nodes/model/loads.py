@@ -1,6 +1,6 @@
-"""The load of all nodes at one moment: what every reader of the windows sees.
+"""The load of all nodes at one moment: the value that every reader of the windows sees.
 
-numpy is not loaded for these types: the flags name resources, too, in a process that only supervises the worker.
+numpy is not loaded for these types: flags name resources even in a process that only supervises the worker.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class NodeVerdict(StrEnum):
 VERDICTS: Final = tuple(NodeVerdict)
 """The number of a verdict in `ResourceLoad.verdicts` is its index here."""
 SERVED_VERDICTS: Final = frozenset({NodeVerdict.FRESH, NodeVerdict.COUNTER_RESET, NodeVerdict.JUMPED, NodeVerdict.GAP})
-"""With these a window may be served; a `gap` only from a window that has enough samples."""
+"""Verdicts with which a window may be served; with `gap`, only a window that has enough samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class ResourceLoad:
     """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served. The windows are those of samples
     until those of slots are added (`windows/day`)."""
     taken_from: NDArray[np.int8]
-    """Which window the numbers really come from, of shape (windows, nodes): an index of
+    """The window that the numbers really come from, of shape (windows, nodes): an index of
     `WINDOWS_SECONDS`; -1 for none."""
     verdicts: NDArray[np.int8]
     """Of shape (nodes,), an index of `VERDICTS`."""
@@ -82,7 +82,7 @@ class ResourceLoad:
     def measured(self, window: int, stat: int) -> Floats:
         """Return a statistic of a window for each node; NaN where it is estimated or unknown.
 
-        Whoever refuses a node, calls it hot or moves pods away from it reads this, never an estimate.
+        Code that refuses a node, calls it hot or moves pods away from it uses this, never an estimate.
         """
         found: Floats = self.stats[window, stat].copy()
         found[self.is_estimated] = math.nan
@@ -99,7 +99,7 @@ class UnmappedSeries:
     fix: str
     """How to repair it, one sentence."""
     refused_for: str = ""
-    """Why the series does not count, although its node is known; empty for one whose node is not known."""
+    """Why the series does not count, although its node is known; empty if its node is not known."""
 
 
 @dataclass(frozen=True, slots=True)

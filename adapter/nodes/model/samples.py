@@ -1,4 +1,4 @@
-"""Samples of the utilisation of nodes on a regular grid of times: what windows are computed from, and what is saved."""
+"""Samples of the utilisation of nodes on a regular grid of times, from which windows are computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SampleGrid:
     end: int
     """Unix seconds of the last column, a multiple of the step. Column `i` is at `end - (columns - 1 - i) * step`."""
     nodes: tuple[str, ...]
-    """Names of Kubernetes nodes, sorted. Samples of several series of one node are combined before they come here."""
+    """Names of Kubernetes nodes, sorted. Samples of several series of one node have already been combined."""
     values: Floats
     """Utilisation as a ratio (0..1), not clamped, of shape (nodes, columns); NaN where there is no sample."""
     newest: Floats

@@ -34,7 +34,7 @@ NodeMatch: TypeAlias = Literal["auto", "instance", "ip", "nodename"]
 
 @dataclass(frozen=True, slots=True)
 class TargetLoadPackingArgs:
-    """`TargetLoadPackingArgs` of scheduler-plugins; `predicted-load-packing` has the same."""
+    """`TargetLoadPackingArgs` of scheduler-plugins; `predicted-load-packing` has the same ones."""
 
     target_utilization_percent: float = 40.0
     default_requests_cpu_milli: int = 1000
@@ -76,7 +76,7 @@ class PeaksArgs:
 
 @dataclass(frozen=True, slots=True)
 class DailyPeaksArgs:
-    """`priority` and `predicate` of crane's DynamicSchedulerPolicy, with crane's defaults of the former."""
+    """`priority` and `predicate` of crane's DynamicSchedulerPolicy, with crane's defaults for the former."""
 
     weights: Mapping[UsageName, float] = field(default_factory=lambda: dict(_CRANE_WEIGHTS))
     limits: Mapping[UsageName, float] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class GpuSettings:
 
 @dataclass(frozen=True, slots=True)
 class HotspotSettings:
-    """When a node is hot: above a limit for `rounds` refreshes, until it is below for `clear`."""
+    """When a node is hot: above a limit for `rounds` refreshes, and until it is below for `clear` refreshes."""
 
     limits: Mapping[LoadResource, float] = field(
         default_factory=lambda: {LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}
@@ -222,13 +222,13 @@ class HotspotSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingSettings:
-    """The whole file; its defaults are what `nodes` does without one."""
+    """The whole file; its defaults are the behaviour of `nodes` without a file."""
 
     policies: tuple[PolicySettings, ...] = (PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs()),)
     filter: FilterSettings = FilterSettings()
     match: NodeMatch = "auto"
     queries: Mapping[LoadResource, str] = field(default_factory=dict)
-    """Expressions that take the place of the built-in ones: a ratio (0..1) per `instance`."""
+    """Expressions that replace the built-in ones: a ratio (0..1) per `instance`."""
     matchers: Mapping[str, str] = field(default_factory=dict)
     """Label matchers (equality) that are added to each built-in expression."""
     gpu: GpuSettings = GpuSettings()

@@ -1,4 +1,4 @@
-"""The numbers of a node's use by which `daily-peaks` places, named as crane-scheduler's policies name them."""
+"""The numbers of a node's use by which `daily-peaks` places pods, with the names of crane-scheduler's policies."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ USAGE_KINDS: Final[Mapping[UsageName, UsageKind]] = {
     **_kinds(LoadResource.CPU, UsageName.CPU_5M, UsageName.CPU_1H, UsageName.CPU_1D),
     **_kinds(LoadResource.MEMORY, UsageName.MEMORY_5M, UsageName.MEMORY_1H, UsageName.MEMORY_1D),
 }
-"""The windows of a resource stand from the shortest to the longest."""
+"""The windows of a resource are ordered from the shortest to the longest."""
 USAGE_NAMES: Final = tuple(USAGE_KINDS)
 """The number of a use in `NodeColumns.usage_from` is its index here."""

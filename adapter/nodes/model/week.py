@@ -1,4 +1,4 @@
-"""The load of nodes over a week, by quarters of an hour, and what it says of the next hour."""
+"""The load of nodes over a week, by quarters of an hour, and what it shows about the next hour."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class LoadWeek:
     """Sorted names."""
     means: QuarterMeans = field(default_factory=_no_means)
     """Ratios (0..1) of shape (nodes, QUARTERS); NaN where a quarter is not known. Column `i` is the mean of the quarter
-    until `end - (QUARTERS - 1 - i) * QUARTER_SECONDS`. In half precision, which is 0.0005 at worst: 5,000 nodes take
-    7 MB so."""
+    until `end - (QUARTERS - 1 - i) * QUARTER_SECONDS`. They are in half precision, whose error is at most 0.0005, and
+    in which 5,000 nodes take 7 MB."""
 
 
 class ForecastVerdict(StrEnum):
@@ -54,14 +54,14 @@ FORECAST_VERDICTS: Final = tuple(ForecastVerdict)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backtest:
-    """How predictions of each node have fared within its week."""
+    """How good predictions of each node were within its week."""
 
     nodes: tuple[str, ...] = ()
     loss_ratio: Floats = field(default_factory=lambda: np.empty(0))
     """The loss of predictions by the time of day divided by that of the last 15 minutes, of shape (nodes,); NaN where
     too little is known."""
     highest: Floats = field(default_factory=lambda: np.empty(0))
-    """The largest mean of the week, likewise."""
+    """The largest mean of the week, with the same shape."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""The pods that a cluster runs, as far as they decide where GPUs are left."""
+"""The pods that a cluster runs, as far as they determine where GPUs are left."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Turns a series of an exporter into the Kubernetes node that it is about."""
+"""Finds the Kubernetes node that a series of an exporter describes."""

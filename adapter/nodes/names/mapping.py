@@ -1,4 +1,4 @@
-"""All series of a refresh to their nodes; those without one are listed with the repair. Pure."""
+"""Maps all series of a refresh to their nodes; those without one are listed with the repair. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SeriesMapper:
     names: NodeNames | None
     """None if Node objects are not known: then `instance` without its port is the name."""
     unames: Mapping[str, str]
-    """Host names that exporters report of themselves, by `exporter_text` and by `instance`."""
+    """Host names that exporters report about themselves, by `exporter_text` and by `instance`."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
     """Cached results, because each refresh looks up the same series."""
 
@@ -48,7 +48,7 @@ class SeriesMapper:
         return next(iter(found)) if len(found) == 1 else ""
 
     def is_own(self, labels: Mapping[str, str], node: str) -> bool:
-        """Return whether `instance` alone, without what the exporter says of itself, is the node's name or address."""
+        """Return whether `instance` alone, without the exporter's own report, is the node's name or address."""
         if self.names is None:
             return True
         return self.names.candidates({"instance": labels.get("instance", "")}) == {node}

@@ -1,6 +1,6 @@
-"""Determines which Kubernetes node a series is about, by its labels and the Node objects. Pure.
+"""Determines which Kubernetes node a series describes, by its labels and the Node objects. Pure.
 
-`instance` is whatever the installation made of it: the node's name, `IP:9100`, a short or a full host name. Each text
+`instance` depends on the installation: the node's name, `IP:9100`, a short or a full host name. Each text
 is looked up from the strongest evidence to the weakest: labels that name a node, the name of a node, an address, a
 host name. A text that fits two nodes does not match, so a node never gets the load of another.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.scheduling_settings import NodeMatch
 
 NODE_LABELS: Final = ("node", "kubernetes_node", "nodename", "Hostname")
-"""Labels that name a node where relabeling adds them; `Hostname` is that of the DCGM exporter."""
+"""Labels that name a node if relabeling adds them; `Hostname` is that of the DCGM exporter."""
 _HOSTNAME_LABEL = "kubernetes.io/hostname"
 _IP_TYPES = frozenset({"InternalIP", "ExternalIP"})
 
@@ -83,7 +83,7 @@ class NodeNames:
         if exact := self.hosts.get(host):
             return exact
         short, dot, _domain = host.partition(".")
-        # Two full names that differ are two hosts, also if they begin alike.
+        # Two full names that differ are two hosts, even if their beginnings are equal.
         return self.hosts.get(short, frozenset()) if dot else self.short_of_full.get(host, frozenset())
 
 
@@ -105,7 +105,7 @@ def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
 
 
 def naming_of(node: ClusterNode) -> tuple[object, ...]:
-    """Return all of a node by which series are mapped to it: where this is equal, so is what `names_of` returns."""
+    """Return the facts of a node by which series are mapped to it: if they are equal, so are the `names_of`."""
     return node.name, node.addresses, node.labels.get(_HOSTNAME_LABEL)
 
 
@@ -137,5 +137,5 @@ def _hosts_of(node: ClusterNode) -> set[str]:
 def _frozen_sets(
     found: Mapping[str, set[str]], shared: dict[frozenset[str], frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Return the nodes of each text. Equal sets are one object: nearly all texts stand for a single node."""
+    """Return the nodes of each text. Equal sets are one object: nearly all texts name a single node."""
     return {text: shared.setdefault(frozen, frozen) for text, nodes in found.items() for frozen in (frozenset(nodes),)}

@@ -1,4 +1,4 @@
-"""Series that do not count although their node is known, with the repair; and the jobs that count. Pure."""
+"""Series that do not count although their node is known, with the repair; and the jobs that do count. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
 
 _MOST_LISTED: Final = 1000
-"""Anybody may export any number of series."""
+"""Most series in the list, since anybody may export any number of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Turns nodes, pods and loads into the columns that scores are made of.
+"""Turns nodes, pods and loads into the columns that scores are computed from.
 
-A builder keeps what it made of each node, so that a change of some pods costs little in a cluster of thousands of
-nodes: it compares the tuples of pods by identity, and computes again what differs.
+A builder keeps its results for each node, so that a change of some pods costs little in a cluster of thousands of
+nodes: it compares the tuples of pods by identity, and recomputes only what differs.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ColumnsBuilder:
     def _current(
         self, nodes: tuple[ClusterNode, ...], loads: LoadSnapshot | None, pods: PlacedPods, now: float
     ) -> tuple[_Nodes, _Rows]:
-        """Return what is known of nodes and pods, as much of it as possible from the last time."""
+        """Return the facts about nodes and pods, reused from the last time as far as possible."""
         before, rows = self._nodes, self._rows
         known = self._node_parts(nodes, loads)
         if rows is not None and before is not None and _same_rows(known, before):
@@ -147,7 +147,7 @@ class ColumnsBuilder:
         if before is not None and before.source is nodes and (nodes or before.names == _names(loads)):
             return before
         names = tuple(node.name for node in nodes) if nodes else _names(loads)
-        # What pods request beside has no column: anybody who may create pods can invent names of resources.
+        # Other resources that pods request have no column: anybody who may create pods can invent names of resources.
         columns = set(self._always).union(*(node.capacity for node in nodes), *(node.allocatable for node in nodes))
         return _Nodes(
             source=nodes,
@@ -161,7 +161,7 @@ class ColumnsBuilder:
         )
 
     def _gpus(self, node: ClusterNode) -> int:
-        # Allocatable, as it is without the devices that are not healthy.
+        # Allocatable, since it excludes devices that are not healthy.
         amounts = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
         return min(gpu_count(amounts, self._rules.gpu_resources), MOST_GPUS)
 
@@ -192,7 +192,7 @@ class ColumnsBuilder:
 
 
 def requested_ratio(columns: NodeColumns, gpu_resources: Iterable[str]) -> dict[LoadResource, Floats]:
-    """Return the requests of each node as shares of its capacity; NaN where it has none, and for network and disk."""
+    """Return the requests of each node as shares of its capacity; NaN without capacity, and for network and disk."""
     gpus = tuple(gpu_resources)
     zeros = np.zeros(len(columns.names))
 
@@ -275,7 +275,7 @@ def _stat(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places:
 def _usage(
     loads: LoadSnapshot | None, places: NDArray[np.int64], number: Callable[[ResourceLoad, UsageKind], Floats]
 ) -> dict[UsageName, Floats]:
-    """Return the use of each node by name; of each window at least that of the shorter ones."""
+    """Return the use of each node by name; a window has at least the use of the shorter ones."""
     found: dict[UsageName, Floats] = {}
     largest: dict[LoadResource, Floats] = {}
     for name, kind in USAGE_KINDS.items():
@@ -297,7 +297,7 @@ def _usage_column(
 
 
 def _usage_from(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
-    """Return which use each number of `_usage` really is: its own where that is known, else the next shorter one."""
+    """Return the use that each number of `_usage` really shows: its own if that is known, else the next shorter one."""
     found: dict[UsageName, NDArray[np.int8]] = {}
     longest: dict[LoadResource, NDArray[np.int8]] = {}
     for index, (name, kind) in enumerate(USAGE_KINDS.items()):
@@ -308,7 +308,7 @@ def _usage_from(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[U
 
 
 def _forecast(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
-    """Return the forecast in the order of the columns; nodes that the loads do not have are not measured."""
+    """Return the forecast in the order of the columns; nodes that are not in the loads are not measured."""
     forecast = loads.forecast if loads else None
     if forecast is None or not len(forecast.ratio):
         return None
@@ -329,7 +329,7 @@ def zone_key(labels: Mapping[str, str]) -> str:
     """Return region and zone together, since zones of different regions may have one name; empty for neither.
 
     It is the key of kube-scheduler's SelectorSpread (`component-helpers/node/topology`, `GetZoneKey`).
-    Of each, the older label wins where it is present, as in the scheduler.
+    As in the scheduler, the older label of each wins if it is present.
     """
     region, zone = _first(labels, _REGIONS), _first(labels, _ZONES)
     return f"{region}:\x00:{zone}" if region or zone else ""

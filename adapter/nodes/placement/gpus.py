@@ -20,9 +20,9 @@ MOST_GPUS: Final = 1024
 """GPUs of a node beyond these do not count, so that a node that states millions harms nothing but itself."""
 
 _MOST_CPU_MILLI: Final = 10**12
-"""A pod may request anything."""
+"""Larger amounts count as this one: a pod may request anything."""
 
-# Annotations are written by anybody: a longer number may not even be convertible.
+# Anybody may write annotations: a longer number may not even be convertible.
 _SHARE: Final = re.compile("([0-9]{1,9}):([0-9]{1,9})")
 
 
@@ -31,7 +31,7 @@ class GpuAllocationError(ValueError):
 
 
 def gpu_shares(text: str) -> dict[int, int]:
-    """Return thousandths by the index of the GPU, of a text such as `0:500,1:1000`. Raises GpuAllocationError."""
+    """Return the thousandths by index of the GPU in a text such as `0:500,1:1000`. Raises GpuAllocationError."""
     shares: dict[int, int] = {}
     for part in text.split(","):
         found = _SHARE.fullmatch(part.strip())
@@ -54,8 +54,8 @@ def gpu_count(amounts: Mapping[str, int], resources: Iterable[str]) -> int:
 def gpu_left(count: int, pods: Iterable[ClusterPod], resources: tuple[str, ...]) -> tuple[tuple[int, ...], list[str]]:
     """Return what is left of each of the GPUs of a node in thousandths; and which annotations cannot be used.
 
-    A pod that names its GPUs takes these. Any other takes whole ones, as many as it requests; nothing shows which, so
-    it takes those of which the most is left. A pod with an annotation that cannot be used counts by its requests.
+    A pod that names its GPUs takes these. Any other takes as many whole ones as it requests; nothing shows which, so it
+    takes those of which the most is left. A pod with an annotation that cannot be used counts by its requests.
     """
     left = [WHOLE_MILLI] * count
     whole, problems = 0, []

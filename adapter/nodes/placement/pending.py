@@ -45,9 +45,9 @@ class OwnerSelectors:
                 self._controllers[SELECTING_KINDS[one.kind], one.kind, one.namespace, one.name] = one.selector
 
     def selector_of(self, namespace: str, labels: Mapping[str, str], controller: ControllerReference | None) -> str:
-        """Return what selects the pod and its like, in kubectl's syntax; empty if nothing does.
+        """Return the selector of the pod and of those like it, in kubectl's syntax; empty if there is none.
 
-        It is all of the Services of the namespace that select the pod, and its controller, together.
+        It combines all Services of the namespace that select the pod, and its controller.
         """
         found = set(self._services_of(namespace).matching(labels))
         if controller is not None:
@@ -65,7 +65,7 @@ class OwnerSelectors:
 
 
 class _Services:
-    """The selectors of the Services of a namespace by one label that they need, as there may be thousands."""
+    """The selectors of a namespace's Services by one label that they need, since there may be thousands."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._by_label: dict[tuple[str, str] | None, list[Selector]] = defaultdict(list)
@@ -100,7 +100,7 @@ def pending_pod(form: PodForm, selectors: OwnerSelectors, gpu: GpuSettings) -> P
     """Return the pod to be placed. Raises FactError for a part of it that cannot be read.
 
     An annotation that names GPUs and shares states how many the pod needs and the largest share; without it, the pod
-    needs whole ones, as many as it requests.
+    needs as many whole ones as it requests.
     """
     pod = pod_of(form, gpu.allocation_annotation)
     count, milli = _gpus(pod, gpu)

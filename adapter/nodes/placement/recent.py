@@ -1,20 +1,21 @@
 """Calculates the load that recently bound pods add to the measured load of their nodes.
 
 A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time is that of
-the condition PodScheduled, so that after a restart no running pod is taken for a new one.
+the condition PodScheduled, so that after a restart no running pod counts as new.
 
 TargetLoadPacking adds the whole prediction of a pod that was bound after the end of the metrics or less than 60 seconds
-before it, and nothing of any other, as scheduler-plugins does.
+before it, and nothing for any other, as scheduler-plugins does.
 
-Everything else adds the part of a pod's requests that the average cannot contain. An average over W seconds contains at
-most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
-requests is added: what is measured and what is added never exceed the pod's requests together, unless it uses more.
-Where samples of the window are missing (a fifth of them at most, or a shorter window takes its place), the average may
+All other policies add the part of a pod's requests that the average cannot contain. An average over W seconds contains
+at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
+requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more.
+
+If samples of the window are missing (a fifth of them at most, or a shorter window takes its place), the average may
 contain up to a quarter more of it.
 Koordinator subtracts what it measured of each pod instead; metrics of nodes do not show single pods.
 
 A node that is estimated from requests contains all pods that were bound when the estimate was made. Only later ones are
-added there.
+added to it.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:
 
 
 def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.int64], now: float) -> RecentAdditions:
-    """Return what recently bound pods add.
+    """Return the load that recently bound pods add.
 
     `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads the metrics end
     now, and contain nothing.
@@ -118,7 +119,7 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
 def _unmeasured_shares(
     load: ResourceLoad | None, loads: LoadSnapshot | None, rows: NDArray[np.int64], at: Floats, end: float
 ) -> Floats:
-    """Return which part of each pod's load the average of its node cannot contain."""
+    """Return the part of each pod's load that the average of its node cannot contain."""
     if load is None or loads is None:
         return np.ones(len(at))
     # The average over 15 minutes, or over the window that stands in for it; without one, nothing is measured.

@@ -26,7 +26,7 @@ end of the metrics; with metrics that are older than this, nodes are estimated a
 
 
 BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)
-"""Columns of what is kept of pods that were bound lately."""
+"""Columns of the data about recently bound pods."""
 
 NONE_BOUND: Final = np.empty((0, 7))
 
@@ -36,7 +36,7 @@ class NodeSums:
     """Sums over the pods of a node, as the scheduler counts them."""
 
     requested: Mapping[str, int]
-    """With `pods`, their number."""
+    """Requests by resource, including `pods`, the number of pods."""
     non_zero_requested: Mapping[str, int]
     limits: Mapping[str, int]
     bound_lately: Floats

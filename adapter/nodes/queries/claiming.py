@@ -1,4 +1,4 @@
-"""Determines which rows of an answer count: those of the one exporter that measures the node. Pure."""
+"""Determines which rows of an answer count: those of the exporter that measures the node. Pure."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LIVE_SCRAPES: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claimants:
-    """Who the exporters of an answer's rows are. It stays the same as long as series and nodes do."""
+    """The exporters of an answer's rows. They stay the same as long as series and nodes do."""
 
     rows: tuple[int, ...]
-    """The rows whose node is known; the others of these fields are in their order."""
+    """The rows whose node is known; the other fields are in their order."""
     nodes: tuple[str, ...]
     sources: tuple[Source, ...]
     exporters: tuple[str, ...]
@@ -50,11 +50,11 @@ class CountedRows:
 
     rows: AnswerRows
     mapped: MappedRows
-    """Without the nodes of rows that are refused."""
+    """The nodes of the rows; refused rows have none."""
     refused: Mapping[int, tuple[str, ClaimRefusal]] = field(default_factory=dict)
-    """The node and why, by row."""
+    """The node and the reason of refused rows, by row."""
     moved: Mapping[str, Source] = field(default_factory=dict)
-    """As in `Judgement`."""
+    """Nodes with a new source, as in `Judgement`."""
 
 
 def claimants_of(mapped: MappedRows, labels: tuple[Mapping[str, str], ...], mapper: SeriesMapper) -> Claimants:
@@ -75,21 +75,21 @@ def claimants_of(mapped: MappedRows, labels: tuple[Mapping[str, str], ...], mapp
 
 
 class ExporterRegister:
-    """Remembers by which exporter each node is measured, for one resource. For one thread at a time."""
+    """Remembers which exporter measures each node, for one resource. For one thread at a time."""
 
     def __init__(self, past: Mapping[Source, Past], began_at: float) -> None:
-        """`past` is what Prometheus knows of sources from before the start."""
+        """`past` is what Prometheus knows about sources from before the start."""
         self._ownership = Ownership(began_at, past)
         self._until = 0
         """Unix seconds of the newest step that was judged."""
         self._steady: Claimants | None = None
-        """All rows of these count, and nothing has to be judged as long as they are the same."""
+        """Claimants whose rows all count, so that nothing must be judged as long as they are the same."""
         self._seen = np.empty(0)
-        """Unix seconds of the newest samples of these."""
+        """Unix seconds of the newest samples of their rows."""
 
     @property
     def owners(self) -> Mapping[str, Owner]:
-        """By which exporter each node is measured."""
+        """The exporter by which each node is measured."""
         return self._ownership.owners
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
@@ -113,7 +113,7 @@ class ExporterRegister:
         return CountedRows(_in_turn(rows, without, earlier), without, refused, judgement.moved)
 
     def _remember_seen(self) -> None:
-        """Take over into the ownership what was seen while nothing had to be judged."""
+        """Record in the ownership what was seen while nothing had to be judged."""
         steady, self._steady = self._steady, None
         if steady is None:
             return
@@ -126,9 +126,9 @@ class ExporterRegister:
         self._ownership = replace(self._ownership, owners=owners, last_live=last_live)
 
     def counted_of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
-        """Return what counts of an answer with older steps: the exporters that measure the nodes now.
+        """Return the rows that count in an answer with older steps: those of the exporters that measure the nodes now.
 
-        An exporter that is gone counts if it is the only one of its node, or had its turn before the present one.
+        A former exporter counts if it is the only one of its node, or came before the present one.
         """
         if claimants is self._steady:
             return CountedRows(rows, mapped)
@@ -149,7 +149,7 @@ class ExporterRegister:
                 else:
                     refused[claimants.rows[place]] = node, ClaimRefusal("exporter", claimants.sources[place])
         without = _without_refused(mapped, refused)
-        # What was refused in the past is no news.
+        # Refusals of the past are not news.
         return CountedRows(_in_turn(rows, without, earlier), without)
 
     def _may_have_been(self, claimants: Claimants, place: int, *, is_alone: bool) -> bool:
@@ -180,7 +180,7 @@ def _without_refused(mapped: MappedRows, refused: Mapping[int, object]) -> Mappe
 
 
 def _in_turn(rows: AnswerRows, mapped: MappedRows, earlier: Mapping[int, int]) -> AnswerRows:
-    """Return rows in which exporters that had their turn before another one count only where that has no sample."""
+    """Return the rows, in which an exporter that came before another one counts only where that one has no sample."""
     if not earlier:
         return rows
     values, intervals = rows.values.copy(), rows.scrape_seconds.copy()

@@ -1,4 +1,4 @@
-"""The expressions for the load of nodes: one query for each resource brings the values and what judges them.
+"""The expressions for the load of nodes: one query per resource returns values and the facts to judge them.
 
 **Parts.** A query is a union of parts, which differ by the label `tidewatch_part`. Each part is aggregated by the
 labels that can name a node (`IDENTITY_LABELS`) and by those that say who scraped it (`SOURCE_LABELS`), so its size does
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 PART_LABEL: Final = "tidewatch_part"
 IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Hostname")
-"""Labels that can name a node; those that a series does not have do no harm."""
+"""Labels that can name a node; labels that a series lacks do no harm."""
 
 RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS = "ratio", "idle", "busy", "advance", "newest", "resets"
 """The parts: the value; CPU seconds per second and CPU in idle and other modes; their sum as recorded; Unix seconds of
-the newest scraped sample; the number of counter resets, only where there were some."""
+the newest scraped sample; the number of counter resets, if there were any."""
 
 STEP_SECONDS: Final = 15
 """Distance of the steps that are requested."""
@@ -78,7 +78,7 @@ class ResourceQuery:
 
     expression: str
     is_overridden: bool = False
-    """Whether its values come from `queries:`, so that nothing is known of counters."""
+    """Whether its values come from `queries:`, so that nothing is known about counters."""
 
 
 def rate_function(scrape_seconds: float) -> RateFunction:
@@ -130,7 +130,7 @@ def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
 
 
 def by_of(resource: LoadResource) -> str:
-    """Return the clause that keeps apart whatever may be another exporter, by labels."""
+    """Return the clause that keeps exporters apart by their labels."""
     return _BY_JOB if resource is LoadResource.GPU else BY
 
 
@@ -140,7 +140,7 @@ def by_source(resource: LoadResource) -> str:
 
 
 def base_series(resource: LoadResource, matchers: Sequence[str]) -> str:
-    """Return the selector of the series that a built-in expression reads most of."""
+    """Return the selector for most of the series that a built-in expression reads."""
     return selector(_BASES[resource], matchers)
 
 
@@ -154,7 +154,7 @@ def _cpu(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
 
 
 def _memory(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
-    # Both are of one target, so they have the same labels: duplicates are never matched with each other.
+    # Both come from one target, so they have the same labels: duplicates are never matched with each other.
     available, total = (selector(f"node_memory_{name}_bytes", matchers) for name in ("MemAvailable", "MemTotal"))
     return {RATIO: f"avg {BY} (1 - {available} / ({total} > 0))"}
 
@@ -162,8 +162,8 @@ def _memory(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
 def _network(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     device = f'device!~"{_VIRTUAL_INTERFACES}"'
     speed = selector("node_network_speed_bytes", matchers, device)
-    # Aggregated before the union adds its label: an exporter may have one of that name, and two of its series would
-    # become the same, which fails the query for all nodes.
+    # Aggregated before the union adds its label: an exporter may have a label of that name, and two of its series would
+    # become equal, which fails the query for all nodes.
     both = union(
         {
             way: f"max {BY} ({rate.of(selector(f'node_network_{way}_bytes_total', matchers, device))} / ({speed} > 0))"
@@ -190,7 +190,7 @@ def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> di
 
 
 def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
-    """Return the parts that say how fresh the samples are, and whether counters were reset."""
+    """Return the parts that show how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(_SCRAPED[resource], matchers, *own)
     parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}

@@ -1,9 +1,9 @@
 """The scrape interval of each exporter, learned from its series. Pure, vectorised.
 
-Two signs are combined (by `rows`). The times of the newest samples on neighbouring steps differ by the interval,
+`rows` combines two signs. The times of the newest samples on neighbouring steps differ by the interval,
 exactly, if scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The
-number of samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or
-has gaps. So the shorter of both counts.
+number of samples in a window also shows the interval of more frequent scrapes, but one that is too long for a target
+that is new or has gaps. So the shorter of both counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _USUAL_SECONDS = np.array([1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300], dtype
 
 
 def from_counts(counts: Floats) -> Floats:
-    """Return the common scrape interval that is nearest, by ratio, to that of the samples; NaN without samples."""
+    """Return the usual scrape interval that is nearest, by ratio, to that of the samples; NaN without samples."""
     intervals = COUNT_WINDOW_SECONDS / np.where(counts >= 1, counts, np.nan)
     nearest = np.abs(np.log(_USUAL_SECONDS[:, None] / intervals[None, :]))
     usual = _USUAL_SECONDS[np.argmin(np.where(np.isnan(nearest), np.inf, nearest), axis=0)]

@@ -1,4 +1,4 @@
-"""Turns rows by series into the grid by node, joined with what is there. Pure."""
+"""Turns rows by series into the grid by node, joined with the present one. Pure."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class MappedRows:
     """Which node each row of an answer is about."""
 
     nodes: tuple[str, ...]
-    """Sorted. With Node objects exactly their names; without them, the names that series have."""
+    """Sorted names: those of the Node objects, or without these, the names in the series."""
     node_of: NDArray[np.intp]
-    """Of each row; -1 where it is not known."""
+    """The node of each row; -1 where it is not known."""
     unmapped: tuple[Mapping[str, str], ...]
     """The labels of the rows whose node is not known."""
     are_nodes_known: bool
@@ -58,8 +58,7 @@ def joined(
 ) -> SampleGrid:
     """Return the grid with the rows of a piece, which may be newer or older than the grid.
 
-    With Node objects the grid has exactly their names; without them, those that series have had within the time that
-    is kept.
+    With Node objects, the grid has exactly their names; without them, the names of series within the time that is kept.
     """
     known = mapped.nodes
     series = SeriesRows(rows.values, mapped.node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
@@ -92,13 +91,13 @@ def _without_vanished(grid: SampleGrid) -> SampleGrid:
 
 
 def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: MappedRows) -> SampleGrid:
-    """Return the grid in which counters that were never seen to advance stand still since they were first seen.
+    """Return the grid in which counters that never advanced have stood still since they were first seen.
 
     Otherwise a node that is stuck from the start would count as one of which nothing is known.
     """
     node_of = mapped.node_of
     if grid.nodes is not mapped.nodes:
-        # Behind the last place is that of rows without a node.
+        # The place after the last one is for rows without a node.
         node_of = np.append(rows_of(mapped.nodes, grid.nodes), -1)[node_of]
     first = np.full(len(grid.nodes), np.nan)
     is_known = node_of >= 0

@@ -1,8 +1,8 @@
 """The answer to a range query as one array: a row for each series, a column for each step.
 
 The same series come with every refresh, and decoding the labels of tens of thousands of them takes most of the time.
-So a reader takes the texts of the labels together as the identity of an answer (`SeriesNames.digest`), and decodes them
-only if they are others than last time.
+So a reader identifies an answer by the texts of its labels together (`SeriesNames.digest`), and decodes them only if
+they differ from the last ones.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class SeriesNames:
     """The series of an answer, in its order."""
 
     digest: bytes
-    """Of the texts of their labels."""
+    """Digest of the texts of their labels."""
     texts: tuple[bytes, ...]
     """The labels of each series, a JSON object."""
 
     def labels(self, query: str, pace: Pace) -> list[dict[str, str]]:
-        """Return the labels. Raises UnexpectedAnswerError if they cannot be read, or a label set comes twice."""
+        """Return the labels. Raises UnexpectedAnswerError if they cannot be read, or if a label set occurs twice."""
         found: list[dict[str, str]] = []
         for part in pace.slices(self.texts, _NAMES_A_SLICE):
             found += decode_part(query, b"".join((b"[", b",".join(part), b"]")), _label_sets.decode)
@@ -58,7 +58,7 @@ class SeriesMatrix:
     values: Floats
     """Of shape (series, steps); NaN where a series has no sample."""
     warnings: tuple[str, ...] = ()
-    """As in RangeAnswer."""
+    """Warnings of Prometheus, as in RangeAnswer."""
 
 
 class _WireSeries(msgspec.Struct, gc=False):
@@ -103,7 +103,7 @@ class MatrixReader:
                 self._add_series(part, decode_part(self._query, elements, _read_series))
 
     def matrix(self) -> SeriesMatrix:
-        """Return what was read."""
+        """Return the matrix that was read."""
         values = np.concatenate(self._blocks) if self._blocks else np.empty((0, self._piece.columns))
         return SeriesMatrix(SeriesNames(self._digest.digest(), tuple(self._texts)), values, tuple(self._warnings))
 
@@ -115,7 +115,7 @@ class MatrixReader:
             found = [one for one in found if one.values]
         texts = [bytes(one.metric) for one in found]
         self._texts += texts
-        # JSON objects do not run together: only the same ones give the same text.
+        # JSON objects cannot be confused when concatenated: only equal ones result in equal texts.
         self._digest.update(b"".join(texts))
         if len(self._texts) > self._limits.max_series:
             raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_series:,} series")
@@ -129,7 +129,7 @@ class MatrixReader:
             raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_samples:,} samples")
         numbers = chain.from_iterable(chain.from_iterable(points))
         flat = np.fromiter(numbers, dtype=np.float64, count=2 * count).reshape(count, 2)
-        # A value that is not a number, or far from any step, comes out before the first one.
+        # A value that is not a number, or far from any step, gets a place before the first one.
         after = np.rint(flat[:, 0] * 1000) - part.start
         after = np.where((after >= 0) & (after < columns * part.step), after, -1.0)
         steps, beside = np.divmod(after, part.step)

@@ -21,25 +21,25 @@ class NodeMapping:
 
     mapper: SeriesMapper
     nodes: tuple[ClusterNode, ...] | None
-    """None if Node objects are not known."""
+    """Node objects; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """A mapping, and what it was made of."""
+    """A mapping, and what it was made from."""
 
     mapping: NodeMapping
     texts: tuple[object, ...] | None
-    """All by which series are mapped to these nodes."""
+    """Everything by which series are mapped to these nodes."""
     survey: Survey
-    """A mapper remembers what it has looked up, so none is used for long."""
+    """The survey of the mapping. A mapper caches its look-ups, so none is used for long."""
 
 
 class KeptMapping:
     """The last mapping. Used by one thread at a time."""
 
     def __init__(self, match: NodeMatch) -> None:
-        """Take how the configuration matches series to nodes."""
+        """Take the setting of how series are matched to nodes."""
         self._match = match
         self._last: _Kept | None = None
 

@@ -1,7 +1,7 @@
-"""The load of the last day and week from Prometheus, after a start or an outage: which slots to ask for, and how.
+"""The load of the last day and week from Prometheus, after a start or an outage: which slots to request, and how.
 
-One piece of one resource is asked in a refresh, the newest first, so that the past costs no more than refreshes may.
-What is answered counts for the exporters that measure the nodes now.
+Each refresh requests one piece of one resource, the newest first, so that the past costs no more than refreshes may.
+Answers count for the exporters that measure the nodes now.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.survey import Survey
 
 _SCRAPE_SECONDS: Final = 15
-"""By this interval the samples are counted that a mean reads of a series."""
+"""The scrape interval by which the samples of a mean are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastSpan:
-    """Which slots of the past are kept."""
+    """The slots of the past that are kept."""
 
     resources: tuple[LoadResource, ...]
     slot_seconds: int
     slots: int
     known_by_itself_seconds: int
-    """Younger slots need not be asked for: something else that is kept will give them."""
+    """Younger slots need not be requested: they will come from other kept data."""
 
     def steps(self, now: float) -> range:
-        """Return the ends of the slots that may be asked for, in Unix seconds."""
+        """Return the ends of the slots that may be requested, in Unix seconds."""
         last = aligned(now - self.known_by_itself_seconds, self.slot_seconds)
         return range(
             aligned(now, self.slot_seconds) - (self.slots - 1) * self.slot_seconds, last + 1, self.slot_seconds
@@ -58,7 +58,7 @@ class PastSpan:
 
 DAY: Final = PastSpan(DAY_RESOURCES, SLOT_SECONDS, SLOTS, SAMPLE_WINDOWS_SECONDS[0] + MARGIN_SECONDS)
 WEEK: Final = PastSpan((LoadResource.CPU,), QUARTER_SECONDS, QUARTERS, SLOTS * SLOT_SECONDS)
-"""What is younger comes from the day."""
+"""The week; younger slots come from the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class PastAnswer:
     slots: tuple[SampleGrid, ...] = ()
     queries: int = 0
     failure: str = ""
-    """Why nothing came, one sentence; empty if that did not happen."""
+    """Why there is no answer, in one sentence; empty if there is one."""
 
 
 @dataclass(slots=True)
 class _ResourceProgress:
-    """The part of a resource's past that has been asked for."""
+    """The part of a resource's past that has been requested."""
 
     answered: set[int] = field(default_factory=set)
-    """Slots that Prometheus has answered from counters, though perhaps with no sample."""
+    """Slots that Prometheus has answered from counters, perhaps without a sample."""
     answered_by_rule: set[int] = field(default_factory=set)
-    """Likewise from our recording rule, which may be younger than a day."""
+    """Slots that it has answered from our recording rule, which may be younger than a day."""
     most_steps: int = MOST_POINTS
     """Limit that follows from queries that failed."""
     failures: int = 0
@@ -97,7 +97,7 @@ class _ResourceProgress:
 
 
 class PastProgress:
-    """The part of the past that has been asked for, by resource. For one thread at a time."""
+    """The part of the past that has been requested, by resource. For one thread at a time."""
 
     def __init__(self, span: PastSpan) -> None:
         self._span = span
@@ -112,10 +112,10 @@ class PastProgress:
         *,
         most_samples: float = math.inf,
     ) -> PastQuery | None:
-        """Return what to ask next; None if nothing is lacking. `known` is the slots that are known of each resource.
+        """Return the next query; None if nothing is lacking. `known` are the known slots of each resource.
 
-        The newest slots come first, but a resource whose queries fail waits for the other one. Nothing is asked if all
-        slots together would read more than `most_samples`.
+        The newest slots come first, but a resource whose queries fail waits for the other one. Nothing is requested if
+        all slots together would read more than `most_samples`.
         """
         steps = self._span.steps(now)
         found = (
@@ -162,7 +162,7 @@ class PastProgress:
         return None
 
     def succeeded(self, query: PastQuery) -> None:
-        """Take note of an answer: the next query may ask for more."""
+        """Note an answer: the next query may ask for more."""
         progress = self.resources[query.resource]
         (progress.answered_by_rule if query.is_recorded else progress.answered).update(query.piece.times)
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
@@ -182,7 +182,7 @@ class PastProgress:
 
 
 def newest_lacking(steps: range, known: Collection[int], most_steps: int) -> QueryPiece | None:
-    """Return the newest steps in a row that are not known, at most that many; None if all are known."""
+    """Return the newest consecutive steps that are not known, at most that many; None if all are known."""
     last = next((time for time in reversed(steps) if time not in known), None)
     if last is None:
         return None

@@ -39,15 +39,15 @@ class QueryPiece:
 
 
 def wanted(now: float, columns: int, step_seconds: int) -> range:
-    """Return the steps that windows need: the last that many that are not later than now."""
+    """Return the steps that windows need: the last `columns` steps that are not later than now."""
     last = int(now // step_seconds) * step_seconds
     return range(last - (columns - 1) * step_seconds, last + 1, step_seconds)
 
 
 def pieces_lacking(steps: range, covered: Iterable[int], most_steps: int) -> tuple[QueryPiece, ...]:
-    """Return what to ask for, newest first: steps that are not covered, and the last ones that are, again.
+    """Return the pieces to request, newest first: steps that are not covered, and the last covered ones again.
 
-    `covered` is the steps that have been answered.
+    `covered` are the steps that have been answered.
     """
     known = sorted(set(covered).intersection(steps))
     lacking = sorted(set(steps).difference(known[: max(0, len(known) - OVERLAP_STEPS)]))
@@ -64,7 +64,7 @@ def pieces_lacking(steps: range, covered: Iterable[int], most_steps: int) -> tup
 def steps_at_once(series_read: int | None, series_answered: int) -> int:
     """Return how many steps one query may ask for.
 
-    `series_read` is how many series the expression reads; None if that is not known.
+    `series_read` is the number of series that the expression reads; None if it is not known.
     """
     read = MOST_SAMPLES // max(1, series_read or 1)
     answered = MOST_ANSWERED // max(1, series_answered)
@@ -88,16 +88,16 @@ _SHORTEST_QUERY_SECONDS = 0.5
 
 
 def queries_allowed(refresh_seconds: float) -> int:
-    """Return how many queries a refresh may ask, so that a minute does not have more than twelve."""
+    """Return how many queries a refresh may send, so that a minute does not have more than twelve."""
     return max(1, int(MOST_QUERIES_A_MINUTE * refresh_seconds / 60))
 
 
 def in_order(
     pieces: Mapping[LoadResource, Sequence[QueryPiece]], asked: Mapping[LoadResource, int], most: int
 ) -> tuple[tuple[LoadResource, QueryPiece], ...]:
-    """Return what to ask, first the newest piece of each resource, then older ones; at most that many.
+    """Return the pieces to request, first the newest one of each resource, then older ones; at most `most`.
 
-    `asked` is when each resource was last asked, as a number that grows: the one that has waited longest comes first.
+    `asked` is when each resource was last queried, as a growing number: the one that has waited longest comes first.
     """
     waiting = sorted(pieces, key=lambda resource: asked.get(resource, 0))
     deepest = max((len(found) for found in pieces.values()), default=0)
@@ -113,7 +113,7 @@ def in_order(
 def time_limit(remaining_seconds: float, queries_left: int) -> float:
     """Return how long the next query may take: as long as it leaves two seconds for each of those after it.
 
-    So one that hangs does not take the time of the others, and an outage costs no more than the whole refresh may.
+    So a hanging query does not take the time of the others, and an outage costs no more than the whole refresh may.
     """
     kept = _KEPT_PER_QUERY_SECONDS * (queries_left - 1)
     share = remaining_seconds / max(1, queries_left)

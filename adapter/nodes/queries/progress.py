@@ -50,9 +50,9 @@ class ResourceProgress:
     register: ExporterRegister | None = None
     """Which exporter measures each node; None before the first answer."""
     layout: SeriesLayout | None = None
-    """Of the last answer."""
+    """The layout of the last answer."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
-    """The rows of the last answer, and what they follow from."""
+    """The rows of the last answer, and the facts that they were mapped by."""
 
     def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
         """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""
@@ -83,7 +83,7 @@ class ResourceProgress:
         return counted
 
     def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:
-        """Return whether the query may have been too large. Less is asked then, until queries succeed."""
+        """Return whether the query may have been too large. If so, less is requested until queries succeed."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         may_be = isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad
         if may_be:
@@ -91,7 +91,7 @@ class ResourceProgress:
         return may_be
 
     def _map_rows(self, layout: SeriesLayout, mapping: NodeMapping) -> tuple[MappedRows, Claimants]:
-        """Return the nodes and exporters of an answer's rows: as last time if neither series nor nodes are others."""
+        """Return the nodes and exporters of an answer's rows: the last ones if neither series nor nodes changed."""
         last, mapper = self.mapped, mapping.mapper
         if last is None or last[0] is not layout or last[1] is not mapper:
             mapped = mapped_rows(layout.labels, mapper, mapping.nodes)

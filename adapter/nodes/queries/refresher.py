@@ -1,7 +1,7 @@
-"""Brings the samples up to date: asks Prometheus for what is lacking, and joins the answers with what there is.
+"""Brings the samples up to date: asks Prometheus for missing ones, and joins the answers with the present ones.
 
-A query that fails costs its own resource, and its samples stay as they were. All of a refresh ends within its time.
-Used by one thread at a time.
+A query that fails affects only its own resource, whose samples stay as they were. A whole refresh ends within its time.
+It is used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.node_mapping import NodeMapping
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
-"""For 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything twice."""
+"""Limits for 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything
+twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
-"""A week that reads more, which takes more than 25 queries, is asked for only if a policy needs it."""
+"""A week that reads more samples, which takes more than 25 queries, is requested only if a policy needs it."""
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0
@@ -79,7 +80,7 @@ class SampleRefresher:
         pace: Pace = UNPACED,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the client and what is configured; `refresh_seconds` bounds both time and number of queries.
+        """Take the client and the configuration; `refresh_seconds` bounds both time and number of queries.
 
         `pace` is for decoding answers; the client has its own for receiving them.
         """
@@ -90,7 +91,7 @@ class SampleRefresher:
         self._monotonic = monotonic
         self._survey = KeptSurvey(client, settings, pace, monotonic)
         self._moved: dict[str, Source] = {}
-        """Nodes that another source measures since this refresh, with the one that did before."""
+        """Nodes that another source has measured since this refresh, with their former source."""
         self._progress: dict[LoadResource, ResourceProgress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
@@ -100,11 +101,11 @@ class SampleRefresher:
     def refresh(
         self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None, *, kept_queries: int = 0
     ) -> RefreshResult:
-        """Return the samples with the steps up to now (Unix seconds) that could be had.
+        """Return the samples with the available steps up to now (Unix seconds).
 
-        `samples` is what the refresh before returned, or what was read from the local file; None without either.
-        `nodes` is all Node objects, None if they are not known. `kept_queries` of those that are allowed are left
-        for `fill_day`. Never raises because of Prometheus.
+        `samples` are those of the last refresh or of the local file; None without either. `nodes` are all Node objects,
+        None if they are not known. `kept_queries` of the allowed queries are left for `fill_day`. Never raises because
+        of Prometheus.
         """
         began = self._monotonic()
         deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))
@@ -155,7 +156,7 @@ class SampleRefresher:
     def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:
         """Ask for the newest missing part of the last day, for at most this number of seconds.
 
-        To be called after `refresh`, with its nodes: only what the exporters of its answers have measured counts.
+        To be called after `refresh`, with its nodes: only measurements of the exporters in its answers count.
         Never raises because of Prometheus.
         """
         known = {resource: known_slots(day, resource) for resource in DAY.resources}
@@ -165,7 +166,7 @@ class SampleRefresher:
     def fill_week(
         self, now: float, week: LoadWeek, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
     ) -> PastAnswer:
-        """Likewise of the week before that day. That of a large cluster is asked for only if a policy needs it."""
+        """Ask for the newest missing part of the week before that day; for large clusters, only if a policy needs it."""
         known = {LoadResource.CPU: known_quarters(week)}
         most = math.inf if is_needed else MOST_UNASKED_SAMPLES
         query = self._week.next_query(known, now, self._settings, self._survey.last, most_samples=most)
@@ -189,7 +190,7 @@ class SampleRefresher:
         return PastAnswer((found,), 1)
 
     def _read_piece(self, expression: str, piece: QueryPiece, timeout_seconds: float) -> MatrixReader:
-        """Ask for a piece, and return what has read the answer. Raises PrometheusError."""
+        """Ask for a piece, and return the reader with the answer. Raises PrometheusError."""
         reader = MatrixReader(expression, piece, LIMITS, self._pace)
         self._client.read_range(
             reader,
@@ -206,7 +207,7 @@ class SampleRefresher:
         return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
 
     def _moves(self) -> frozenset[tuple[Source, Source]]:
-        """Return from which source to which nodes have moved in this refresh."""
+        """Return the moves of nodes between sources in this refresh."""
         moved, self._moved = self._moved, {}
         return frozenset(
             (before, owners[node].source)
@@ -218,9 +219,9 @@ class SampleRefresher:
     def _begin(
         self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None
     ) -> dict[LoadResource, SampleGrid]:
-        """Return the grids to start from, and learn from them which steps are there."""
+        """Return the grids to start from, and note the steps that they have."""
         grids = {} if samples is None else {r: not_after(grid, now) for r, grid in samples.grids.items()}
-        # Samples on other steps, as a file of another version may have them, cannot be joined with those that follow.
+        # Samples on other steps, such as from a file of another version, cannot be joined with later ones.
         grids = {
             r: grid for r, grid in grids.items() if grid.step_seconds == STEP_SECONDS and not grid.end % STEP_SECONDS
         }
@@ -229,7 +230,7 @@ class SampleRefresher:
             names = tuple(sorted(node.name for node in nodes))
             grids = {resource: regrid(grid, names) for resource, grid in grids.items()}
         if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
-            # The names of the nodes change as a whole, so all steps are asked for under the new ones.
+            # The names of the nodes change as a whole, so all steps are requested under the new ones.
             for progress in self._progress.values():
                 progress.covered.clear()
             self._day.forget()
@@ -240,7 +241,7 @@ class SampleRefresher:
             if resource not in self._progress:
                 self._progress[resource] = ResourceProgress(set() if grid is None else answered_steps(grid))
             elif grid is None:
-                # The caller has dropped the samples, so they are asked for again.
+                # The caller has dropped the samples, so they are requested again.
                 self._progress[resource].covered.clear()
         return grids
 
@@ -279,14 +280,14 @@ class SampleRefresher:
         older = grids.get(resource)
         if older is not None and counted.moved:
             older = without_nodes(older, counted.moved)
-            # What the node's new source has measured before counts.
+            # Earlier measurements of the node's new source count.
             progress.covered.clear()
         found = joined(resource, older, counted.rows, piece, counted.mapped)
         if answer.warnings:
-            # What came is right, but there may be more, so the steps are asked for again.
+            # The answer is right, but there may be more, so the steps are requested again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
         if len(answer.values):
-            # Without any series it is rather Prometheus that lacks something, such as just after its own restart.
+            # If there are no series at all, Prometheus probably lacks them, such as just after its own restart.
             progress.covered.update(piece.times)
         progress.most_steps = steps_after_success(progress.most_steps, piece.columns, took, timeout_seconds)
         return found, ""

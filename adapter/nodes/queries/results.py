@@ -23,12 +23,12 @@ class RefreshResult:
     failures: Mapping[LoadResource, str] = field(default_factory=dict)
     """Why the newest samples of a resource are missing, one sentence each."""
     queries: int = 0
-    """Number of queries asked."""
+    """Number of queries that were sent."""
     seconds: float = 0.0
-    """How long it took."""
+    """Duration of the refresh."""
     measured_by: tuple[MeasuringJob, ...] = ()
-    """From which jobs the load of nodes is taken."""
+    """The jobs from which the load of nodes is taken."""
     moved: frozenset[str] = frozenset()
-    """Nodes that another source measures since this refresh."""
+    """Nodes that another source has measured since this refresh."""
     moves: frozenset[tuple[Source, Source]] = frozenset()
-    """From which source to which nodes have moved in this refresh."""
+    """The moves of nodes between sources in this refresh."""

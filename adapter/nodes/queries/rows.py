@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.plan import QueryPiece
 
 _LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
-"""All modes of a CPU add up to a second per second. If the usual sum is beyond these bounds, modes are missing."""
+"""All modes of a CPU add up to a second per second. If the usual sum is outside these bounds, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
-"""Rates per second of a device that is busy all the time come out so far from 1 if a scrape is late."""
+"""Bounds of the rate of a device that is always busy, which differs from 1 if a scrape is late."""
 _UNKNOWN_HOLD_SECONDS = 90.0
 _NOT_OF_A_ROW: Final = frozenset({PART_LABEL, "__name__"})
 
@@ -36,12 +36,12 @@ class AnswerRows:
     """Series that are to be mapped to nodes; arrays of shape (series, columns) or (series,)."""
 
     labels: tuple[Mapping[str, str], ...]
-    """Of each series, without the metric's name and our own label."""
+    """Labels of each series, without the metric's name and our own label."""
     values: Floats
     newest: Floats
     """Unix seconds of the newest scraped sample; NaN if unknown."""
     scrape_seconds: Floats
-    """As the times of the samples show it; NaN if unknown."""
+    """Scrape interval as the times of the samples show it; NaN if unknown."""
     advancing: Floats
     reset_at: Floats
     first_known: Floats
@@ -50,14 +50,14 @@ class AnswerRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesLayout:
-    """Which series of an answer are the parts of one row. It stays the same as long as the series do."""
+    """The series of an answer that are the parts of each row. It stays the same as long as the series do."""
 
     digest: bytes
-    """Of the answer's series (`SeriesNames.digest`)."""
+    """Digest of the answer's series (`SeriesNames.digest`)."""
     labels: tuple[Mapping[str, str], ...]
-    """Of each row, without the metric's name and our own label."""
+    """Labels of each row, without the metric's name and our own label."""
     places: Mapping[str, NDArray[np.intp]]
-    """By part: where each row's series is in the answer; -1 for a row without one."""
+    """By part, the place of each row's series in the answer; -1 for a row without one."""
 
     def part(self, name: str, samples: Floats) -> Floats:
         """Return the samples of one part by row; NaN where a row has no series of it."""
@@ -77,11 +77,11 @@ def layout_of(
             part[frozenset(item for item in one.items() if item[0] not in _NOT_OF_A_ROW)] = place
     keys = {**parts[IDLE], **parts[RATIO]}
     if resource is LoadResource.CPU and not is_overridden:
-        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
+        # An exporter that is scraped too rarely for a rate still counts, so that its interval is learned.
         keys |= parts[NEWEST]
     return SeriesLayout(
         digest,
-        # The answers of all resources have the same labels, and nearly all rows the same job.
+        # The answers of all resources have the same labels, and nearly all rows have the same job.
         tuple({name: sys.intern(value) for name, value in key} for key in keys),
         {name: np.array([part.get(key, -1) for key in keys], dtype=np.intp) for name, part in parts.items()},
     )
@@ -96,7 +96,7 @@ def rows_of(
     *,
     is_overridden: bool = False,
 ) -> AnswerRows:
-    """Return the rows of an answer. `scrape_seconds` is what is known of scrape intervals (`Survey.scrape_seconds`)."""
+    """Return the rows of an answer. `scrape_seconds` are the known scrape intervals (`Survey.scrape_seconds`)."""
     # An infinite value is not a utilisation.
     samples = np.where(np.isfinite(samples), samples, np.nan)
     times = np.array(piece.times, dtype=np.float64)
@@ -114,7 +114,7 @@ def rows_of(
     )
     intervals = np.fmin(from_times(scraped), known)
     if is_overridden:
-        # The time of an expression's sample is that of the step, which is nobody's scrape interval.
+        # The time of an expression's sample is that of the step, which says nothing about scrape intervals.
         intervals = known
     advances = np.where(accounted > 0, times, np.nan)
     return AnswerRows(
@@ -129,11 +129,11 @@ def rows_of(
 
 
 def _values(layout: SeriesLayout, samples: Floats) -> tuple[Floats, Floats]:
-    """Return the utilisation of each row, and what all modes of its CPUs add up to (NaN if unknown)."""
+    """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
     ratio, idle, busy = (layout.part(name, samples) for name in (RATIO, IDLE, BUSY))
     accounted = idle + busy
     usual = row_medians(accounted)
-    # Judged by row: after a reset or a late scrape the sum is another one, and the share of idle is right all the same.
+    # This is judged by row: after a reset or a late scrape the sum differs, but the share of idle is still right.
     all_modes = ((usual >= _LEAST_ACCOUNTED) & (usual <= _MOST_ACCOUNTED))[:, None] & (accounted > 0)
     measured = 1 - np.divide(idle, accounted, out=idle.copy(), where=all_modes)
     # Counters that stand still say nothing.
@@ -154,7 +154,7 @@ def _without_repeats(values: Floats, times: Floats, newest: Floats, scrape_secon
 
 
 def _begins(resets: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return the steps at which a reset comes into the range of the function; it stays there for some steps."""
+    """Return the steps at which a reset enters the range of the function, where it stays for some steps."""
     seen = resets > 0
     seen[:, 1:] &= ~(resets[:, :-1] > 0)
     return seen

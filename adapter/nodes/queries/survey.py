@@ -1,4 +1,4 @@
-"""Queries every few minutes: how many series there are, how often they are scraped, which rules are recorded."""
+"""Queries, every few minutes, how many series there are, how often they are scraped, and which rules are recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _READ_TIMES: Final = {LoadResource.CPU: 2, LoadResource.MEMORY: 2, LoadResource.
 """How many series a query reads for each of its base series, rounded up; 2 for others."""
 _ANSWERED_PER_EXPORTER = 4
 MOST_SOURCES: Final = 1000
-"""That are counted, the largest. Anybody may export one of the labels that tell sources apart, with any values."""
+"""Most sources that are counted, the largest ones. Anybody may export labels that distinguish sources, with any
+values."""
 _MOST_SOURCES_OF_INSTANCE = 20
 
 
@@ -60,9 +61,9 @@ class Survey:
     """Scrape interval by `exporter_text`, and by `instance` alone."""
     longest_scrape_seconds: float = float("nan")
     unames: Mapping[str, str] = field(default_factory=dict)
-    """Likewise the host name, where exporters agree on one."""
+    """Host name by the same texts, if exporters agree on one."""
     left_out: Mapping[LoadResource, CrowdedOut] = field(default_factory=dict)
-    """Sources that no query is to read; what is counted above is without them."""
+    """Sources that no query may read; the counts above exclude them."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
         """Return the matchers of a resource's selectors, in PromQL; `labels` are those of the configuration."""
@@ -75,21 +76,21 @@ class Survey:
 
 
 def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
-    """Return the instant query of the survey; with the sources that there were before, if that is wanted."""
+    """Return the instant query of the survey; with the earlier sources, if these are requested."""
     parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
         parts[f"{_SERIES}{resource.value}"] = _largest(BY_SOURCE, base)
-        # Of all modes of a CPU: anybody may export none but the one that is not looked at.
+        # All modes of a CPU count: otherwise, somebody could export only a mode that is not examined.
         parts[f"{_EXPORTERS}{resource.value}"] = _largest(source, f"count {by} ({base})")
         targets = f"count {BY} ({base})"
         if resource is LoadResource.GPU:
-            # The limit on crowds is one for each namespace, here too: jobs are shared by all annotated pods.
+            # Here too, the limit on crowds applies to each namespace: jobs are shared by all annotated pods.
             parts[f"{_SOURCES}{resource.value}"] = _largest(BY_SOURCE, targets)
         for label, part in _OF_NAMESPACES.items():
             parts[f"{part}{resource.value}"] = _largest(f"by ({label})", targets)
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
-        # Rules that leave out who scraped a series cannot be told from those of strangers.
+        # Rules that drop the labels of who scraped a series cannot be distinguished from those of strangers.
         rules = {_RULE: RULES[resource]} | ({_ACCOUNTED: ACCOUNTED_RULE} if resource is LoadResource.CPU else {})
         for part, rule in rules.items():
             recorded = f"count {by} ({selector(rule, matchers)}) and count {by} ({one_of})"
@@ -105,7 +106,7 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
-    # Whoever reports many names has none.
+    # An exporter that reports many names counts as having none.
     parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
     return union({part: f"({expression})" for part, expression in parts.items()})
 
@@ -133,14 +134,14 @@ def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
 
 
 def _by_instance(found: Mapping[str, T]) -> dict[str, T]:
-    """Return what is found without exporters of which the same is found by `instance` alone: nearly always all."""
+    """Return the findings without exporters whose `instance` alone has the same finding: nearly all."""
     return {key: one for key, one in found.items() if "\0" not in key or one != found[key.partition("\0")[0]]}
 
 
 def past_of(
     samples: Iterable[tuple[Mapping[str, str], float]], now: float
 ) -> Mapping[LoadResource, Mapping[Source, Past]]:
-    """Return what the samples of the survey's answer say of sources before it, by resource."""
+    """Return what the samples of the survey's answer say about earlier sources, by resource."""
     counts: dict[str, dict[Source, dict[int, float]]] = {_PAST_NODES: {}, _PAST_GPUS: {}}
     for labels, value in samples:
         family, colon, ago = labels.get(PART_LABEL, "").partition(":")
@@ -165,14 +166,14 @@ def _pasts(counts: Mapping[Source, Mapping[int, float]], now: float) -> dict[Sou
 
 
 def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | None = None) -> Survey:
-    """Return what the samples (labels, value) of the survey's answer say; `nodes` is how many there are, if known."""
+    """Return the survey of the samples (labels, value) of an answer; `nodes` is the number of nodes, if known."""
     by_source: dict[str, dict[Source, int]] = {}
     counts: dict[str, float] = {}
     unames: dict[str, set[str]] = defaultdict(set)
     for labels, value in samples:
         part, instance = labels.get(PART_LABEL, ""), labels.get("instance", "")
         if part == _SCRAPES:
-            # Where labels do not say who scraped a series, the most frequent scrapes of the instance count.
+            # If labels do not say who scraped a series, the most frequent scrapes of the instance count.
             for key in {instance, exporter_text(labels)}:
                 counts[key] = max(value, counts.get(key, 0.0))
         elif part == _UNAME:
@@ -219,7 +220,7 @@ def _is_out_of_rules(resource: LoadResource, crowd: CrowdedOut) -> bool:
 
 
 def _covers(resource: LoadResource, numbers: Mapping[str, int], exporters: int) -> bool:
-    """Return whether the rule has a series for each exporter: of a part of the nodes it would hide the others."""
+    """Return whether the rule has a series for each exporter: a rule for a part of the nodes would hide the others."""
     rules = [numbers[f"{_RULE}{resource.value}"]]
     if resource is LoadResource.CPU:
         rules.append(numbers[f"{_ACCOUNTED}{resource.value}"])

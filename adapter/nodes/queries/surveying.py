@@ -1,4 +1,4 @@
-"""Asks the survey, and keeps its last answer: what is known of the series before they are asked for."""
+"""Sends the survey, and keeps its last answer, which describes the series before they are queried."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KeptSurvey:
     def __init__(
         self, client: PrometheusClient, settings: SchedulingSettings, pace: Pace, monotonic: Callable[[], float]
     ) -> None:
-        """Take what asks, and what is configured."""
+        """Take the client and the configuration."""
         self._client = client
         self._settings = settings
         self._pace = pace
@@ -39,37 +39,37 @@ class KeptSurvey:
         self._is_surveyed = False
         self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
         self.last = Survey()
-        """Empty before the first answer."""
+        """The last survey; empty before the first answer."""
         self._asked_at = -math.inf
 
     def is_due(self, moment: float) -> bool:
-        """Return whether the survey should be asked at a moment of the monotonic clock."""
+        """Return whether the survey is due at a moment of the monotonic clock."""
         return moment >= self._due
 
     def hasten(self) -> None:
-        """Ask the survey soon, since an answer was too large: there may be new exporters."""
+        """Make the survey due soon, since an answer was too large: there may be new exporters."""
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
     def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
-        """Ask the survey at `now` (Unix seconds), for this number of nodes. The last one stays if Prometheus fails."""
+        """Send the survey at `now` (Unix seconds), for this number of nodes. The last one stays if Prometheus fails."""
         self._asked_at = self._monotonic()
-        # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
+        # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
         is_first, self._is_surveyed = not self._is_surveyed, True
         query = survey_query(matchers_of(self._settings.matchers), with_past=is_first)
         try:
             answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
             if answer.warnings:
-                # A part of the counts would say that there are no series of what another store has.
+                # Partial counts would claim that series in another store do not exist.
                 raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
         except PrometheusError:
-            # Without it queries work too: they only may be larger than they need to be.
+            # Queries also work without it, but may be larger than necessary.
             self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
             return
         self.last = survey_of(samples, nodes)
         if is_first:
             self._past = past_of(samples, now)
-        # While no node is measured, each refresh looks for the first exporters: nothing else is asked then.
+        # While no node is measured, each refresh looks for the first exporters, and nothing else is queried.
         is_measured = any(self.may_answer(resource) for resource in LoadResource)
         self._due = self._monotonic() + (SURVEY_SECONDS if is_measured else 0.0)
 
@@ -80,12 +80,13 @@ class KeptSurvey:
 
     def past(self, resource: LoadResource) -> Mapping[Source, Past]:
         """Return the sources that measured a resource before the start."""
-        # What an expression of the configuration returns does not tell its sources as the built-in ones do.
+        # The results of a configured expression do not show their sources as those of the built-in ones do.
         return {} if resource in self._settings.queries else self._past.get(resource, {})
 
     def query(self, resource: LoadResource, grids: Mapping[LoadResource, SampleGrid]) -> ResourceQuery:
-        """Return the query for a resource, with the rate that the scrape interval asks for."""
-        # What the times of samples show is exact; the survey's counts take a new target for one that is rarely scraped.
+        """Return the query for a resource, with the rate that fits the scrape interval."""
+        # Intervals from the times of samples are exact; by the survey's counts, a new target seems to be scraped
+        # rarely.
         cpu = grids.get(LoadResource.CPU)
         seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
         return resource_query(

@@ -24,7 +24,7 @@ class BlendedScores:
     values: Floats
     """0..100, never NaN."""
     priorities: NDArray[np.int64]
-    """0..10, what an extender answers."""
+    """0..10, as in the answer of an extender."""
     without_influence: bool
     """Whether all of several nodes have the same priority, so that the answer changes nothing."""
 
@@ -32,8 +32,8 @@ class BlendedScores:
 def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
     """Return the mean of scores (0..100) by their weights, for `size` nodes.
 
-    A node that a policy does not know gets the middle of those that it knows. Without any policy, and where a policy
-    knows no node, the score is 50. The mean is divided by 10 and rounded half up once, at the end.
+    A node that a policy does not know gets the median of those that it knows. Without any policy, and if a policy knows
+    no node, the score is 50. The mean is divided by 10 and rounded half up once, at the end.
     """
     total = np.zeros(size)
     weights = 0
@@ -49,7 +49,7 @@ def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
 
 
 def filled(values: Floats) -> Floats:
-    """Return the scores with the median of those that are known in place of NaN; 50 where none is known."""
+    """Return the scores with the median of the known ones in place of NaN; 50 if none is known."""
     is_unknown = np.isnan(values)
     if not is_unknown.any():
         return values

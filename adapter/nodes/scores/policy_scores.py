@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 MAX_SCORE: Final = 100.0
 MIDDLE_SCORE: Final = 50.0
-"""The score of every node while nothing is known of any."""
+"""The score of every node while nothing is known about any."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class PolicyScores:
     """The scores of one policy for the nodes of a request, in the request's order."""
 
     values: Floats
-    """0..100; NaN for a node that is unknown or has no metrics which the policy needs."""
+    """0..100; NaN for a node that is unknown or lacks metrics that the policy needs."""
     reason: Callable[[int], str]
     """Returns in one sentence why the node at a position of the request has its score."""
 
@@ -45,25 +45,25 @@ def taken(columns: Mapping[str, Floats], name: str, rows: Rows) -> Floats:
 
 
 def load_taken(loads: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
-    """Return measured ratios for the rows; NaN if what has this name (a resource, a use) is not measured."""
+    """Return measured ratios for the rows; NaN if the resource or use of this name is not measured."""
     column = loads.get(name)
     return np.full(len(rows), np.nan) if column is None else column.take(rows)
 
 
 def recent_taken(columns: NodeColumns, resource: LoadResource, rows: Rows) -> Floats:
-    """Return what recently bound pods request and the metrics do not contain yet; zeros if nothing is known of it."""
+    """Return the requests of recently bound pods that the metrics do not contain yet; zeros if they are unknown."""
     column = columns.recent_requests.get(resource)
     return np.zeros(len(rows)) if column is None else column.take(rows)
 
 
 def usage_source(columns: NodeColumns, name: UsageName, row: int) -> UsageName:
-    """Return which use the number of this name really is: that of a shorter window while the longer one is unknown."""
+    """Return the use that the number of this name really shows: a shorter window's while the longer one is unknown."""
     sources = columns.usage_from.get(name)
     return name if sources is None or sources[row] < 0 else USAGE_NAMES[sources[row]]
 
 
 def rounded(values: Floats) -> Floats:
-    """Return the values as Go's `math.Round` rounds those that are not negative: half upwards. NaN stays NaN."""
+    """Return the values rounded half up, as Go's `math.Round` does for values that are not negative. NaN stays NaN."""
     halves: Floats = np.floor(values + 0.5)
     return halves
 

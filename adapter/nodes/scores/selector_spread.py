@@ -1,4 +1,4 @@
-"""SelectorSpread: spread the pods of one Service or controller over nodes, and over zones where nodes have them.
+"""SelectorSpread: spread the pods of one Service or controller over nodes, and over zones if nodes have them.
 
 The formula is that of `pkg/scheduler/framework/plugins/selectorspread` of Kubernetes up to 1.27: two thirds for the
 zone, one third for the node.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ZONE_WEIGHT: Final = 2.0 / 3.0
 _NODE_WEIGHT: Final = 1.0 - 2.0 / 3.0
-"""Not 1 / 3: that is smaller by one unit in the last place, and 100 becomes 99 where it is truncated."""
+"""Not 1 / 3: that is smaller by one unit in the last place, so 100 would be truncated to 99."""
 
 
 def score(
@@ -38,7 +38,7 @@ def score(
     """Return scores by the number of pods of the same owner, normalised over the nodes of the request.
 
     A pod with topologySpreadConstraints of its own gets 0 everywhere: those constraints decide. The cost is one look-up
-    for each pod in the pod's namespace, and one match for each set of labels that pods share.
+    for each pod in the namespace, and one match for each set of labels that pods share.
     """
     if pod.has_spread_constraints:
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has topologySpreadConstraints of its own")

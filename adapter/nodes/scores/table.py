@@ -61,7 +61,7 @@ METRIC_POLICIES: Final = frozenset(
 def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
     """Return the scores of one policy for the nodes at the rows of the board's columns; -1 stands for an unknown node.
 
-    While there are no metrics, a policy that needs them knows no node; after a while best fit takes its place.
+    While there are no metrics, a policy that needs them knows no node; after a while, best fit replaces it.
     """
     is_known = rows >= 0
     if is_known.all():
@@ -81,8 +81,8 @@ def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Row
 def score_request(policies: Sequence[PolicySettings], pod: PendingPod, board: Board, rows: Rows) -> BlendedScores:
     """Return the weighted mean of the policies.
 
-    With the basis `none` all nodes get the middle score if one of the policies needs metrics: the mean of the others
-    would favour nodes for a part of the reasons.
+    With the basis `none`, all nodes get the middle score if one of the policies needs metrics: the mean of the others
+    would favour nodes for only some of the reasons.
     """
     if board.basis == "none" and any(policy.name in METRIC_POLICIES for policy in policies):
         return blend((), len(rows))
@@ -106,7 +106,7 @@ def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: R
 
 
 def _by_columns(function: ColumnsFunction[Args], expected: type[Args]) -> PolicyFunction:
-    """Return the function of a policy that needs the columns alone."""
+    """Return the function of a policy that needs only the columns."""
 
     def scores(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
         return function(pod, board.columns, rows, _check_arguments(args, expected))

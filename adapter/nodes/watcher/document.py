@@ -31,13 +31,13 @@ METRIC_TYPES: Final = {
 }
 """The plugins read `CPU` and `Memory`, and ignore all others."""
 DIGITS: Final = 6
-"""Of a percentage, after the point. The client's decoder overflows without an error at 18."""
+"""Digits of a percentage after the point. The client's decoder overflows without an error at 18."""
 _EXPONENT_BELOW, _EXPONENT_FROM = 1e-4, 1e16
-"""Python writes smaller and larger numbers with an exponent."""
+"""The bounds outside which Python writes numbers with an exponent."""
 _ENTRIES_AT_ONCE: Final = 64
-"""They take about half a millisecond."""
+"""Entries that are written at once; they take about half a millisecond."""
 _NO_TEXT: Final = "%.0s"
-"""Takes a text, and writes nothing."""
+"""A format that takes a text and writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class NodeTopology:
 
 
 def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
-    """Return what is before and after the nodes. `window` is an index of `WINDOWS_SECONDS`.
+    """Return the parts of the document before and after the nodes. `window` is an index of `WINDOWS_SECONDS`.
 
-    Times are those of the samples: a document that rests on the local file has the old ones.
+    Times are those of the samples: a document from the local file has the old ones.
     """
     end = int(snapshot.window_end)
     timestamp = end if snapshot.from_file else int(snapshot.assembled_at)
@@ -68,7 +68,7 @@ def node_entries(
 ) -> Iterator[tuple[NDArray[np.intp], list[bytes]]]:
     """Yield the indexes and the entries (`"name":{…}`) of nodes that are served, some at a time.
 
-    A node without an average of its CPU is left out, since the plugins would take it for idle. So is one whose CPU is
+    A node without an average of its CPU is left out, since the plugins would consider it idle. So is one whose CPU is
     estimated, unless `estimates`.
     """
     columns = [
@@ -96,7 +96,7 @@ def node_entries(
 
 
 def metric_name(resource: LoadResource, *, is_estimated: bool = False) -> str:
-    """Return the name of a metric in the document, which tells an estimate from a measurement."""
+    """Return the name of a metric in the document, which distinguishes an estimate from a measurement."""
     return f"tidewatch:node_{resource}_utilization:{'estimated_ratio' if is_estimated else 'ratio'}"
 
 
@@ -111,7 +111,7 @@ class _Column:
         self.served: NDArray[np.bool_] = served if estimates else served & ~load.is_estimated
         has_deviation = np.isfinite(deviation) & (deviation >= 0)
         self._scrape = np.round(load.resolution_seconds, 3)
-        # The forms of a node's metrics are few. An estimate may come from no window.
+        # A node's metrics have few different forms. An estimate may not come from any window.
         form = (np.where(taken_from < 0, window, taken_from) * 2 + load.is_estimated) * 2 + has_deviation
         self.form: NDArray[np.int64] = np.where(self.served, 1 + form, 0)
 
@@ -136,7 +136,7 @@ class _Column:
 
 
 class _Templates:
-    """The text of entries. Most nodes have the same one but for name, values and place."""
+    """The text of entries. Most nodes have the same one except for name, values and place."""
 
     def __init__(self, columns: Sequence[_Column]) -> None:
         self._columns = columns
@@ -152,7 +152,7 @@ class _Templates:
 
     def _make_template(self, forms: tuple[int, ...]) -> str:
         parts = [column.template(form) for column, form in zip(self._columns, forms, strict=True)]
-        # The first column is served; a comma stands before each further one that is.
+        # The first column is served; a comma precedes each further one that is served.
         metrics = parts[0] + "".join(
             f",{part}" if form else part for part, form in zip(parts[1:], forms[1:], strict=True)
         )
@@ -166,7 +166,7 @@ def decimal_text(value: float) -> str:
 
 
 def decimal_texts(values: NDArray[np.float64]) -> list[str]:
-    """Return what `decimal_text` does for each of the numbers; some text for those that are not finite."""
+    """Return what `decimal_text` does for each of the numbers; any text for those that are not finite."""
     # Four times as fast as Python's own `repr`, with the same digits.
     texts = msgspec.json.encode(values.tolist())[1:-1].decode().split(",") if len(values) else []
     magnitude = np.abs(values)

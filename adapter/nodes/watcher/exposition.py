@@ -1,4 +1,4 @@
-"""The metrics of nodes in Prometheus's text format, prepared once a refresh.
+"""The metrics of nodes in Prometheus's text format, prepared once per refresh.
 
 With 5,000 nodes there are some 100,000 lines, which would take a registry seconds at each scrape. Only the ages of the
 samples are written at the scrape itself, since an age that was prepared would be too low by up to a refresh, and would
@@ -44,11 +44,12 @@ _SHOWN = tuple(
     for stat in range(len(STATS))
     if seconds not in SLOT_WINDOWS_SECONDS or stat in {AVG, MAX}
 )
-"""Windows and statistics that are shown. Of an hour and a day only what placing uses: each is a line for each node."""
+"""Windows and statistics that are shown. For an hour and a day, only those that placement uses: each is a line for each
+node."""
 _PIECE_BYTES = 128 * 1024
-"""Of text in a piece that is packed by itself: unpacking it takes half a millisecond."""
+"""Bytes of text in a piece that is compressed separately: unpacking it takes half a millisecond."""
 _NODES_AT_ONCE = 32
-"""Their lines take about half a millisecond."""
+"""Nodes whose lines are written at once, which takes about half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +57,8 @@ class NodeExposition:
     """The metrics of one snapshot."""
 
     _packed: tuple[PackedText, ...]
-    """All but the ages. As plain text they are 17 MB at 5,000 nodes, of which no reader needs more than a piece."""
+    """Everything except the ages. The plain text has 17 MB for 5,000 nodes, of which a reader needs one piece at a
+    time."""
     _age_lines: str
     """A format with one `%.3f` for each time of `_sampled_at`."""
     _sampled_at: Floats
@@ -77,7 +79,7 @@ class NodeExposition:
 def prepare_exposition(
     snapshot: LoadSnapshot, resources: Collection[LoadResource] = DEFAULT_RESOURCES, *, pace: Pace = UNPACED
 ) -> NodeExposition:
-    """Return the metrics of a snapshot; ratios of these resources alone (`--node-metrics`)."""
+    """Return the metrics of a snapshot; with ratios of these resources only (`--node-metrics`)."""
     pieces: list[PackedText] = []
     waiting = bytearray()
     for lines in pace.timed(_prepared_lines(snapshot, resources)):
@@ -126,7 +128,7 @@ def _ratio_lines(nodes: Sequence[str], load: ResourceLoad) -> Iterator[str]:
     ]
     lines = [f'tidewatch_node_utilization_ratio{{node="%s{tail}%s\n' for tail in tails]
     template = "".join(lines)
-    # Whoever reads the metric cannot tell an estimate from what was measured.
+    # Readers of the metric cannot distinguish an estimate from a measurement.
     measured: Floats = np.where(load.is_estimated, np.nan, load.stats)
     windows, stats = zip(*_SHOWN, strict=True)
     rows = np.round(measured[list(windows), list(stats)], 6).T
@@ -136,7 +138,7 @@ def _ratio_lines(nodes: Sequence[str], load: ResourceLoad) -> Iterator[str]:
         texts = decimal_texts(part.T.ravel())
         columns = [texts[at : at + len(names)] for at in range(0, len(texts), len(names))]
         if np.isfinite(part).all():
-            # Name and value in turn, for each line.
+            # Name and value alternate, for each line.
             yield "".join(map(template.__mod__, zip(*(each for one in columns for each in (names, one)), strict=True)))
             continue
         for name, known, row in zip(names, np.isfinite(part).tolist(), zip(*columns, strict=True), strict=True):

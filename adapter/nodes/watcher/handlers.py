@@ -1,6 +1,6 @@
 """Routes of load-watcher's service, and of `/nodes/unmapped`. Each answer comes from memory.
 
-The answers are in their final form, compressed where the client allows it; nothing renders them again.
+The answers are in their final form, compressed if the client allows it; nothing renders them again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 def watcher_routes(current: Callable[[], PreparedWatcher | None], clock: Clock) -> tuple[Route, ...]:
-    """Return the routes. `current` returns what was prepared last; None before the first data."""
+    """Return the routes. `current` returns the last prepared value; None before the first data."""
     handlers = _Handlers(current, clock)
     return (
         Route("/watcher", handlers.watcher, _METHODS, is_frequent=True),
@@ -83,7 +83,7 @@ class _Handlers:
         return _response_for(prepared.unmapped, request)
 
     def _requested_window(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
-        """Return what to answer from, and the index of the window; or the refusal."""
+        """Return the prepared documents and the index of the window, or the refusal."""
         name = given.get("window", WINDOW_NAMES[DEFAULT_WINDOW])
         if name not in WINDOW_NAMES:
             return error_answer(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
@@ -174,7 +174,7 @@ def _measures_cpu(snapshot: LoadSnapshot) -> bool:
 
 
 def _long_window_text(window: int) -> str:
-    """Return which window is meant if it is a long one: a node without it may well have metrics of minutes."""
+    """Return the name of the window if it is a long one: a node without it may well have metrics of minutes."""
     is_long = WINDOWS_SECONDS[window] in SLOT_WINDOWS_SECONDS
     return f" over {WINDOW_NAMES[window]}, of which 80 % must be known" if is_long else ""
 

@@ -1,4 +1,4 @@
-"""Documents as bytes, plain and compressed, with an entity tag: made once a refresh, so that a request only sends them.
+"""Documents as bytes, plain and compressed, with an entity tag: made once per refresh, so requests only send them.
 
 A single host's document is cut out of the whole one on demand, so nothing is kept twice.
 """
@@ -39,12 +39,12 @@ class PreparedWindow:
     """The document of one window."""
 
     whole: Response
-    """With entity tag and compressed form."""
+    """The whole document, with entity tag and compressed form."""
     hosts: int
-    """How many nodes it has."""
+    """The number of nodes in it."""
     _ends: tuple[bytes, bytes]
     _places: NDArray[np.int64]
-    """Where in the document the entry of each node begins and ends, of shape (nodes, 2); -1 if it has none."""
+    """Start and end of each node's entry in the document, of shape (nodes, 2); -1 if it has none."""
 
     def of_host(self, number: int) -> Response | None:
         """Return the document of one node, by its index in the snapshot; None if the node is not served."""
@@ -58,12 +58,12 @@ class PreparedWindow:
 class PreparedWindows:
     """The documents of the windows, by their indexes in `WINDOWS_SECONDS`.
 
-    All but the default one are made when they are first requested: hardly any client does, and each takes 5 MB and a
-    tenth of a second for 5,000 nodes. Safe to use from many threads.
+    All except the default one are made when they are first requested: hardly any client requests them, and each takes 5
+    MB and a tenth of a second for 5,000 nodes. Safe to use from many threads.
     """
 
     def __init__(self, make: Callable[[int], PreparedWindow], made: Mapping[int, PreparedWindow]) -> None:
-        """`make` makes those that are not in `made`."""
+        """`make` makes the documents that are not in `made`."""
         self._make = make
         self._made = dict(made)
         self._making = threading.Lock()
@@ -85,7 +85,7 @@ class PreparedWindows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedWatcher:
-    """All that is sent about one snapshot."""
+    """Everything that is sent about one snapshot."""
 
     snapshot: LoadSnapshot
     windows: PreparedWindows
@@ -123,7 +123,7 @@ def _prepared_window(
     at, hosts = len(head), 0
     for entries in pace.timed(node_entries(snapshot, window, places, estimates=estimates)):
         for numbers, found in entries:
-            # A comma stands before each entry but the first.
+            # A comma precedes each entry except the first.
             part = b",".join(found if not hosts else (b"", *found))
             ends = at + np.cumsum([len(entry) + 1 for entry in found]) - (0 if hosts else 1)
             where[numbers, 1] = ends

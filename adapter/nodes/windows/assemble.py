@@ -1,4 +1,4 @@
-"""Turns samples into the snapshot that every reader sees. One bad resource or node harms itself alone."""
+"""Turns samples into the snapshot that every reader sees. One bad resource or node harms only itself."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefreshFacts:
-    """Facts besides the samples from which a snapshot is assembled."""
+    """The facts, besides the samples, from which a snapshot is assembled."""
 
     now: float
     """Unix seconds."""
     refresh_seconds: float
     pod_changed_at: Floats | None = None
     """Unix seconds at which a pod was last bound to each node, or ended there, in the order of the snapshot's nodes;
-    NaN for none that is known. None if pods are not known."""
+    NaN if none is known. None if pods are not known."""
     unmapped: tuple[UnmappedSeries, ...] = ()
     measured_by: tuple[MeasuringJob, ...] = ()
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ def grid_fault(grid: SampleGrid) -> str | None:
 def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats) -> ResourceLoad:
     """Return the windows of samples of one resource, for the nodes of its grid. They end at `moment.window_end`.
 
-    A window is served if it has enough samples, and else from another one that has. Samples from 1 to 1.02 count as 1.
+    A window is served if it has enough samples, otherwise from another one that has. Samples from 1 to 1.02 count as 1.
     """
     step = grid.step_seconds
     hold = np.fmax(grid.scrape_seconds, float(step))

@@ -1,7 +1,7 @@
 """Windows of an hour and a day, from the means of slots of five minutes: samples to slots, slots to statistics (pure).
 
 A peak of a day is the largest mean of five minutes, as crane-scheduler's `cpu_usage_max_avg_1d` is: a single sample
-says little of what a node can bear for a while.
+says little about what a node can bear for a while.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ SETTLED_SECONDS: Final = 60
 """Time after the end of a slot until its mean is taken, so that late samples count."""
 _FIVE_MINUTES: Final = SAMPLE_WINDOWS_SECONDS.index(SLOT_SECONDS)
 _NODES_AT_ONCE: Final = 500
-"""Statistics are computed in double precision; in slices, so that not all nodes take that memory at once."""
+"""Nodes in a slice. Statistics are computed in double precision, in slices, so that not all nodes take that memory at
+once."""
 _SHAPE: Final = len(SLOT_WINDOWS_SECONDS), len(STATS)
 _SLOT_WINDOWS: Final = np.arange(len(SAMPLE_WINDOWS_SECONDS), len(WINDOWS_SECONDS), dtype=np.int8)[:, None]
 
@@ -81,7 +82,7 @@ def day_after(
     nodes: tuple[str, ...] | None = None,
     moved: Collection[str] = (),
 ) -> LoadDay:
-    """Return the day until now with further slots. What was known of a slot stays; slots of the future are dropped.
+    """Return the day until now with further slots. Known slots stay unchanged; future slots are dropped.
 
     `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
@@ -106,7 +107,7 @@ def day_after(
 
 
 def _with_slots(before: SlotMeans | None, found: SampleGrid, end: int) -> SlotMeans | None:
-    """Return the means of a resource with those that are new; `before`, None if there are none, where nothing is new.
+    """Return the means of a resource with new ones added; `before`, which may be None, if nothing is new.
 
     Only the columns that were found are compared: all slots of 5,000 nodes would take 30 MB for a moment.
     """
@@ -124,7 +125,7 @@ def _with_slots(before: SlotMeans | None, found: SampleGrid, end: int) -> SlotMe
 
 
 def known_slots(day: LoadDay, resource: LoadResource) -> set[int]:
-    """Return the ends of the slots of which the mean of any node is known, in Unix seconds."""
+    """Return the ends of the slots in which the mean of any node is known, in Unix seconds."""
     means = day.means.get(resource)
     if means is None:
         return set()
@@ -135,7 +136,7 @@ def known_slots(day: LoadDay, resource: LoadResource) -> set[int]:
 def with_day(snapshot: LoadSnapshot, day: LoadDay) -> LoadSnapshot:
     """Return the snapshot, which has the windows of samples, with those of an hour and a day.
 
-    A resource of which no day is kept has no numbers there.
+    A resource without a day has no numbers in these.
     """
     rows = rows_of(snapshot.nodes, day.nodes)
     resources = {}
@@ -160,7 +161,7 @@ def samples_of_day(day: LoadDay) -> SampleSet:
                 step_seconds=SLOT_SECONDS,
                 end=day.end,
                 nodes=day.nodes,
-                # The file has them in single precision: twice as many bytes would only wait to be written.
+                # The file has them in single precision, so twice as many bytes would only wait to be written.
                 values=cast("Floats", means),
                 newest=unknown,
                 scrape_seconds=unknown,
@@ -173,7 +174,7 @@ def samples_of_day(day: LoadDay) -> SampleSet:
 
 
 def day_of_samples(samples: SampleSet, now: float) -> LoadDay:
-    """Return the day of a local file; what is not on slots of five minutes is left out."""
+    """Return the day of a local file without samples that are not on slots of five minutes."""
     grids = (grid for resource, grid in samples.grids.items() if resource in DAY_RESOURCES)
     return day_after(LoadDay(), [grid for grid in grids if _is_day(grid)], now)
 
@@ -185,7 +186,7 @@ def _is_day(grid: SampleGrid) -> bool:
 def _without_vanished(
     nodes: tuple[str, ...], means: Mapping[LoadResource, SlotMeans]
 ) -> tuple[tuple[str, ...], dict[LoadResource, SlotMeans]]:
-    """Return the day without nodes that have no mean any more."""
+    """Return the day without nodes that no longer have a mean."""
     present = np.zeros(len(nodes), dtype=np.bool_)
     for values in means.values():
         present |= ~np.isnan(values).all(axis=1)

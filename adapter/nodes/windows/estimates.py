@@ -1,4 +1,4 @@
-"""Estimates for nodes without usable metrics: from the requests of their pods, and from what was measured before."""
+"""Estimates for nodes without usable metrics: from the requests of their pods, and from earlier measurements."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot, ResourceLoad
 
 MIN_REQUESTED_RATIO: Final = 0.01
-"""Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""
+"""Requests below this say nothing about the usage: a daemon may use many times as much."""
 _BAD_LONG_ENOUGH_SECONDS: Final = 300.0
-"""How long a node must have been bad until an estimate takes the place of its metrics."""
+"""How long a node must have been bad until an estimate replaces its metrics."""
 _LONGEST: Final = 0
-# Kept as what they are above the average.
+# Stored as the difference from the average.
 _TAILS: Final = (P95, MAX)
 
 
@@ -32,18 +32,18 @@ class ResourceHistory:
     """The history of one resource from earlier refreshes, in the order of `BadSince.nodes`."""
 
     bad_since: Floats
-    """Unix seconds of the first refresh since which no window of a node could be served; NaN if one can."""
+    """Unix seconds of the refresh since which no window of a node could be served; NaN if one can."""
     measured_per_requested: Floats
     """Measured average divided by the requests, of the last refresh that had both (requests of at least
     `MIN_REQUESTED_RATIO`); NaN if there was none."""
     spread: Floats
-    """Of shape (windows, stats, nodes), of the last refresh that was served: the standard deviation; of the other
-    statistics by how much they were above the average. NaN if there was none."""
+    """Of shape (windows, stats, nodes), of the last refresh that was served: the standard deviation; for the other
+    statistics, how far they were above the average. NaN if there was none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BadSince:
-    """Since when nodes have been bad, and what was measured before. A new value takes its place at each refresh."""
+    """Since when nodes have been bad, and earlier measurements. A new value replaces it at each refresh."""
 
     nodes: tuple[str, ...] = ()
     resources: Mapping[LoadResource, ResourceHistory] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class BadSince:
             )
             for resource, load in snapshot.resources.items()
         }
-        # A resource that this snapshot lacks keeps what is known of it.
+        # A resource that this snapshot lacks keeps its history.
         for resource, history in self.resources.items():
             if resource not in resources:
                 resources[resource] = _for_nodes(history, rows)
@@ -78,7 +78,7 @@ class BadSince:
 
 
 def is_measured(load: ResourceLoad) -> NDArray[np.bool_]:
-    """Return which nodes have windows that rest on metrics. If one window can be served, each can."""
+    """Return which nodes have windows from metrics. If one window can be served, all of them can."""
     served: NDArray[np.bool_] = load.taken_from[_LONGEST] >= 0
     return served & ~load.is_estimated
 
@@ -113,9 +113,9 @@ def with_estimates(
 ) -> LoadSnapshot:
     """Return a snapshot in which nodes that have been bad for five minutes have estimates, marked as such.
 
-    The average is what the node's pods request, times what the node used of its requests when both were last known
-    (for a node of which that was never known, the median of all nodes), bounded to 0..1. The standard deviation is the
-    node's last one, else the median; the 95th percentile and the maximum are as far above the average as they were.
+    The average is the requests of the node's pods, times the ratio of usage to requests when both were last known
+    (for a node without a known ratio, the median of all nodes), bounded to 0..1. The standard deviation is the
+    node's last one, else the median; the 95th percentile and the maximum are as far above the average as before.
     A node whose requests are unknown stays without numbers. `bad_since` is the value after this refresh.
     """
     rows = rows_of(snapshot.nodes, bad_since.nodes)
@@ -144,7 +144,7 @@ def _estimate_load(load: ResourceLoad, history: ResourceHistory, requested: Floa
 
 
 def _or_median(values: Floats) -> Floats:
-    """Return a copy in which the median of those that are known, along the last axis, takes the place of NaN."""
+    """Return a copy in which the median of the known values along the last axis replaces NaN."""
     known = ~np.isnan(values).all(axis=-1, keepdims=True)
     # A row without any known value has no median.
     median = np.nanmedian(np.where(known, values, 0.0), axis=-1, keepdims=True) if values.shape[-1] else values

@@ -1,14 +1,14 @@
-"""The CPU of each node in the next hour, by the same time of the days before, and whether that was worth it (pure).
+"""The CPU of each node in the next hour, by the same time of earlier days, and whether that was worth it (pure).
 
-What is predicted is the largest mean of 15 minutes within the next hour: what the node has to bear. The load of the
-last 15 minutes is the level, so pods that have come or gone since the days before count in full. To it is added how
-much the load rose in the hour after this time of the day: the upper quantile of the rises of all known days, each with
-the quarters of an hour before and after. Of few rises it is the largest, as conformal prediction takes it.
+The prediction is the largest mean of 15 minutes within the next hour, which the node has to bear. The load of the last
+15 minutes is the level, so pods that were added or removed since the earlier days count in full. To it is added the
+rise of the load in the hour after this time of the day: the upper quantile of the rises of all known days, each with
+the quarters of an hour before and after. Of few rises, it is the largest, as in conformal prediction.
 
 **Backtest.** Each quarter of an hour of the later days is predicted from the days before it alone (rolling origin), and
-judged by the quantile (pinball) loss, in which a load that was underestimated costs more. The same loss is computed for
-the last 15 minutes as they stand, and with the same quantile of the node's rises at any time of the day as a margin. So
-a prediction is used only where the time of the day itself says something.
+judged by the quantile (pinball) loss, in which an underestimated load costs more. The same loss is computed for the
+last 15 minutes, alone and with the same quantile of the node's rises at any time of the day as a margin. So a
+prediction is used only where the time of the day itself says something.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ if TYPE_CHECKING:
     Singles = NDArray[np.float32]
 
 QUANTILE: Final = 0.9
-"""Share of hours that are not to be above their prediction."""
+"""Share of hours that should not exceed their prediction."""
 BETTER_RATIO: Final = 0.9
-"""A prediction is used where its loss has been at most this share of that of the last 15 minutes."""
+"""A prediction is used if its loss was at most this share of that of the last 15 minutes."""
 HIGHEST_FACTOR: Final = 1.25
 """A prediction is at most this many times the largest load of the week."""
 _HOUR: Final = 3600 // QUARTER_SECONDS
 _LEAST_OF_AN_HOUR: Final = _HOUR - 1
-"""Quarters of an hour that must be known of it."""
+"""Quarters that must be known of an hour."""
 _LEAST_RISES: Final = 4
-"""Each day has three of them around a time of the day, so these are of two days at least."""
+"""Rises that must be known. Each day has three of them around a time of the day, so these are from at least two
+days."""
 _FIRST_JUDGED_DAY: Final = 2
 _JUDGED_DAYS: Final = WEEK_DAYS - _FIRST_JUDGED_DAY
 _LEAST_JUDGED: Final = QUARTERS_A_DAY * 2 // 3
 """Quarters of an hour that must be predicted and known of a day on which predictions are judged."""
 _NODES_AT_ONCE: Final = 4
-"""Their backtest takes about a millisecond."""
+"""Nodes that are judged at once; their backtest takes about a millisecond."""
 _FIVE_MINUTES: Final = SAMPLE_WINDOWS_SECONDS.index(300)
 _PREDICTED, _NOT_BETTER, _SHORT_HISTORY, _NO_LOAD = map(np.int8, range(len(FORECAST_VERDICTS)))
 """The numbers of the verdicts, in their order."""
@@ -64,7 +65,7 @@ _PREDICTED, _NOT_BETTER, _SHORT_HISTORY, _NO_LOAD = map(np.int8, range(len(FOREC
 def backtest(week: LoadWeek, pace: Pace) -> Backtest:
     """Return how well each node's next hours could have been predicted."""
     if _known_days(week) <= _FIRST_JUDGED_DAY:
-        # Nothing can be judged yet, and that is all there is for days after a first start.
+        # Nothing can be judged yet, which is the usual case for days after a first start.
         unknown = np.full(len(week.nodes), np.nan)
         return Backtest(week.nodes, unknown, unknown)
     starts = range(0, len(week.nodes), _NODES_AT_ONCE)
@@ -74,7 +75,7 @@ def backtest(week: LoadWeek, pace: Pace) -> Backtest:
 
 
 def _known_days(week: LoadWeek) -> int:
-    """Return of how many days of the week anything is known."""
+    """Return the number of days of the week of which anything is known."""
     known = np.flatnonzero((~np.isnan(week.means)).any(axis=0))
     return len(np.unique(known // QUARTERS_A_DAY))
 
@@ -82,8 +83,8 @@ def _known_days(week: LoadWeek) -> int:
 def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: float) -> HourForecast:
     """Return the next hour of each node; `now` in Unix seconds.
 
-    It is at least the average of the last five minutes, and at most 1 and 1.25 times the largest load of the week. A
-    load that is estimated, or not served, is not predicted from.
+    It is at least the average of the last five minutes, and at most 1 and 1.25 times the largest load of the week.
+    Nothing is predicted from a load that is estimated or not served.
     """
     nothing = np.full(len(snapshot.nodes), np.nan)
     cpu = snapshot.resources.get(LoadResource.CPU)
@@ -113,7 +114,7 @@ def upper_quantile(values: Singles) -> Singles:
 
 
 def _rises(means: Singles) -> Singles:
-    """Return by how much the largest of the next four quarters of an hour is above each one; NaN if not known."""
+    """Return how far the largest of the next four quarters of an hour is above each one; NaN if not known."""
     after = np.full((*means.shape[:-1], means.shape[-1] + _HOUR), np.nan, dtype=np.float32)
     after[..., : means.shape[-1]] = means
     nexts = [after[..., ahead : ahead + means.shape[-1]] for ahead in range(1, _HOUR + 1)]
@@ -124,7 +125,7 @@ def _rises(means: Singles) -> Singles:
 
 
 def _backtest_errors(means: Singles) -> Floats:
-    """Return for some nodes what `Backtest` has of them, of shape (2, nodes)."""
+    """Return the values of `Backtest` for some nodes, of shape (2, nodes)."""
     return np.stack((_loss_ratio(means), _highest(means)))
 
 
@@ -154,7 +155,7 @@ def _loss_ratio(means: Singles) -> Floats:
 def _ratio_of(losses: Floats) -> Floats:
     """Return the ratio of losses of shape (3, days, nodes): predictions, and the last 15 minutes in two forms.
 
-    It is at least 1 where the predictions were not better on most of the days on which there was any loss: a single day
+    It is at least 1 if the predictions were not better on most of the days with any loss: a single day
     may have been luck. A load that never changes is predicted without any loss by the last 15 minutes.
     """
     ours, rivals = losses[0], losses[1:]
@@ -167,7 +168,7 @@ def _ratio_of(losses: Floats) -> Floats:
 
 
 def _loss(error: Floats) -> Floats:
-    """Return the quantile loss of what was observed minus what was predicted."""
+    """Return the quantile loss of an error, which is the observed minus the predicted value."""
     found: Floats = np.maximum(QUANTILE * error, (QUANTILE - 1.0) * error)
     return found
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
-"""Time kept beyond the longest window: two steps for late samples, and the sample before the window that is still
-in force at the window's start where a node is scraped more rarely than the grid steps."""
+"""Time kept beyond the longest window: two steps for late samples, and the sample before the window that is still in
+force at its start if a node is scraped more rarely than the grid steps."""
 
 
 def kept_columns(step_seconds: int) -> int:
@@ -39,14 +39,14 @@ def aligned(seconds: float, step_seconds: int) -> int:
 
 
 def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:
-    """Return the part of a grid that ends at `end` and has `columns` columns; what the grid lacks is NaN.
+    """Return the part of a grid that ends at `end` and has `columns` columns; missing columns are NaN.
 
     ValueError if `end` is not a whole number of steps away from the grid's.
     """
     if (end - grid.end) % grid.step_seconds:
         raise ValueError(f"{end} is not on the {grid.step_seconds} s steps of a grid that ends at {grid.end}")
     had = grid.values.shape[1]
-    # Where the grid's first column is in the result.
+    # The position of the grid's first column in the result.
     first = columns - had + (grid.end - end) // grid.step_seconds
     if first == 0 and had == columns:
         return grid
@@ -58,12 +58,12 @@ def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:
 
 
 def cut(grid: SampleGrid) -> SampleGrid:
-    """Return the grid with the columns that are worth keeping, and no more."""
+    """Return the grid with only the columns that are worth keeping."""
     return span(grid, grid.end, min(grid.values.shape[1], kept_columns(grid.step_seconds)))
 
 
 def not_after(grid: SampleGrid, now: float) -> SampleGrid:
-    """Return the grid without steps that are later than now, which a file has after the clock was set back."""
+    """Return the grid without steps that are later than now, which a file may have after the clock was set back."""
     if grid.end <= now:
         return grid
     steps = -((aligned(now, grid.step_seconds) - grid.end) // grid.step_seconds)
@@ -71,7 +71,7 @@ def not_after(grid: SampleGrid, now: float) -> SampleGrid:
 
 
 def rows_of(nodes: Sequence[str], among: Sequence[str]) -> NDArray[np.intp]:
-    """Return where each of `nodes` is in `among`, -1 for one that is not there."""
+    """Return the position of each of `nodes` in `among`, -1 for one that is not there."""
     index = {name: row for row, name in enumerate(among)}
     return np.fromiter((index.get(name, -1) for name in nodes), dtype=np.intp, count=len(nodes))
 
@@ -84,7 +84,7 @@ def taken(values: Floats, rows: NDArray[np.intp]) -> Floats:
 
 
 def regrid(grid: SampleGrid, nodes: tuple[str, ...]) -> SampleGrid:
-    """Return the grid for another list of nodes: new ones have no samples, those that are gone are dropped."""
+    """Return the grid for another list of nodes: new ones have no samples, removed ones are dropped."""
     if nodes == grid.nodes:
         return grid
     rows = rows_of(nodes, grid.nodes)
@@ -100,12 +100,11 @@ def regrid(grid: SampleGrid, nodes: tuple[str, ...]) -> SampleGrid:
 
 
 def join(older: SampleGrid, newer: SampleGrid) -> SampleGrid:
-    """Return one grid of both, cut to what is worth keeping, for the nodes of either.
+    """Return one grid from both, cut to what is worth keeping, for the nodes of either.
 
-    Where both have a step, the newer value counts unless it is NaN; so a late sample fills what was NaN before, and a
-    node that one answer lacks keeps what is known of it. An older grid whose steps are all later than those that are
-    kept of the newer one (its clock was wrong) is dropped.
-    ValueError if the grids are of different resources, or on different steps.
+    If both have a step, the newer value counts unless it is NaN; so a late sample fills a former NaN, and a node that
+    one answer lacks keeps its samples. An older grid whose steps are all later than the kept steps of the newer one
+    (its clock was wrong) is dropped. ValueError if the grids are of different resources, or on different steps.
     """
     if (older.resource, older.step_seconds) != (newer.resource, newer.step_seconds):
         raise ValueError(

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesRows:
-    """Series of one resource on a grid of times, and what is known of each; a node may have several."""
+    """Series of one resource on a grid of times, with the facts about each; a node may have several."""
 
     values: Floats
     """Of shape (series, columns); NaN where there is no sample."""
     node_of: NDArray[np.intp]
     """Row of each series' node; -1 for a series whose node is not known, which is left out."""
     newest: Floats
-    """The facts of each series, as `SampleGrid` has them of each node."""
+    """The facts about each series, like those of `SampleGrid` about each node."""
     scrape_seconds: Floats
     advancing: Floats
     reset_at: Floats
@@ -35,7 +35,7 @@ class SeriesRows:
 def mean_by_node(values: Floats, node_of: NDArray[np.intp], nodes: int) -> Floats:
     """Return for each node and step the mean of its series that have a sample there; NaN without any.
 
-    A restarted exporter leaves series that take turns, which are put together; an HA pair leaves series at the same
+    A restarted exporter leaves series that follow each other, which are joined; an HA pair leaves series at the same
     times, which are averaged. So each step counts once, whatever the number of series behind it.
     """
     known = np.flatnonzero(node_of >= 0)
@@ -51,7 +51,7 @@ def mean_by_node(values: Floats, node_of: NDArray[np.intp], nodes: int) -> Float
     part = values[order[several]]
     present = ~np.isnan(part)
     edges = np.concatenate(([0], np.cumsum(counts[~single])[:-1]))
-    # Values that are far out of range may add up to no number; they are not served in any case.
+    # Values that are far out of range may overflow in a sum; they are not served in any case.
     with np.errstate(invalid="ignore", over="ignore"):
         sums = np.add.reduceat(np.where(present, part, 0.0), edges, axis=0)
     samples = np.add.reduceat(present.astype(np.int64), edges, axis=0)
@@ -71,8 +71,8 @@ def grid_of_series(
 ) -> SampleGrid:
     """Return the grid by node.
 
-    A series that has ended does not count where Prometheus only repeats its last sample. Of the facts, the newest
-    sample, step and reset of a node's series count, and the shortest scrape interval.
+    A series that has ended does not count where Prometheus only repeats its last sample. The newest sample, step and
+    reset of a node's series count, and the shortest scrape interval.
     """
     times = end - step_seconds * np.arange(rows.values.shape[1] - 1, -1, -1, dtype=np.float64)
     hold = np.fmax(rows.scrape_seconds, float(step_seconds))

@@ -27,7 +27,7 @@ class SlotAxes:
 
 
 def shifted(values: NDArray[Number], before: SlotAxes, after: SlotAxes, moved: Collection[str] = ()) -> NDArray[Number]:
-    """Return the means for other nodes and another end; NaN for what was not known, and for nodes that have `moved`."""
+    """Return the means for other nodes and another end; NaN for unknown means, and for nodes that have `moved`."""
     if after.nodes != before.nodes:
         rows = rows_of(after.nodes, before.nodes)
         nothing = np.full((len(rows), values.shape[1]), np.nan, dtype=values.dtype)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MIN_COVERAGE: Final = 0.8
 """Share of a window's samples below which the window is not served."""
 FALLBACKS: Final = ((0, 1, 2), (1, 2, 0), (2, 1, 0))
-"""For each window the windows that may stand in for it, in this order: shorter ones first, then longer ones."""
+"""For each window, the windows that may replace it, in this order: shorter ones first, then longer ones."""
 PERCENTILE: Final = 0.95
 # A scrape interval that is learned from timestamps is a little longer or shorter than the configured one.
 _INTERVAL_TOLERANCE_STEPS: Final = 0.1
@@ -35,7 +35,7 @@ def last_columns(values: Floats, columns: int) -> Floats:
 def rank(ordered: Floats, counts: NDArray[np.int64], quantile: float) -> Floats:
     """Return the quantile of each row as Prometheus's `quantile_over_time` interpolates it; NaN without samples.
 
-    `ordered` has each row's samples in ascending order and NaN behind them, as `np.sort` leaves them.
+    `ordered` has each row's samples in ascending order and NaN after them, as `np.sort` leaves them.
     """
     if not ordered.shape[1]:
         return np.full(len(ordered), np.nan)
@@ -81,10 +81,10 @@ def columns_per_scrape(scrape_seconds: Floats, step_seconds: int) -> NDArray[np.
 
 
 def window_coverage(values: Floats, scrape_seconds: Floats, step_seconds: int) -> Floats:
-    """Return which share (0..1) of each window's expected samples is there, of shape (windows, nodes).
+    """Return the share (0..1) of each window's expected samples that is there, of shape (windows, nodes).
 
-    Samples are expected once per scrape interval. Where that is longer than a step, an answer either repeats a sample
-    at the following steps or has none there; both count as the one sample, which is in force until the next is due.
+    Samples are expected once per scrape interval. If that is longer than a step, an answer either repeats a sample at
+    the following steps or has none there; both count as one sample, which is in force until the next is due.
     """
     present = ~np.isnan(values)
     covered = present.copy()
@@ -103,7 +103,7 @@ def window_coverage(values: Floats, scrape_seconds: Floats, step_seconds: int) -
 
 
 def windows_served(usable: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return for each window which one its numbers are taken from (-1 for none), given which ones may be used.
+    """Return, for each window, the window that its numbers are taken from (-1 for none), given the usable ones.
 
     Both are of shape (windows, nodes).
     """
@@ -115,6 +115,6 @@ def windows_served(usable: NDArray[np.bool_]) -> NDArray[np.int8]:
 
 
 def served_statistics(stats: Floats, taken_from: NDArray[np.int8]) -> Floats:
-    """Return for each window the statistics of the one that its numbers are taken from; NaN for none."""
+    """Return, for each window, the statistics of the window that its numbers are taken from; NaN for none."""
     picked = np.take_along_axis(stats, np.maximum(taken_from, 0)[:, None, :].astype(np.intp), axis=0)
     return np.where(taken_from[:, None, :] >= 0, picked, np.nan)

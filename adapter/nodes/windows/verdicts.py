@@ -1,4 +1,4 @@
-"""The analyser of bad metrics: one verdict per node and resource. A verdict depends on nothing but its own node."""
+"""The analyser of bad metrics: one verdict per node and resource. A verdict depends only on its own node."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ JUMP_DEVIATIONS: Final = 6.0
 JUMP_EXPLAINED_SECONDS: Final = 300.0
 """How long before a jump a pod may have been bound or have ended and still explain it."""
 MIN_DEVIATION_RATIO: Final = 0.005
-"""The smallest median deviation that a jump is measured by: a load that hardly ever moves would otherwise jump with
+"""The smallest median deviation that a jump is measured by: otherwise, a load that hardly ever changes would jump with
 each percent."""
-# What is left of subtracting equal numbers is not a load below zero.
+# A rounding error of subtracting equal numbers is not a load below zero.
 _ROUNDING_RATIO: Final = 1e-9
 
 _SERVED: Final = np.array([verdict in SERVED_VERDICTS for verdict in VERDICTS])
@@ -41,10 +41,10 @@ class JudgingTime:
     """Unix seconds."""
     refresh_seconds: float
     window_end: int
-    """Unix seconds: where the windows end."""
+    """End of the windows, in Unix seconds."""
     from_file: bool = False
-    """Samples from the file are judged as of the time when they were saved. They are served with their own times until
-    they are older than the window."""
+    """Whether the samples come from the file: they are judged as of the time when they were saved, and served with
+    their own times until they are older than the window."""
 
 
 def number(verdict: NodeVerdict) -> int:
@@ -74,7 +74,7 @@ def stale_after_seconds(scrape_seconds: Floats, step_seconds: int, refresh_secon
 
 
 def out_of_range(values: Floats) -> NDArray[np.bool_]:
-    """Return which samples no utilisation can have; NaN is none."""
+    """Return which samples cannot be a utilisation; NaN is not one of them."""
     return (values < -_ROUNDING_RATIO) | (values > MAX_RATIO)
 
 
@@ -108,9 +108,9 @@ def _last_present(values: Floats) -> Floats:
 def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_at: Floats) -> NDArray[np.int8]:
     """Return the verdict of each node, an index of `VERDICTS`.
 
-    `coverage` is what `window_coverage` says of the windows, where samples out of range count as missing: a late scrape
+    `coverage` is the `window_coverage` of the windows, in which samples out of range count as missing: a late scrape
     may leave one of them, and a node is out of range while its newest sample is. `pod_changed_at` is the Unix seconds
-    at which a pod was last bound to each node or ended there (NaN if unknown). Where several verdicts fit, the first of
+    at which a pod was last bound to each node or ended there (NaN if unknown). If several verdicts fit, the first of
     these counts: missing, stale, stuck, out of range, gap, counter reset, jumped.
     """
     window = last_columns(grid.values, window_columns(grid.step_seconds)[0])
@@ -120,7 +120,7 @@ def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_a
     stale = as_of - newest > stale_after_seconds(grid.scrape_seconds, grid.step_seconds, moment.refresh_seconds)
     if moment.from_file:
         stale |= moment.now - newest > WINDOWS_SECONDS[0]
-    # The last step of which anything is known: a query that fails does not make counters stand still.
+    # The last step about which anything is known: a failed query does not make counters stand still.
     known_until = np.fmin(np.ceil(newest / grid.step_seconds) * grid.step_seconds, moment.window_end)
     begin = jumped_at(np.where(out_of_range(window), np.nan, window), times)
     # A pod that came later than the jump still counts, since only the last one of a node is known.

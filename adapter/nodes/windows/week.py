@@ -23,7 +23,7 @@ _SLOTS_A_QUARTER: Final = QUARTER_SECONDS // SLOT_SECONDS
 
 
 def week_at(week: LoadWeek, now: float, nodes: tuple[str, ...] | None = None, moved: Collection[str] = ()) -> LoadWeek:
-    """Return the week until now (Unix seconds), without quarters of the future.
+    """Return the week until now (Unix seconds), without future quarters.
 
     `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
@@ -40,7 +40,7 @@ def week_at(week: LoadWeek, now: float, nodes: tuple[str, ...] | None = None, mo
 
 
 def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
-    """Return the week with the quarters of an hour whose three slots the day knows; what was known stays."""
+    """Return the week with the quarters of an hour whose three slots are in the day; known ones stay unchanged."""
     slots = day.means.get(LoadResource.CPU)
     if slots is None:
         return week
@@ -53,18 +53,18 @@ def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
 
 
 def with_past(week: LoadWeek, past: SampleGrid) -> LoadWeek:
-    """Return the week with the quarters of an hour of an answer about the past; what was known stays."""
+    """Return the week with the quarters of an hour of an answer about the past; known ones stay unchanged."""
     return _with_quarters(week, SlotAxes(past.nodes, past.end, past.step_seconds), past.values.astype(np.float16))
 
 
 def known_quarters(week: LoadWeek) -> set[int]:
-    """Return the ends of the quarters of which the mean of any node is known, in Unix seconds."""
+    """Return the ends of the quarters in which the mean of any node is known, in Unix seconds."""
     present = np.flatnonzero(~np.isnan(week.means).all(axis=0))
     return {week.end - (QUARTERS - 1 - column) * QUARTER_SECONDS for column in present.tolist()}
 
 
 def _with_quarters(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
-    """Return the week with quarters of an hour that it lacks; those beyond its ends do not count."""
+    """Return the week with quarters of an hour that it lacks; quarters beyond its ends do not count."""
     names = week.nodes if week.nodes == axes.nodes else tuple(sorted({*week.nodes, *axes.nodes}))
     means = shifted(
         week.means, SlotAxes(week.nodes, week.end, QUARTER_SECONDS), SlotAxes(names, week.end, QUARTER_SECONDS)

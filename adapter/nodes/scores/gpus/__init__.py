@@ -1,1 +1,1 @@
-"""The policies that place pods with GPUs, and the arithmetic of what is left of the GPUs of a node."""
+"""The policies that place pods with GPUs, and the arithmetic of the GPU capacity that is left on a node."""

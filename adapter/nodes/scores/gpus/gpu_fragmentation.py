@@ -1,7 +1,7 @@
-"""gpu-fragmentation: a pod goes where the GPUs that it leaves are of the most use to the pods that will follow.
+"""gpu-fragmentation: a pod is placed where the remaining GPUs are the most useful to later pods.
 
-What will follow is taken from the pods that the cluster has now. Nodes are ordered by points (`gpu_points`), and those
-with equal points by what the pod would leave of their CPU and GPUs.
+The pods that the cluster has now stand for later ones. Nodes are ordered by points (`gpu_points`), and those with equal
+points by the CPU and GPUs that the pod would leave.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_CPU_MILLI: Final = 1e12
 """Larger amounts count as this one. A pod may request anything."""
 _NO_ROOM: Final = -np.inf
 _STATES_AT_ONCE: Final = 500
-"""Bounds the memory of a request where all nodes differ."""
+"""Limits the memory of a request if all nodes differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class _Nodes:
     """The free amounts of the nodes of a request."""
 
     states: tuple[GpuState, ...]
-    """Of the GPUs, in ascending order."""
+    """The states of the GPUs, in ascending order."""
     cpu_before: Integers
     cpu_after: Integers
 
@@ -50,7 +50,7 @@ class _Found:
     """The best placement on each node."""
 
     points: Floats
-    """-inf where the GPUs are not there."""
+    """The points; -inf where the node lacks the GPUs."""
     fragments_before: Floats
     fragments_after: Floats
 
@@ -58,8 +58,8 @@ class _Found:
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmentationArgs) -> PolicyScores:
     """Return scores by the points of the pod's best placement on each node; 0 for a node without the GPUs.
 
-    A pod without GPUs takes CPU that pods with GPUs may need. It gets the same score everywhere if what it requests
-    of devices is not known.
+    A pod without GPUs takes CPU that pods with GPUs may need. It gets the same score everywhere if its requested
+    devices are unknown.
     """
     unknown = _unknown_device(pod)
     if unknown:
@@ -74,7 +74,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
     }
     levels = np.array([order.get(points, -1) for points in found.points.tolist()], dtype=np.int64)
     most_gpus = max((sum(state) for state in nodes.states), default=0)
-    # A pod may request any number: beyond what the largest node has left, it has no place to compare.
+    # A pod may request any number: if it exceeds what the largest node has left, there is no place to compare.
     wanted = min(pod.gpu_count * pod.gpu_milli, most_gpus)
     gpus_after = np.array([sum(state) for state in nodes.states], dtype=np.int64) - wanted
     rest = left_over(nodes.cpu_after, gpus_after, float(nodes.cpu_before.max(initial=0)), most_gpus)
@@ -89,7 +89,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
 
 
 def _unknown_device(pod: PendingPod) -> str:
-    """Return what the pod requests that may be GPUs, and is not among those that count; empty if that is nothing."""
+    """Return a requested resource that may be a GPU but does not count as one; empty if there is none."""
     if pod.gpu_count:
         return ""
     if pod.has_resource_claims:
@@ -106,7 +106,7 @@ def _nodes(pod: PendingPod, columns: NodeColumns, rows: Rows) -> _Nodes:
 
 
 def _best_placements(pod: PendingPod, nodes: _Nodes, workload: Workload) -> _Found:
-    """Return the best of what the pod may leave of each node's GPUs. Nodes with the same GPUs left share the work."""
+    """Return the best placement of the pod on each node. Nodes with equal remaining GPUs share the work."""
     size = len(nodes.states)
     found = _Found(np.full(size, _NO_ROOM), np.zeros(size), np.zeros(size))
     alike: dict[GpuState, list[int]] = {}

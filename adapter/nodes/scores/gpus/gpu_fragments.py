@@ -1,8 +1,8 @@
 """How much of the GPUs of a node the pods of a workload cannot use: its fragments, in thousandths of a GPU.
 
-After Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): for each kind of pod of the workload, what is left of a
-node's GPUs is of no use if the pod does not fit onto the node (or requests no GPU), and otherwise what is left of those
-GPUs that have less than the pod needs. The fragments are the mean over the workload. Pure.
+After Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): for each kind of pod of the workload, everything that is
+left of a node's GPUs is useless if the pod does not fit onto the node (or requests no GPU); otherwise, the remainders
+of those GPUs are useless that have less than the pod needs. The fragments are the mean over the workload. Pure.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WorkloadMix:
 def mix_of(seen: Mapping[GpuPodKind, float], coverage: float = 1.0) -> WorkloadMix:
     """Return the most frequent kinds that together are this share of what was seen; their shares add up to 1.
 
-    Kinds that are equally frequent come in their own order, so that the mix does not depend on that of the pods.
+    Equally frequent kinds are in their own order, so that the mix does not depend on the order of the pods.
     """
     most_frequent = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_KINDS]
     wanted = coverage * sum(seen.values())
@@ -60,7 +60,7 @@ def mix_of(seen: Mapping[GpuPodKind, float], coverage: float = 1.0) -> WorkloadM
 
 
 class FragmentTable:
-    """The fragments of states of GPUs under a mix, for any CPU that is left beside."""
+    """The fragments of states of GPUs under a mix, for any amount of CPU that is left."""
 
     def __init__(self, left_milli: Integers, mix: WorkloadMix) -> None:
         """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for one that a node does not have."""
@@ -88,15 +88,15 @@ def _usable_milli(left_milli: Integers, mix: WorkloadMix) -> Floats:
 
 
 def gradient_points(before_milli: Floats, after_milli: Floats) -> Floats:
-    """Return 0..100 for how much a placement lessens the fragments, as published: 50 where they stay as they are."""
+    """Return 0..100 for how much a placement lessens the fragments, as published: 50 if they do not change."""
     fewer_gpus = np.clip((before_milli - after_milli) / 1000.0, -50.0, 50.0)
     return np.asarray(np.floor(100.0 / (1.0 + np.exp(-fewer_gpus))))
 
 
 def placements(state: GpuState, count: int, milli: int) -> tuple[GpuState, ...]:
-    """Return the states in which a pod may leave a node's GPUs; nothing if they are not enough.
+    """Return the states in which a pod may leave a node's GPUs; nothing if the GPUs are not enough.
 
-    A pod with one GPU may take any that has enough left; one with several takes those of which the least is left.
+    A pod with one GPU may take any that has enough left; one with several takes those with the least left.
     """
     if not count:
         return (state,)
@@ -104,7 +104,7 @@ def placements(state: GpuState, count: int, milli: int) -> tuple[GpuState, ...]:
     if len(state) - first < count:
         return ()
     starts = range(first, len(state)) if count == 1 else (first,)
-    # GPUs of which the same is left are alike.
+    # GPUs with equal remainders are interchangeable.
     different = [start for start in starts if start == first or state[start] != state[start - 1]]
     return tuple(_state_after(state, start, start + count, milli) for start in different)
 

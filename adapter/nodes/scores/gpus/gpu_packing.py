@@ -1,9 +1,9 @@
-"""gpu-packing: a perfect fit is best, then the node on which the least is left.
+"""gpu-packing: a perfect fit is best, then the node with the least left.
 
 Nodes are ordered by GPUs first: how many free ones the pod would open, what it would leave of the GPUs that it takes,
-and how many whole ones would stay free. Where these are equal, the node comes first of whose CPU and memory the pod
-would leave less. A request's nodes share out the scores from 100 down, since the scheduler reads integers from 0 to 10:
-so the best node has an integer of its own for as long as there is one.
+and how many whole ones would stay free. If these are equal, the node comes first on which the pod would leave less CPU
+and memory. The scores of a request's nodes are distributed from 100 down, since the scheduler reads integers from 0 to
+10: so the best node has an integer of its own as long as there is one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Waste: TypeAlias = tuple[int, int, int]
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingArgs) -> PolicyScores:
-    """Return scores by what the pod would leave; 0 for a node without the GPUs, and everywhere for a pod without."""
+    """Return scores by what the pod would leave; 0 for a node without the GPUs, and for a pod without GPUs."""
     if not (pod.gpu_count and pod.gpu_milli):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod requests no GPU")
     left = [columns.gpu_left_milli[row] for row in rows.tolist()]
@@ -53,9 +53,9 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
 
 
 def waste(left_milli: tuple[int, ...], count: int, milli: int) -> Waste | None:
-    """Return what a node would waste, to be compared: the smallest is the best. None if it does not have the GPUs.
+    """Return what a node would waste, as a value to compare: the smallest is the best. None if it lacks the GPUs.
 
-    `left_milli` is what is left of each of its GPUs; the pod takes those of which the least is left.
+    `left_milli` is what is left of each of its GPUs; the pod takes those with the least left.
     """
     chosen = sorted(left for left in left_milli if left >= milli)[:count]
     if len(chosen) < count:

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 _POINTS_OF_A_GPU: Final = 100.0
 _STEP_POINTS: Final = 2.0
-"""Gradients that differ by less are equal: then what is left over decides, so that nodes are filled one by one."""
+"""Gradients that differ by less are equal: then the remainder decides, so that nodes are filled one by one."""
 _RARITY: Final = 0.7
 """Kinds count by this power of how often they were seen: a rare kind is more uncertain, and often the largest."""
 
 
 class Workload:
-    """The pods that are expected: those that were seen."""
+    """The pods that are expected, which are those that were seen."""
 
     def __init__(self, seen: Mapping[GpuPodKind, float]) -> None:
-        """`seen` are pods that request GPUs, by kind. Others would add to all fragments alike."""
+        """`seen` are pods that request GPUs, by kind. Others would add the same to all fragments."""
         self.mix = mix_of({shape: count**_RARITY for shape, count in seen.items()})
         self.value_by_free_milli = value_by_free_milli(self.mix)
 
@@ -62,6 +62,6 @@ class PointsTable:
 
 
 def left_over(cpu_after: Integers, gpus_after_milli: Integers, most_cpu: float, most_gpus_milli: float) -> Floats:
-    """Return 0..1 for what placements leave of CPU and of all GPUs of their nodes, beside the largest node's."""
+    """Return 0..1 for the CPU and GPUs that placements leave on their nodes, relative to the largest node."""
     cpu, gpus = cpu_after / max(1.0, most_cpu), gpus_after_milli / max(1.0, most_gpus_milli)
     return np.asarray((np.clip(cpu, 0.0, 1.0) + np.clip(gpus, 0.0, 1.0)) / 2.0)

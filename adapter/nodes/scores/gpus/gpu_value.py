@@ -2,9 +2,8 @@
 
 GPUs are bars that the shares of pods are cut from. The fewest GPUs for a workload are a linear program, whose dual
 prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of 470,
-for two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has
-the value of the best set of shares that fits into it. Placements that lose the least value leave no GPU that nothing
-can fill.
+because two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has the value
+of the best set of shares that fits into it. Placements that lose the least value leave no GPU that cannot be filled.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def values_of_gpus(left_milli: Integers, by_left: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _value(demand: tuple[tuple[int, int], ...]) -> Floats:
-    """Return the value by free hundredths, for shares (in hundredths) and how often each is requested."""
+    """Return the value by free hundredths, for shares (in hundredths) and the frequency of each."""
     if not demand:
         return np.zeros(_STEPS + 1)
     sizes = np.array([size for size, _ in demand])
@@ -81,7 +80,7 @@ def _prices(sizes: Integers, demand: Floats) -> Floats:
 
 
 def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
-    """Return a column that makes the plan better and what it costs: a way to cut a bar, or more than is requested."""
+    """Return a column that improves the plan, and its cost: a pattern to cut a bar, or more than is requested."""
     cheapest = int(prices.argmin())
     column = np.zeros(len(sizes))
     if prices[cheapest] < -_NOTHING:
@@ -101,7 +100,7 @@ def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
 
 
 def _knapsack(sizes: Integers, prices: Floats) -> Knapsack:
-    """Return the best price of shares that fit, for each room (0..100), and which was added last; -1 for none."""
+    """Return the best price of shares that fit into each size (0..100), and the share added last; -1 for none."""
     best = np.zeros(_STEPS + 1)
     last = np.full(_STEPS + 1, -1, dtype=np.intp)
     for room in range(1, _STEPS + 1):

@@ -1,7 +1,7 @@
-"""Scores for nodes that are ordered by levels, so that the ten integers which the scheduler reads tell them apart.
+"""Scores for nodes that are ordered by levels, so that the ten integers that the scheduler reads distinguish them.
 
-A request's nodes share out the scores from 100 down: the best node has an integer of its own for as long as there is
-one. Pure.
+The scores of a request's nodes are distributed from 100 down: the best node has an integer of its own as long as there
+is one. Pure.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _MOST_LEVELS: Final = 10
 """Integers above 0, which is for nodes that cannot hold the pod."""
 _HALF_STEP: Final = 4
-"""Scores so far from a multiple of ten are rounded to it."""
+"""Scores within this distance of a multiple of ten are rounded to it."""
 
 
 def level_scores(levels: NDArray[np.int64], count: int, used: Floats) -> Floats:
     """Return integer scores for a number of levels; level 0 is the best, and a node with level -1 gets 0.
 
-    Of nodes of one level the one with the larger `used` (0..2) is better.
+    Within a level, the node with the larger `used` (0..2) is better.
 
-    Each level has a band of integers (0..10) of its own. The first one has those that are left over as well, and the
-    levels after the ninth share the last.
+    Each level has its own band of integers (0..10). The first one also has those that are left over, and the levels
+    after the ninth share the last band.
     """
     values = np.zeros(len(levels))
     width = max(1, _MOST_LEVELS // max(1, count))
@@ -38,7 +38,7 @@ def level_scores(levels: NDArray[np.int64], count: int, used: Floats) -> Floats:
         places = np.flatnonzero(levels == level if level < _MOST_LEVELS - 1 else levels >= level)
         highest = _MOST_LEVELS - width * level - (spare if level else 0)
         lowest = highest - width + 1 - (0 if level else spare)
-        # The level counts first also where several share a band: `used` is at most 2.
+        # The level counts first even if several share a band: `used` is at most 2.
         values[places] = _band_scores(4.0 * levels[places] - used[places], lowest, highest)
     return values
 
@@ -46,7 +46,7 @@ def level_scores(levels: NDArray[np.int64], count: int, used: Floats) -> Floats:
 def _band_scores(costs: Floats, lowest: int, highest: int) -> Floats:
     """Return scores that are rounded to the integers from `lowest` to `highest`, in the order of the costs.
 
-    The nodes with the smallest cost have the highest integer for themselves, unless there is only one.
+    Only the nodes with the smallest cost have the highest integer, unless there is only one integer.
     """
     _, ranks = np.unique(costs, return_inverse=True)
     top, bottom = min(10 * highest + _HALF_STEP, MAX_SCORE), 10 * lowest - _HALF_STEP

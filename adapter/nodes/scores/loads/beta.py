@@ -1,8 +1,8 @@
 """The beta distribution, vectorised: fitted to mean and deviation, and its distribution function.
 
 The distribution function is the regularised incomplete beta function I_x(a, b), by its continued fraction (DLMF
-8.17.22), within 2e-7. If both parameters are large, so that the fraction needs many terms, it is the cube-root
-approximation to the normal distribution (Abramowitz and Stegun 26.5.21), which is within 6e-5 there: less than a
+8.17.22), within 2e-7. If both parameters are large, so that the fraction would need many terms, it is the cube-root
+approximation to the normal distribution (Abramowitz and Stegun 26.5.21), which is then within 6e-5: less than a
 hundredth of a score.
 """
 
@@ -78,7 +78,7 @@ def _by_fraction(x: Floats, a: Floats, b: Floats) -> Floats:
 def _log_gamma(values: Floats) -> Floats:
     """Return the logarithms of the gamma function by Stirling's series (DLMF 5.11.1), within 1e-10.
 
-    `math.lgamma` for each element took a third of the time of everything here.
+    `math.lgamma` for each element took a third of the whole time.
     """
     is_small = values < _SHIFT
     small = np.where(is_small, values, 1.0)

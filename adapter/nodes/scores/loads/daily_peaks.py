@@ -1,10 +1,10 @@
-"""daily-peaks: avoid nodes that are busy, or that were within the last hour or day.
+"""daily-peaks: avoid nodes that are busy, or that were busy within the last hour or day.
 
-The formula is that of gocrane/crane-scheduler (`pkg/plugins/dynamic/stats.go`): the weighted mean of what is free, over
-the average of five minutes and the largest such average of an hour and of a day. So a node that is quiet at night does
-not take what it cannot bear by day. Two things differ, since they are wrong there: a number that is missing counts as
-the largest of the shorter windows instead of as full use, and what recently bound pods request is added to the use
-instead of a fixed penalty for their number.
+The formula is that of gocrane/crane-scheduler (`pkg/plugins/dynamic/stats.go`): the weighted mean of the free share,
+over the average of five minutes and the largest such average of an hour and of a day. So a node that is quiet at night
+does not get pods that it cannot bear by day. Two things differ, because they are wrong there: a missing number counts
+as the largest of the shorter windows instead of as full use, and the requests of recently bound pods are added to the
+use instead of a fixed penalty for their number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArgs) -> PolicyScores:
-    """Return 100 times the weighted mean of what stays free with the pod; NaN for nodes of which nothing is known."""
+    """Return 100 times the weighted mean of the share that stays free with the pod; NaN without any number."""
     free = np.zeros(len(rows))
     weights = np.zeros(len(rows))
     used = {name: _use(pod, columns, rows, name) for name in args.weights}
@@ -63,7 +63,7 @@ def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> 
 
 
 def _text(columns: NodeColumns, row: int, name: UsageName, ratio: float) -> str:
-    """Return what is in use, as what it is: `cpu 5m average 40 % in place of cpu 1d peak of five minutes`."""
+    """Return the use and which number it is: `cpu 5m average 40 % in place of cpu 1d peak of five minutes`."""
     kind = USAGE_KINDS[name]
     source = USAGE_KINDS[usage_source(columns, name, row)]
     return f"{source} {percent_text(ratio)}" + ("" if source == kind else f" in place of {kind}")

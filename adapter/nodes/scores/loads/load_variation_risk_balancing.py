@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from adapter.nodes.scores.policy_scores import Rows
 
 _REQUESTED: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
-"""Resources that pods request under the same name. Of GPUs the pod to be placed says how many; of the others nothing is
+"""Resources that pods request under the same name. For GPUs, the pod to be placed says how many; the others are not
 requested."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceStats:
-    """The load of one resource on some nodes, and what is to be added to it."""
+    """The load of one resource on some nodes, and the requests to add to it."""
 
     mean_ratio: Floats
-    """NaN if unknown."""
+    """Mean ratio; NaN if unknown."""
     std_ratio: Floats
     requested: Floats | float
-    """In the unit of the capacity."""
+    """Requested amount in the unit of the capacity."""
     capacity: Floats
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LoadVariationRiskBalancingArgs) -> PolicyScores:
-    """Return 100 minus the highest risk over the listed resources that have metrics; NaN for nodes where none has."""
-    # As the plugin does: what is negative is replaced by its default.
+    """Return 100 minus the highest risk over the listed resources that have metrics; NaN for nodes without any."""
+    # As in the plugin, a negative value is replaced by its default.
     margin = args.safe_variance_margin if args.safe_variance_margin >= 0.0 else 1.0
     sensitivity = args.safe_variance_sensitivity if args.safe_variance_sensitivity >= 0.0 else 1.0
     stats = {resource: resource_stats(pod, columns, rows, resource) for resource in args.resources}

@@ -1,6 +1,6 @@
-"""LowRiskOverCommitment: avoid nodes where limits exceed what there is, and where the load often exceeds the requests.
+"""LowRiskOverCommitment: avoid nodes where limits exceed the capacity, and where the load often exceeds the requests.
 
-The formula is that of `pkg/trimaran/lowriskovercommitment` of kubernetes-sigs/scheduler-plugins. The load is taken to
+The formula is that of `pkg/trimaran/lowriskovercommitment` of kubernetes-sigs/scheduler-plugins. The load is assumed to
 be beta-distributed with the measured mean and deviation.
 """
 
@@ -63,7 +63,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has neither requests nor limits")
     mean = _loads(columns.mean_ratio, rows)
     weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
-    # Both resources at once: most of the cost is that of the calls, not of the elements.
+    # Both resources are computed at once: most of the cost is that of the calls, not of the elements.
     both = compute_risk(
         _join_commitments([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
         _known_load_risk(columns, rows, args.smoothing_window_size),
@@ -140,7 +140,7 @@ def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> R
 
 
 def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) -> Floats:
-    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur.
+    """Return the probability, among possible loads, that the load exceeds the requests of the pods on the node.
 
     Without metrics it is 0, as in the plugin. `smoothing` is the plugin's smoothingWindowSize.
     """
@@ -154,7 +154,7 @@ def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) 
     a, b = match_moments(mu, sigma * sigma)
     is_fitted = ~np.isnan(a)
     probability = np.where(mu <= within, 1.0, 0.0)
-    # Where limits keep the load below the capacity, only loads up to the limits may occur.
+    # If limits keep the load below the capacity, only loads up to the limits may occur.
     is_limited = (limit < 1.0) & (committed.requested_without_pod <= committed.limits_without_pod)
     fitted = np.flatnonzero(is_fitted)
     below_limit = np.flatnonzero(is_fitted & is_limited & (limit > 0.0))

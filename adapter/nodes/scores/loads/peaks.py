@@ -1,8 +1,8 @@
 """Peaks: place the pod where the power of the node rises least.
 
 The model and the normalisation are those of `pkg/trimaran/peaks` of kubernetes-sigs/scheduler-plugins: a node at x
-percent of its CPU takes k0 + k1 * exp(k2 * x) watts. There a node without metrics or model, or one that the pod would
-overload, counts as the cheapest; here the former is unknown and the latter gets 0.
+percent of its CPU takes k0 + k1 * exp(k2 * x) watts. In the plugin, a node without metrics or model, or one that the
+pod would overload, counts as the cheapest; here, the former is unknown and the latter gets 0.
 """
 
 from __future__ import annotations

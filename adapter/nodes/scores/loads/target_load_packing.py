@@ -63,7 +63,7 @@ def scores_of_load(
 def predicted_cpu_milli(resources: PodResources, args: TargetLoadPackingArgs) -> int:
     """Return the CPU in milli that a pod is expected to use, with its overhead and without init containers.
 
-    Of each container that is its limit, else its request times the multiplier, else the default.
+    For each container, it is its limit, else its request times the multiplier, else the default.
     """
     total = resources.overhead_cpu_milli
     for container in resources.containers:
@@ -78,7 +78,7 @@ def predicted_cpu_milli(resources: PodResources, args: TargetLoadPackingArgs) ->
 
 def _packing_scores(percent: Floats, target: float) -> Floats:
     rising = (MAX_SCORE - target) * percent / target + target
-    # With a target of 100 nothing is between it and 100.
+    # With a target of 100, there is nothing between the target and 100.
     falling = target * (100.0 - percent) / max(100.0 - target, 1e-9)
     values = np.where(percent <= target, rising, falling)
     return clamped(rounded(values), MAX_SCORE)

@@ -1,1 +1,1 @@
-"""The policies that read requests and allocatable amounts alone."""
+"""The policies that read only requests and allocatable amounts."""

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _NON_ZERO: Final = frozenset({"cpu", "memory"})
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""These always count; others only if the pod requests them."""
+"""Resources that always count; others count only if the pod requests them."""
 _MOST: Final = float(2**56)
-"""Larger amounts count as this one, 100 times of which is still an integer of 64 bits. A pod may request anything."""
+"""Larger amounts count as this one; 100 times this still fits into 64 bits. A pod may request anything."""
 
 
 def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str) -> tuple[Integers, Integers]:
-    """Return the requests on each node including the pod's, and what is allocatable; both 0 if it does not count.
+    """Return the requests on each node including the pod's, and the allocatable amount; both 0 if it does not count.
 
     CPU and memory are counted with the scheduler's defaults for containers without requests.
     """
@@ -54,7 +54,7 @@ class ResourceUse(NamedTuple):
     weight: int
     requested: Integers
     allocatable: Integers
-    """0 if the resource does not count, as are its requests then."""
+    """0 if the resource does not count; its requests are then 0 too."""
 
     @property
     def percent(self) -> Integers:
@@ -74,9 +74,9 @@ def resource_uses(
 def weighted_sum(
     uses: Sequence[ResourceUse], value_of: Callable[[ResourceUse], tuple[Integers, Booleans]], nodes: int
 ) -> tuple[Integers, Integers]:
-    """Return the sum of values times weights by node, and that of the weights, at least 1.
+    """Return the sum of values times weights by node, and the sum of the weights, at least 1.
 
-    `value_of` returns the values of a resource, and on which nodes it counts.
+    `value_of` returns the values of a resource, and the nodes on which it counts.
     """
     total, weights = (np.zeros(nodes, dtype=np.int64) for _ in range(2))
     for use in uses:

@@ -1,4 +1,4 @@
-"""Best fit by requests: what the policies that need metrics are replaced by while no node has any."""
+"""Best fit by requests: the replacement for policies that need metrics while no node has any."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
-    """Return 100 minus what is left after placement, in percent, averaged over CPU, memory and what the pod requests.
+    """Return 100 minus what is left after placement, in percent, averaged over CPU, memory and requested resources.
 
     A node on which the requests do not fit gets 0.
     """

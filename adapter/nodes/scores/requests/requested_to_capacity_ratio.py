@@ -1,4 +1,4 @@
-"""RequestedToCapacityRatio: score what is requested by a function of your own, such as one that packs GPUs.
+"""RequestedToCapacityRatio: score the requested share by a function of your own, such as one that packs GPUs.
 
 The formula is that of `pkg/scheduler/framework/plugins/noderesources` of Kubernetes, in its integer arithmetic.
 """
@@ -27,7 +27,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCa
     uses = resource_uses(pod, columns, rows, args.resources)
 
     def value_of(use: ResourceUse) -> tuple[Integers, Booleans]:
-        # More than is allocatable counts as all of it.
+        # More than the allocatable amount counts as all of it.
         values = np.where(use.allocatable > 0, broken_linear(shape, use.percent), 0)
         return values, values > 0
 
