@@ -1,1 +1,1 @@
-"""Recorded load through every policy, by the one simulation: what would have been short, and at which cost."""
+"""Replays recorded load through every policy in one simulation: how much would have been short, and at which cost."""

@@ -28,10 +28,10 @@ BUDGET_RATIOS: Final = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class BudgetPoint:
-    """Auto with a budget, beside plain headroom that costs as much as auto then does."""
+    """Auto with a budget, compared with plain headroom at the same cost."""
 
     budget_ratio: float
-    """The permitted cost: replica-hours above those that the load fills, as a share of these."""
+    """The permitted cost: replica-hours above those that the load fills, as a share of the latter."""
     above_load_ratio: float
     """The actual cost: the budget was kept on past data, and whole replicas cost more."""
     measures: Measures
@@ -50,7 +50,7 @@ class Choosing:
     fleet: FleetSettings
 
     def run(self, budget_ratio: float | None) -> AutoRun:
-        """Return what auto does with a budget; None: without one."""
+        """Return what auto does with a budget; None means no budget."""
         return run_auto(self.history, self.forecasts, replace(self.task, budget_ratio=budget_ratio), self.fleet)
 
 
@@ -62,7 +62,7 @@ def shortage_by_budget(
     points: Sequence[FrontierPoint],
     act: Act,
 ) -> tuple[BudgetPoint, ...]:
-    """Return a point for each budget; none where there is no load. `fleet` and `act` are those of the simulation."""
+    """Return a point for each budget; none if there is no load. `fleet` and `act` are those of the simulation."""
     return tuple(_points(choosing, load, judged, fleet, points, act))
 
 
@@ -74,7 +74,7 @@ def _points(
     points: Sequence[FrontierPoint],
     act: Act,
 ) -> Iterator[BudgetPoint]:
-    # Where several ratios cost the same, they are the same fleet, and the smallest ratio names it.
+    # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
     kept = [points[place] for place in first]
     for ratio in BUDGET_RATIOS:

@@ -1,8 +1,8 @@
 """Fits of models: light ones here, heavy ones in child processes with a budget.
 
 A child takes seconds to start and to import its libraries, so it makes several fits in a row: those of the next
-refits, each to what is known at its own moment. Where such a series of fits exceeds its budget, its fits are made one
-by one, and only those that fail are lost.
+refits, each to what is known at its own moment. If such a series of fits exceeds its budget, its fits are made one by
+one, and only those that fail are lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FITS_AT_ONCE: Final = 8
 
 
 def fit_each(model: Model, history: LoadHistory, starts: Sequence[int], task: ForecastTask) -> list[Any]:
-    """Return the parameters of the fits to what is known at each of the steps. Runs in a child process."""
+    """Return the parameters of the fits to the data that is known at each of the steps. Runs in a child process."""
     return [model.fit(history.until(start), task) for start in starts]
 
 
@@ -43,7 +43,7 @@ class CountedFits:
         self._options = options
         self._limits = ChildLimits(seconds=seconds)
         self._ahead: dict[int, Any] = {}
-        """By step, parameters of fits that a child has made already."""
+        """Parameters of fits that a child has already made, by step."""
         self._alone: set[int] = set()
         """Steps of fits that are made one by one."""
         self.counts = FitCounts()
@@ -68,7 +68,7 @@ class CountedFits:
         return found
 
     def _fit_ahead(self, model: Model, start: int, task: ForecastTask) -> None:
-        """Let a child make this fit and the next ones; where it fails, all of them are made one by one."""
+        """Let a child make this fit and the next ones; if it fails, all of them are made one by one."""
         later = [int(step) for step in refit_steps(model, self._history, self._options) if step >= start]
         starts = later[:FITS_AT_ONCE]
         known = self._history.until(starts[-1])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 _HEAVY: Final = 20.0
-"""How much longer a heavy model takes than a light one, for the progress alone."""
+"""How much longer a heavy model takes than a light one, used only for the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class ModelRuns:
-    """All models that could take part, and a sentence about each other one."""
+    """All models that could take part, and a sentence about each of the others."""
 
     runs: tuple[ModelRun, ...]
     notes: tuple[str, ...]

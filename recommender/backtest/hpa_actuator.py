@@ -1,10 +1,10 @@
 """An HPA between a policy and the fleet, look after look.
 
 The HPA reads the policy's size as an External metric of type AverageValue, with the default behaviour (tolerance,
-stabilisation, rates) and minReplicas and maxReplicas of the fleet. Only that much of the HPA controller's arithmetic is
-here; tests compare it with the whole of it (`adapter/foundation/hpa`). A look sees what the policy said
-`METRIC_AGE_SECONDS` before. Pods that start count in the status, and do not serve yet: for such a metric, the HPA does
-not ask whether a pod is ready.
+stabilisation, rates) and minReplicas and maxReplicas of the fleet. Only this part of the HPA controller's arithmetic is
+here; tests compare it with the whole (`adapter/foundation/hpa`). A look sees the policy's size of `METRIC_AGE_SECONDS`
+before. Pods that start count in the status, and do not serve yet: for such a metric, the HPA does not ask whether a pod
+is ready.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ SYNC_SECONDS: Final = 15.0
 METRIC_AGE_SECONDS: Final = 30.0
 """From the decision until an HPA reads it: one scrape of the recommender and one refresh of the adapter, at most."""
 _WINDOW_LOOKS: Final = 20
-"""The looks of the default look-back of five minutes, the present one included."""
+"""The looks of the default look-back of five minutes, including the present one."""
 _PODS_PER_LOOK: Final = 4
 _FACTOR_PER_LOOK: Final = 2
-"""How far up one look goes by default: by 4 pods or to twice as many, whichever is more. Their period is a look's."""
+"""How far one look scales up by default: by 4 pods or to twice as many, whichever is more. Both have the period of a
+look."""
 _MOST_MILLI: Final = 2**53
 _NOTHING_YET: Final = -1
 
@@ -59,7 +60,7 @@ class _Controller:
 
 
 def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
-    """Return the fleet that an HPA makes of these sizes, shape (steps,); NaN means no metric."""
+    """Return the fleet that results from these sizes through an HPA, shape (steps,); NaN means no metric."""
     times = np.arange(0.0, len(sizes) * settings.step_seconds, SYNC_SECONDS)
     first = first_size(sizes, settings)
     # The first look sees no metric yet. A controller that has just started takes the size that it finds for its first
@@ -77,7 +78,7 @@ def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
 
 
 def first_size(sizes: FloatArray, settings: FleetSettings) -> int:
-    """Return the size at the beginning: as in the other simulation, the first one counts before the start."""
+    """Return the size at the beginning: as in the other simulation, the first one also holds before the start."""
     known = sizes[~np.isnan(sizes)]
     first = math.ceil(known[0] - 1e-9) if len(known) else 0
     return int(min(max(first, settings.min_replicas), settings.max_replicas or MOST_REPLICAS))
@@ -90,11 +91,11 @@ def _seen_steps(times: FloatArray, settings: FleetSettings) -> IntArray:
 
 
 def _by_step(asked: FloatArray, changed: FloatArray, times: FloatArray, steps: int, settings: FleetSettings) -> Fleet:
-    """Return the mean of what is requested in each step, the least that serves in it, and the changes."""
+    """Return the mean of the requested replicas in each step, the least that serve in it, and the changes."""
     starting = math.ceil(settings.startup_seconds / SYNC_SECONDS - 1e-9)
     serving = -sliding_maximum(-asked, starting + 1)
     bounds = np.arange(steps + 1, dtype=np.float64) * settings.step_seconds
-    # What stands at the beginning of a step is of a look before it, unless one falls on the beginning.
+    # The size at the beginning of a step is from an earlier look, unless a look falls on the beginning.
     standing = np.searchsorted(times, bounds[:-1] + 1e-9, side="right") - 1
     end = np.maximum(np.searchsorted(times, bounds[1:] - 1e-9, side="left"), standing + 1)
     pairs = np.column_stack([standing, end]).ravel()
@@ -105,7 +106,7 @@ def _by_step(asked: FloatArray, changed: FloatArray, times: FloatArray, steps: i
 
 
 def _mean(asked: FloatArray, times: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Return the time-weighted mean of what is requested between the bounds."""
+    """Return the time-weighted mean of the requested replicas between the bounds."""
     ends = np.append(times[1:], bounds[-1])
     replica_seconds = np.concatenate([[0.0], np.cumsum(asked * np.maximum(ends - times, 0.0))])
     at_bounds = np.interp(bounds, np.append(times, bounds[-1]), replica_seconds)

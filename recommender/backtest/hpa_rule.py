@@ -1,4 +1,4 @@
-"""The rule of a HorizontalPodAutoscaler on present load, without its timing: what most workloads run with today."""
+"""The rule of a HorizontalPodAutoscaler on present load, without its timing, with which most workloads run today."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TOLERANCE: Final = 0.1
 
 
 def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -> int:
-    """Return what an HPA asks for by a target of type AverageValue, before it looks back and limits the rate.
+    """Return the replicas that an HPA requests for a target of type AverageValue, before look-back and rate limits.
 
-    `usage_milli` is the total, `target_milli` what each replica may have of it. The formula, and its rounding, is that
+    `usage_milli` is the total, `target_milli` the target for each replica. The formula, and its rounding, is that
     of `replica_calculator.go` in the HPA controller.
     """
     usage, target = float(usage_milli), float(target_milli)
@@ -34,7 +34,7 @@ def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -
 def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
     """Return the desired replicas of an HPA with the default tolerance, shape (steps,).
 
-    Within 10 % of the target, the size that stands is desired again, so each step needs the one before.
+    Within 10 % of the target, the present size is desired again, so each step needs the previous one.
     """
     least, most = settings.min_replicas, settings.max_replicas or math.inf
     target = max(1, round(settings.load_per_replica * MILLI))

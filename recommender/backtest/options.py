@@ -24,12 +24,12 @@ class BacktestOptions:
     actuator: Actuator = Actuator.SCALE
     startup_seconds: float = DEFAULT_STARTUP_SECONDS
     load_per_replica: float | None = None
-    """None: the 99th percentile of the load / 20, which is a scale only."""
+    """None means the 99th percentile of the load / 20, which is only a scale."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
     """Steps within this time are not judged, at most half of the trace."""
 
     connections: str = ""
-    """The trace holds arrivals of long-lived connections, such as `mean-session=10m`; empty: it holds the load."""
+    """The trace holds arrivals of long-lived connections, such as `mean-session=10m`; empty if it holds the load."""
 
     @property
     def min_replicas(self) -> int:

@@ -1,4 +1,4 @@
-"""One line on a terminal that says how far a backtest is, and how long it still takes."""
+"""One line on a terminal that shows how far a backtest is, and how long the rest takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _EACH_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 2.0
-"""Before this time nobody can say how long the rest takes."""
+"""Before this time, the duration of the rest is unknown."""
 _WIPE: Final = "\r\x1b[K"
 _BAR: Final = 24
 
@@ -20,7 +20,7 @@ class ProgressLine:
     """Shows parts of the work on a terminal; elsewhere it shows nothing."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`stream` is stderr by default: the report on stdout stays alone."""
+        """`stream` is stderr by default: stdout contains only the report."""
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty()
         self._clock = clock
@@ -42,7 +42,7 @@ class ProgressLine:
         self._wide = True
 
     def close(self) -> None:
-        """Wipe the line."""
+        """Erase the line."""
         if self._wide:
             self._stream.write(_WIPE)
             self._stream.flush()

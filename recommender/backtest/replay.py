@@ -1,4 +1,4 @@
-"""Recorded load through every policy, and each policy beside plain headroom at the same replica-hours."""
+"""Replays recorded load through every policy, and compares each with plain headroom at the same replica-hours."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
 def with_refusals(
     results: Sequence[PolicyResult], arrivals: LoadHistory, judged: BoolArray, fleet: FleetSettings, sessions: str
 ) -> tuple[PolicyResult, ...]:
-    """Return the policies with what became of the connections; a pod takes `load_per_replica` without a limit."""
+    """Return the policies with the fate of the connections; without a limit, a pod takes `load_per_replica`."""
     settings = parse_sessions(sessions, fleet.load_per_replica)
     found = []
     for result in results:
@@ -70,9 +70,9 @@ def with_refusals(
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
-"""The frontier through an HPA, each point of which takes seconds."""
+"""The ratios of the frontier through an HPA, each of which takes seconds."""
 _FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
-"""The share of the work that the forecasts are, for the progress alone."""
+"""The forecasts' share of the work, used only for the progress."""
 
 
 def replay(
@@ -152,7 +152,7 @@ def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
 
 
 def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:
-    """Say which `maxReplicas` the load suggests, as the output scale needs it."""
+    """Yield which `maxReplicas` the load suggests, since the output scale needs it."""
     settings, largest = options.settings, float(np.nanmax(load))
     if settings.max_replicas is not None:
         return ()
@@ -178,9 +178,9 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
 
 
 def default_load_per_replica(load: FloatArray) -> float:
-    """Return the 99th percentile of the known load / 20; of the largest where that is 0, and 1 without any load.
+    """Return the 99th percentile of the known load / 20; the largest / 20 if that is 0, and 1 without any load.
 
-    It is the only number of a backtest that knows the whole trace, and a scale only.
+    It is the only number of a backtest that depends on the whole trace, and it is only a scale.
     """
     for scale in (float(np.nanpercentile(load, 99)), float(np.nanmax(load))):
         if scale > 0:
@@ -189,7 +189,7 @@ def default_load_per_replica(load: FloatArray) -> float:
 
 
 def warm_up_steps(history: LoadHistory, options: BacktestOptions) -> int:
-    """Return how many steps are not judged: the warm-up, and never more than half of the trace."""
+    """Return how many steps are not judged: the warm-up, but never more than half of the trace."""
     return min(int(options.warm_up_seconds / history.step_seconds + 1e-9), history.steps // 2)
 
 
@@ -234,7 +234,7 @@ def _simulate(
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
     """Return the policies and the frontier through the same actuator."""
     points = frontier(load, judged, fleet, act, ratios)
-    # An HPA on present load knows nothing of the recommendation's rules.
+    # An HPA on present load does not know the recommendation's rules.
     simulated = [(policy, plain(policy.sizes) if policy.name == HPA else act(policy.sizes)) for policy in policies]
     measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
     most = max(measures.replica_hours for _, _, measures in measured)

@@ -1,4 +1,4 @@
-"""Policies: from the load that is known at each step to the size that is desired then."""
+"""Policies: functions from the load that is known at each step to the size that is desired at that step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReplayedPolicy:
     sizes: FloatArray
     """Desired replicas of shape (steps,), before any bounds."""
     predicted: FloatArray | None = None
-    """The load that it expects at each step, a lead later."""
+    """The load that it expects one lead after each step."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
 
@@ -47,9 +47,9 @@ def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> 
 
 
 def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
-    """Return the policy of a model, which acts on its upper forecast, and never on less than the present load.
+    """Return the policy of a model, which acts on its upper forecast, but never on less than the present load.
 
-    Where the model has no forecast yet, plain headroom stands in for it.
+    While the model has no forecast yet, plain headroom replaces it.
     """
     upper = run.forecasts.upper[0]
     sizes = desired_replicas(capacity_of(load, upper, task.headroom_ratio), settings.load_per_replica)
@@ -57,7 +57,7 @@ def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: 
 
 
 def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
-    """Return the policy `model:auto` from the capacity that the models in use asked for."""
+    """Return the policy `model:auto` from the capacity that the models in use requested."""
     return ReplayedPolicy(AUTO, desired_replicas(capacity, settings.load_per_replica), capacity, _parameters(task))
 
 

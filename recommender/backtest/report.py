@@ -48,20 +48,20 @@ class FitCounts:
 
     done: int = 0
     failed: int = 0
-    """Over their budget, or ended by an error: the last good parameters stayed in use."""
+    """Fits that exceeded their budget or ended with an error: the last good parameters stayed in use."""
     last_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyResult:
-    """One policy: what it cost, and what was short."""
+    """One policy: its cost and its shortage."""
 
     name: str
     measures: Measures
     comparison: Comparison
     fleet: Fleet = field(repr=False)
     predicted: FloatArray | None = field(default=None, repr=False)
-    """The load that it expected at each step for a lead later; None for a policy that expects nothing."""
+    """The load that it expected one lead after each step; None for a policy without forecasts."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
     connections: ConnectionMeasures | None = None
@@ -73,11 +73,11 @@ class Regret:
     """Auto beside the best single model in hindsight."""
 
     best: str
-    """A model, or `headroom` where none was better."""
+    """A model, or `headroom` if none was better."""
     best_shortage: float
     """Its shortage divided by that of plain headroom: the mean of how often and by how much."""
     regret: float
-    """Auto's figure less this one; below 0 the mixture was better than each of its parts."""
+    """Auto's figure minus this one; below 0 the mixture was better than each of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class BacktestVerdict:
     best: str
     """The winner in hindsight, for information."""
     use: str
-    """The policy that auto ran most: `headroom`, or that of a model."""
+    """The policy that auto used most: `headroom`, or that of a model."""
     comparison: Comparison
     cost_above_load_ratio: float | None = None
-    """Replica-hours of auto above those that the load itself fills, as a share of these; None without any load."""
+    """Replica-hours of auto above those that the load itself fills, as a share of the latter; None without any load."""
     regret: Regret | None = None
-    """None if models were not held at equal cost, as with an HPA."""
+    """None if models were not compared at equal cost, as with an HPA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +120,5 @@ class BacktestReport:
         return np.asarray(self.history.values[0])
 
     def policy(self, name: str) -> PolicyResult:
-        """Return the policy of this name; raises StopIteration where there is none."""
+        """Return the policy of this name; raises StopIteration if there is none."""
         return next(each for each in self.policies if each.name == name)

@@ -23,7 +23,7 @@ _TEXT_CHARACTERS = 2000
 
 
 def main() -> None:
-    """Run what stdin says, within the limits of the command line."""
+    """Run the function from stdin, within the limits of the command line."""
     parent, nice, address_space_bytes, result_bytes = map(int, sys.argv[1:])
     _die_with(parent)
     outcome_to = os.dup(1)

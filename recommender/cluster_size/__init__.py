@@ -1,1 +1,1 @@
-"""The types for plugins of node groups, under names that other packages import and that do not move."""
+"""The types for plugins of node groups, under stable names that other packages import."""

@@ -1,4 +1,4 @@
-"""What a new configuration leaves as it was (pure)."""
+"""Determines what a new configuration leaves unchanged (pure)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
-    """Return the recommendations for which decisions of the former configuration still count; None if none does.
+    """Return the recommendations for which decisions of the former configuration still count; None if there are none.
 
-    A change of the file ends a poll. Objects change at any time, so they end nothing but the decisions about them.
+    A change of the file ends a poll. Objects change at any time, so they end only the decisions about themselves.
     """
     if before is now:
         return frozenset(each.policy.name for each in now.recommendations)

@@ -27,7 +27,7 @@ _SHORT_NAMES: Final = {
     "rs": "replicasets",
     "sts": "statefulsets",
 }
-"""As in `kubectl api-resources`, of the built-in kinds with a scale subresource."""
+"""Short names of the built-in kinds with a scale subresource, as in `kubectl api-resources`."""
 _WITHOUT_CUSTOM_KINDS: Final = frozenset(resource.group for resource in BUILT_IN if "." not in resource.group)
 """Groups in which all kinds are known, since the group of a CustomResourceDefinition has a dot."""
 _VERSIONS: Final = {
@@ -37,7 +37,7 @@ _VERSIONS: Final = {
     "batch": {"v1", "v1beta1", "v2alpha1"},
     "policy": {"v1", "v1beta1", "v1alpha1"},
 }
-"""All versions of these groups that Kubernetes has served since 1.2; old clusters still have some of them."""
+"""All versions of these groups that Kubernetes has served since 1.2, some of which old clusters still have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class TargetIdentity:
 
     group: str
     kind: str
-    """In lower case."""
+    """The kind in lower case."""
     namespace: str
     name: str
     shown: str = field(compare=False)
-    """For messages."""
+    """The target as messages name it."""
 
     def __str__(self) -> str:
         """Return the target as messages name it."""
@@ -58,7 +58,7 @@ class TargetIdentity:
 
 
 def identity_of(target: TargetReference) -> TargetIdentity:
-    """Return what no two targets may share."""
+    """Return the identity, which no two targets may share."""
     group, kind = group_of(target.api_version), target.kind.lower()
     return TargetIdentity(group, kind, target.namespace, target.name, str(target))
 
@@ -66,7 +66,7 @@ def identity_of(target: TargetReference) -> TargetIdentity:
 def manifest_kind(group: str, name: str) -> str:
     """Return the kind of a built-in resource as manifests spell it, for any name that kubectl knows it by.
 
-    Owners are recognized by the kind, so `deployments.apps` must not be another one than `Deployment`. A name that
+    Owners are recognized by the kind, so `deployments.apps` must mean the same as `Deployment`. A name that
     is not built in is returned as it is.
     """
     plain = name.lower().removesuffix(f".{group}") if group else name.lower()

@@ -21,7 +21,7 @@ _SCALED_ONCE: Final = "remove it, or the output scale, from one of them: until t
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    """A claim with the recommendation that has it, and its line."""
+    """A claim with the recommendation that makes it, and its line."""
 
     claim: ScaleClaim
     name: str
@@ -29,10 +29,10 @@ class _Claimed:
 
 
 def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> dict[str, tuple[DocumentProblem, ...]]:
-    """Return, by the name of the later recommendation, a problem for each object that an earlier one scales, too.
+    """Return, by the name of the later recommendation, a problem for each object that an earlier one also scales.
 
-    Recommendations of targets then leave the object alone, both of them. One of another kind that has a problem writes
-    nothing, so it is in nobody's way.
+    Both recommendations of targets then leave the object alone. A recommendation of another kind with a problem writes
+    nothing, so it does not conflict with any.
     """
     claimed: dict[Hashable, list[_Claimed]] = {}
     found: dict[str, tuple[DocumentProblem, ...]] = {}
@@ -56,7 +56,7 @@ def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> d
 
 
 def leaves_alone(recommendation: Recommendation) -> bool:
-    """Return whether it scales nothing that another one scales, too; one that cannot tell must be refused."""
+    """Return whether it leaves objects alone that another one scales; one that cannot do so must be refused."""
     return kind_of(recommendation.policy.type).has_targets
 
 

@@ -94,13 +94,13 @@ class Shared:
     owners: Owners
     has_prometheus: bool
     for_backtest: bool
-    """Whether a backtest reads it, which has other sources for what `run` and `recommend` need."""
+    """Whether a backtest reads it, which has other sources for some keys that `run` and `recommend` need."""
     backends: tuple[str, ...] = ()
     """The names that entries may choose from."""
 
 
 def read_entry(node: Node, shared: Shared) -> Entry:
-    """Return the recommendation, or what is wrong with it."""
+    """Return the recommendation, or its refusal."""
     section = entry_section(tuple(KINDS), for_backtest=shared.for_backtest)
     values, problems = read_each([(node, section, "")])
     problems += problems_within(node)
@@ -164,7 +164,7 @@ def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> 
 def _backend_problems(
     node: Node, recommendation: Recommendation, shared: Shared, *, asks: bool
 ) -> Iterator[DocumentProblem]:
-    """Yield what is wrong with the `backend` of an entry; `asks` says whether anything of it is asked there."""
+    """Yield the problems of an entry's `backend`; `asks` says whether the entry queries it at all."""
     name = recommendation.policy.backend
     if not name:
         return
@@ -200,7 +200,7 @@ def _key(node: Node) -> str:
 
 
 def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
-    """Yield what does not go together."""
+    """Yield the keys that cannot be combined."""
     keys = [key for key in KINDS if given.node.entry(key)]
     if not keys:
         fix = f"write one of {', '.join(KINDS)}"
@@ -235,7 +235,7 @@ def _misplacement_problems(
 
 
 def _check_targets(given: Given, outputs: frozenset[Output]) -> Iterator[DocumentProblem]:
-    """Yield what does not go together with a kind that sizes targets."""
+    """Yield the keys that cannot be combined with a kind that sizes targets."""
     has_for_each = any(given.has(f"{key}.forEach") for key in KINDS)
     if has_for_each and given.has("targets"):
         message = "targets and forEach cannot be combined: the series name the targets"

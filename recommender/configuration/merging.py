@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def with_last_good(read: Configuration, last: Configuration) -> Configuration:
-    """Return a configuration in which the last good versions stand in for entries that are refused.
+    """Return a configuration in which the last good versions replace refused entries.
 
-    Their records say so (`Policy.note`). An entry without a last good version stays refused, and one whose name another
-    entry has by now is not brought back, nor is one that would size the node groups of another. The rest of the file is
+    Their records say so (`Policy.note`). An entry without a last good version stays refused. One whose name another
+    entry now has is not brought back, nor is one that would size the node groups of another. The rest of the file is
     that of `read`.
     """
     names = {each.policy.name for each in read.recommendations}
@@ -69,7 +69,7 @@ def _rivals(
 
 
 def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
-    """Return whether a recommendation scales this object, in whichever version of its API group it is named."""
+    """Return whether a recommendation scales this object, whatever version of its API group is named."""
     if Output.SCALE not in policy.outputs:
         return False
     return any(identity_of(each) == identity_of(target) for each in policy.targets)

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query with one value, and where it is asked."""
+    """A query with one value, and the backend that it is sent to."""
 
     text: str
     """PromQL."""
     backend: str = ""
-    """As `Configuration.backend_of` has it."""
+    """The backend, as `Configuration.backend_of` returns it."""
     source: str = ""
-    """Whose data the backend has: a late answer of another one, to the same text, is not an answer."""
+    """Identifies the data of the backend: a late answer from another one to the same text does not count."""
 
 
 def needs_of_one(recommendation: Recommendation, cluster: ClusterState | None = None) -> Needs:
-    """Return what one recommendation is decided from."""
+    """Return the facts that one recommendation is decided from."""
     return kind_of(recommendation.policy.type).needs(recommendation, cluster)
 
 
 def needs_of(configuration: Configuration, cluster: ClusterState | None = None) -> ClusterNeeds:
     """Return the facts of the cluster that are needed.
 
-    `cluster` holds the facts that are known already: objects of Cluster API refer to others that are needed, too.
+    `cluster` holds the facts that are known already: objects of Cluster API refer to others that are also needed.
     """
     found = [needs_of_one(each, cluster) for each in configuration.recommendations]
     parts = [needs.cluster for needs in found]
@@ -46,11 +46,11 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         for each, needs in zip(configuration.recommendations, found, strict=True)
     )
     return ClusterNeeds(
-        # Objects come and go, and a watch of the nodes that ends with one of them begins anew with the next.
+        # Objects come and go, and a watch of the nodes that ends with one of them would begin again with the next.
         nodes=configuration.objects.enabled or any(part.nodes for part in parts),
-        # HPAs own targets, and their tolerance swallows metrics: both outputs need them. Which namespaces series name
-        # is not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of the targets
-        # are not looked up either. Namespaces of objects come and go: one watch serves all of them.
+        # HPAs own targets, and their tolerance suppresses small changes: both outputs need them. The namespaces that
+        # series name are not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of
+        # the targets are not looked up either. Namespaces of objects come and go: one watch serves all of them.
         autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration)).union(
             {""} if scaled_by_series or configuration.objects.enabled else (),
             *(part.autoscaler_namespaces for part in parts),
@@ -63,7 +63,7 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
 
 
 def targets_of(configuration: Configuration) -> frozenset[TargetReference]:
-    """Return the targets of the file: their sizes have to be known at every poll."""
+    """Return the targets of the file: their sizes must be known at every poll."""
     entries = (each for each in configuration.recommendations if not each.policy.namespace)
     return frozenset(target for each in entries for target in each.policy.targets)
 
@@ -80,7 +80,7 @@ def queries_of(configuration: Configuration) -> frozenset[AskedQuery]:
 
 
 def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
-    """Return the namespace of the object that asks a query, by query, where no entry of the file asks it, too."""
+    """Return, by query, the namespace of the object that asks it, if no entry of the file also asks it."""
     found: dict[AskedQuery, str] = {}
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     for each in configuration.recommendations:
@@ -91,7 +91,7 @@ def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
 
 
 def backends_asked_by(configuration: Configuration) -> frozenset[str]:
-    """Return the backends that recommendations ask; the empty name is that of the default one."""
+    """Return the backends that recommendations query; the empty name is that of the default one."""
     asking = (each.policy for each in configuration.recommendations if needs_of_one(each).has_queries)
     return frozenset(configuration.backend_of(policy.backend) for policy in asking)
 

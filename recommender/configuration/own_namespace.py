@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def with_own_namespace(configuration: Configuration, namespace: str) -> Configuration:
-    """Return the configuration in which a Cluster Autoscaler is also looked for beside this process.
+    """Return the configuration in which a Cluster Autoscaler is also looked for in this process's namespace.
 
-    `namespace` is that of the pod, empty if it is not known; `leaderElection.namespace` wins.
+    `namespace` is that of the pod, empty if it is unknown; `leaderElection.namespace` wins.
     """
     own = configuration.leader_election.namespace or namespace
     if not own:

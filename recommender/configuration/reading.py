@@ -43,9 +43,9 @@ KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
 """A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
 _RECORDED: Final = "clusterSize"
-"""The kind whose facts are recorded. An entry of which not even the kind can be read may be one."""
+"""The kind whose facts are recorded. An entry whose kind cannot even be read may be one."""
 _LEAST_RECORD_SECONDS: Final = 86_400.0
-"""A recording is dropped by days."""
+"""Shortest time of a recording, which is dropped in whole days."""
 
 
 class ConfigurationFileError(DocumentError):
@@ -56,7 +56,7 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
     """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError.
 
     A backtest has load, scale and horizon from elsewhere if the file does not state them, and needs no `prometheus`;
-    for everything else, an entry without them is refused.
+    for all other commands, an entry without these is refused.
     """
     try:
         root, read = read_file(content, file, CONFIGURATION, _broken_above_entries)
@@ -81,7 +81,7 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
 
 
 def _check_record(record: Node | None, entries: Sequence[Entry]) -> None:
-    """Refuse a recording of pods that nothing watches. Raises ConfigurationFileError."""
+    """Refuse a recording if nothing watches the pods. Raises ConfigurationFileError."""
     types = {each.policy.type if isinstance(each, Recommendation) else each.type for each in entries}
     if record is not None and types.isdisjoint({_RECORDED, ""}):
         message = "`record` keeps what recommendations with `clusterSize` watch, and there is none"
@@ -91,20 +91,20 @@ def _check_record(record: Node | None, entries: Sequence[Entry]) -> None:
 
 
 def _without_conflict(entry: Entry, conflicts: Mapping[str, tuple[DocumentProblem, ...]]) -> Entry:
-    """Return the entry; refused if it would size what another one sizes, and cannot leave just that alone."""
+    """Return the entry; refused if it would size objects of another entry, and cannot leave just these alone."""
     if not isinstance(entry, Recommendation) or leaves_alone(entry) or entry.policy.name not in conflicts:
         return entry
     return RefusedRecommendation(entry.policy.name, conflicts[entry.policy.name], entry.policy.type, entry.line)
 
 
 def _broken_above_entries(root: MappingNode) -> Iterator[DocumentProblem]:
-    """Yield what is wrong with the YAML, but not inside an entry, which refuses that entry alone."""
+    """Yield the problems of the YAML outside entries; a problem inside an entry refuses only that entry."""
     for entry in root.entries:
         yield from entry.value.problems if entry.name == "recommendations" else problems_within(entry.value)
 
 
 def _entries(node: Node | None, shared: Shared) -> tuple[Entry, ...]:
-    """Return all entries. A name stands for the first entry that has it."""
+    """Return all entries. A name means the first entry that has it."""
     assert isinstance(node, SequenceNode), "the section of the file has read it"
     entries: list[Entry] = []
     lines: dict[str, int] = {}
@@ -124,11 +124,11 @@ def _entries(node: Node | None, shared: Shared) -> tuple[Entry, ...]:
 
 
 def _with_known_references(entry: Entry, node: Node, entries: Sequence[Entry]) -> Entry:
-    """Return the entry; refused if it is to follow an entry that the file does not have, or that cannot be followed."""
+    """Return the entry; refused if it should follow an entry that does not exist or cannot be followed."""
     if not isinstance(entry, Recommendation):
         return entry
     types = {each.policy.name: each.policy.type for each in entries if isinstance(each, Recommendation)}
-    # One that is refused has its last good version, or nothing to follow.
+    # A refused entry has its last good version, or nothing to follow.
     types |= {each.name: each.type for each in entries if isinstance(each, RefusedRecommendation) and each.name}
     problems = tuple(
         DocumentProblem(node.file, entry.line, 1, message, fix)
@@ -162,7 +162,7 @@ def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
 
 
 class _Entries:
-    """The list of entries, which are read one by one when the rest of the file is known."""
+    """The list of entries, which are read one by one after the rest of the file."""
 
     schema: Schema = ListOf(ENTRY).schema
 

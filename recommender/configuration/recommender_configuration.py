@@ -22,7 +22,7 @@ class RefusedRecommendation:
     """An entry with an error. Its last good version stays in use while the process runs."""
 
     name: str
-    """Empty if even the name cannot be read."""
+    """Its name; empty if it cannot be read."""
     problems: tuple[DocumentProblem, ...]
     type: str = ""
     """The key of its kind, such as `proportional`; empty if that cannot be read."""
@@ -32,22 +32,22 @@ class RefusedRecommendation:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """Whether and by which Lease one of several processes leads."""
+    """Whether one of several processes leads, and by which Lease."""
 
     enabled: bool = True
     namespace: str = ""
-    """Empty: the namespace of the pod."""
+    """Namespace of the Lease; empty for that of the pod."""
     name: str = "tidewatch-recommender"
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Addresses from the file; flags win. None: the default."""
+    """Addresses from the file; flags take precedence. None means the default."""
 
     page: str | None = None
     metrics: str | None = None
     allowed_hosts: tuple[str, ...] = ()
-    """Names by which the page may be asked, besides loopback and its address."""
+    """Host names under which the page may be requested, besides loopback and its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Configuration:
     poll_interval_seconds: float = 10.0
     stale_after_seconds: float = 60.0
     prometheus: PrometheusSettings | None = None
-    """The default backend, which is asked for entries without `backend`."""
+    """The default backend, which entries without `backend` query."""
     state: Path = Path("./state")
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     owners: Owners = field(default_factory=Owners)
@@ -65,19 +65,19 @@ class Configuration:
     recommendations: tuple[Recommendation, ...] = ()
     refused: tuple[RefusedRecommendation, ...] = ()
     conflicts: tuple[DocumentProblem, ...] = ()
-    """Targets that several recommendations scale: none of these does, and their other outputs remain."""
+    """Targets that several recommendations scale: none of them scales these, and their other outputs remain."""
     record_seconds: float | None = None
-    """How long to keep in `state/recording` which nodes and pods there were; None: nothing is recorded."""
+    """How long to keep the record of nodes and pods in `state/recording`; None if nothing is recorded."""
     objects: RecommendationObjectSettings = field(default_factory=RecommendationObjectSettings)
     object_names: frozenset[str] | None = None
     """Names (`NAMESPACE/NAME`) of all objects of the kind Recommendation; None while they are not known."""
     backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
-    """By name, where `prometheus` is a list; the first is the default backend. Empty if it is a mapping."""
+    """Backends by name if `prometheus` is a list; the first is the default. Empty if it is a mapping."""
 
     def backend_of(self, name: str) -> str:
-        """Return which backend an entry with `backend: name` asks: its name, or empty for the default one.
+        """Return the backend that an entry with `backend: name` queries: its name, or empty for the default one.
 
-        It may be one that the file does not have any more: the last good version of a refused entry keeps its name.
+        It may be one that the file no longer has: the last good version of a refused entry keeps its name.
         """
         return "" if name == next(iter(self.backends), "") else name
 
@@ -87,5 +87,5 @@ class Configuration:
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:
-        """All that is wrong with it."""
+        """All problems of the file."""
         return (*(problem for each in self.refused for problem in each.problems), *self.conflicts)

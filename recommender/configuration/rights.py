@@ -1,4 +1,4 @@
-"""Determines which rights in the cluster a configuration needs, so that a role grants these and no others.
+"""Determines which rights in the cluster a configuration needs, so that a role grants only these.
 
 The chart derives the same rights from its values (`helm/tidewatch/templates/_rights.tpl`); a test compares the two.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Recommendation
 
 _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
-"""API group and resource by which a kind is counted, where that is not the core group's resource of the same name."""
+"""API group and resource by which a kind is counted, if that is not the core group's resource of the same name."""
 
 
 MemoryName: TypeAlias = "Callable[[str, int | None], str]"
@@ -61,7 +61,7 @@ def rights_of(
 
 
 def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
-    """Yield the rights on targets, on what owns them, and on their events."""
+    """Yield the rights on targets, on their owners, and on their events."""
     scaled = {
         target
         for each in configuration.recommendations
@@ -147,7 +147,7 @@ def _of_objects(
 
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:
-    """Return the ConfigMaps with the memory of a recommendation: with `forEach` as many as it may ever take."""
+    """Return the ConfigMaps with the memory of a recommendation: with `forEach`, as many as it may ever take."""
     for_each, name = needs_of_one(recommendation).for_each, recommendation.policy.name
     if for_each is None:
         return (memory_name(name, None),)
@@ -155,7 +155,7 @@ def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tu
 
 
 def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
-    """Yield the rights to watch nodes, pods, HPAs, what is counted, and whole objects."""
+    """Yield the rights to watch nodes, pods, HPAs, counted kinds, and whole objects."""
     needs = needs_of(configuration)
     if needs.nodes:
         yield RoleRule("", "", "nodes", "", WATCH)

@@ -23,7 +23,7 @@ class SettledValue:
 
     replicas: int | None
     is_remembered: bool
-    """Whether there is a value, which the next decision begins from."""
+    """Whether there is a value from which the next decision begins."""
     has_changed: bool
     """Whether this is a change of the last value, which `maxChangesPerHour` counts."""
     is_held: bool
@@ -32,16 +32,16 @@ class SettledValue:
     steps: tuple[Step, ...] = ()
     binding: str | None = None
     reasons: tuple[str, ...] = ()
-    """The message: what keeps the value, and what the user should know."""
+    """The message: what keeps the value, and notes for the user."""
     notes: tuple[str, ...] = ()
     """Notes for the user, such as objects that are left out."""
     details: Details | None = None
     writes: object = None
     """The writes besides the sizes of targets; the writers of its kind know them."""
     decide_again: float | None = None
-    """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
+    """When time alone can lead to another value, in seconds since the Unix epoch; None if not before the next poll."""
     outcomes: tuple[TargetOutcome, ...] | None = None
-    """What it means for the targets, of a value that is not a number of replicas; None: what replicas mean for them."""
+    """The outcomes for the targets if the value is not a number of replicas; None if they follow from the replicas."""
 
 
 class BrakedValue(Braking, Protocol):
@@ -53,41 +53,41 @@ class BrakedValue(Braking, Protocol):
         ...
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Return what becomes of the value after the brakes."""
+        """Return the value as it is settled after the brakes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A value and the way to it."""
+    """A value and the steps that led to it."""
 
     value: BrakedValue
     confirmed: float
     """The time of the oldest input, in seconds since the Unix epoch."""
     own: KindMemory | None = None
-    """The memory of this kind, brought up to date."""
+    """The memory of this kind, after this calculation."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
     limits: tuple[Limit, ...] | None = None
-    """Bounds that the value must keep whatever follows; None: those of the policy."""
+    """Bounds that the value must keep whatever follows; None means those of the policy."""
     note: str = ""
     """A note for the user, such as that parameters are the last good ones; empty otherwise."""
     hold: str = ""
-    """Why the value is a held one, such as a query that freezes it; empty otherwise."""
+    """Why the value is held, such as because a query freezes it; empty otherwise."""
     details: Details | None = None
     known: Mapping[str, int] | None = None
     """The known facts of the cluster (`Memory.known`); None if they have not changed."""
 
     @property
     def replicas(self) -> int | None:
-        """The number of replicas, of a value that is one."""
+        """The number of replicas, if the value is one."""
         return self.value.replicas
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """All that one decision depends on, once its value is calculated."""
+    """Everything that one decision depends on after its value was calculated."""
 
     policy: RecommendationPolicy
     calculation: Calculation
@@ -104,7 +104,7 @@ class KeptValue:
     sentence: str
     """The values that are kept, with their verb: `the last sizes are kept`."""
     ending: str = ""
-    """What else holds until then, after a comma."""
+    """What else applies until then, after a comma."""
     decided: str = ""
     """How the last value is named once it is too old: `the last sizes were decided`."""
 
@@ -120,10 +120,10 @@ class InputMissingError(Exception):
         is_refused: bool = False,
         kept: KeptValue | None = None,
     ) -> None:
-        """`limits` are bounds that the held value must keep; None: those of the policy.
+        """`limits` are bounds that the held value must keep; None means those of the policy.
 
-        With `is_refused`, waiting does not help: somebody has to correct the configuration. `kept` is the last value
-        where the memory does not have it as a number.
+        With `is_refused`, waiting does not help: somebody must correct the configuration. `kept` is the last value if
+        the memory does not have it as a number.
         """
         super().__init__(message)
         self.limits = limits

@@ -1,7 +1,7 @@
 """Turns one recommendation with `forEach` into a decision for each of its targets.
 
 The series of the load are the list of targets. A target whose series has ended is held and then stale, as with any
-input that is missing. An hour later it is not listed any more, and after a day its memory is dropped.
+missing input. An hour later it is no longer listed, and after a day its memory is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
 
 LISTED_SECONDS: Final = 3600.0
-"""For so long after its last value a target without a series is listed as stale."""
+"""How long after its last value a target without a series is listed as stale."""
 REMEMBERED_SECONDS: Final = 86_400.0
 _NOTHING: Final = Memory()
 
@@ -48,20 +48,20 @@ class ListedTargets:
     """The targets of one poll."""
 
     reasons: Mapping[TargetReference, str]
-    """By target, in order, why its load is unknown; empty if it is known."""
+    """Why each target's load is unknown, in order; empty if it is known."""
     remembered: Mapping[TargetReference, Memory]
-    """The memories of targets that are not listed and may come back."""
+    """The memories of targets that are not listed but may come back."""
     problem: str = ""
     """The problem of the recommendation as a whole; empty if there is none."""
     is_error: bool = False
-    """Whether somebody has to change the configuration because of it."""
+    """Whether somebody must change the configuration because of it."""
     is_refused: bool = False
     """Whether no load is known because Prometheus refuses the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpandedDecision:
-    """The decisions of all targets, and what the next poll must know."""
+    """The decisions of all targets, and the memory for the next poll."""
 
     decisions: tuple[Decision, ...]
     memory: Memory
@@ -75,10 +75,10 @@ def listed_targets(
 ) -> ListedTargets:
     """Return which targets are decided now, `now` in seconds since the Unix epoch.
 
-    `loads` has what is known of each target, or `Unknown`: its load, or its usage.
+    `loads` has the load or the usage of each target, or `Unknown`.
     """
     if isinstance(loads, Unknown):
-        # While nothing is known of any target, the last one that was confirmed shows when that began.
+        # While nothing is known about any target, the last one that was confirmed shows when that began.
         began = max((_confirmed_at(memory, now) for memory in by_target.values()), default=-math.inf)
         unknown = {
             target: loads.reason
@@ -88,7 +88,7 @@ def listed_targets(
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         problem = "" if unknown else loads.reason
         return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
-    # Of too many, those with a load come first, then those that are known: new series take nobody's place.
+    # If there are too many, those with a load come first, then known ones: new series displace nobody.
     series = sorted(
         (target for target in loads if target is not None),
         key=lambda target: (isinstance(loads[target], Unknown), target not in by_target, _place(target)),
@@ -109,9 +109,10 @@ def listed_targets(
 
 
 def _confirmed_at(memory: Memory, now: float) -> float:
-    """Return when the last value was confirmed, at the latest now; a time that only a wrong clock can state is never.
+    """Return when the last value was confirmed, at the latest now; a time that only a wrong clock states means never.
 
-    A clock that is set back a little dates all targets ahead alike, and none of them is forgotten by that.
+    A clock that is set back a little puts all targets into the future by the same time, and none of them is forgotten
+    because of that.
     """
     if memory.last is None or memory.last.confirmed > now + LISTED_SECONDS:
         return -math.inf
@@ -134,7 +135,7 @@ def _reason(load: object) -> str:
 class Expansion:
     """Decides the targets of one recommendation. For one thread.
 
-    What is derived for each target is kept from poll to poll, while the policy stays the same.
+    Values that are derived for each target are kept from poll to poll while the policy stays the same.
     """
 
     policy: RecommendationPolicy
@@ -144,7 +145,10 @@ class Expansion:
     def decided(
         self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals
     ) -> ExpandedDecision:
-        """Return a decision for each target. One that fails is a record of its own and leaves the others alone."""
+        """Return a decision for each target.
+
+        A decision that fails becomes a record of its own and does not affect the others.
+        """
         self._parts = {target: self._parts.get(target) or self._part(target) for target in listed.reasons}
         decisions = tuple(
             self._decide_target(
@@ -187,7 +191,8 @@ class Expansion:
             policy = replace(policy, rivals={target: others})
         decision = decide(policy, missing or calculate, inputs, memory, now)
         if decision.memory.changes and policy.brakes.max_changes_per_hour is None:
-            # Nothing reads them without that brake, and of thousands of targets they would be the most to store.
+            # Nothing reads them without that brake, and for thousands of targets they would be the largest part to
+            # store.
             return replace(decision, memory=replace(decision.memory, changes=()))
         return decision
 

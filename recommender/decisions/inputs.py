@@ -27,7 +27,7 @@ class TargetState:
     rollout: bool = False
     """Whether a rollout is under way."""
     paused: str | None = None
-    """The annotation `tidewatch.io/paused`; None if there is none, or the rights do not allow to look."""
+    """The annotation `tidewatch.io/paused`; None if there is none, or if the rights do not allow reading it."""
     replicas_managers: tuple[ReplicasManager, ...] | None = None
     """None if field managers may not be looked up, as with cluster-proportional-autoscaler's rights."""
 
@@ -45,7 +45,7 @@ class WriteRefusal:
     """Why the last write for a target was refused."""
 
     owner: str | None
-    """The owner of what was to be written; None if the API server or a pause refused it."""
+    """The owner of the field; None if the API server or a pause refused the write."""
     message: str
 
 
@@ -56,7 +56,7 @@ class ActiveAutoscaler:
     namespace: str
     name: str
     mode: str
-    """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or what later versions add."""
+    """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or a mode of later versions."""
     target_group: str
     """The API group that its `targetRef` states; empty without one."""
 
@@ -67,7 +67,7 @@ class ActiveAutoscaler:
 
 
 ActiveAutoscalers: TypeAlias = "Mapping[tuple[str, str, str], tuple[ActiveAutoscaler, ...]]"
-"""By namespace, kind and name of the workload; sorted by name."""
+"""VerticalPodAutoscalers by namespace, kind and name of the workload; sorted by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +76,32 @@ class Inputs:
 
     cluster: ClusterState = field(default_factory=ClusterState)
     queries: Mapping[str, Observed[float] | Unknown] = field(default_factory=dict)
-    """By PromQL text: what the default backend answers, or after `of_backend` that of the decision at hand."""
+    """Answers by PromQL text: those of the default backend, or after `of_backend`, those of the decision's backend."""
     config_maps: Mapping[tuple[str, str], Observed[ConfigMapData | None] | Unknown] = field(default_factory=dict)
-    """By namespace and name; None: there is no such ConfigMap."""
+    """ConfigMaps by namespace and name; None if there is no such ConfigMap."""
     targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)
-    """None: there is no such object."""
+    """States of targets; None if there is no such object."""
     loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
-    """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
+    """Loads by the name of a predictive recommendation; Unknown if nothing is known about its load as a whole."""
     usage: Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown] = field(default_factory=dict)
-    """By the name of a recommendation that follows usage: that of each target, in a form that its kind knows."""
+    """The usage of each target, by the name of a recommendation that follows usage, in a form that its kind knows."""
     refusals: Mapping[tuple[str, TargetReference], WriteRefusal] = field(default_factory=dict)
-    """By recommendation and target, why its requests were not written."""
+    """Why the requests of a target were not written, by recommendation and target."""
     settled: Mapping[tuple[str, TargetReference], object] = field(default_factory=dict)
-    """By recommendation and target, what the last attempt to write its sizes found in place already."""
+    """Sizes that the last attempt to write them found already in place, by recommendation and target."""
     assumed_pods: tuple[ClusterPod, ...] = ()
-    """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
+    """Pods that do not exist but that a what-if question adds; only cluster sizes use them."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By namespace and name: the node that a pod runs on and that a what-if question removes."""
+    """The node of each pod whose node a what-if question removes, by the pod's namespace and name."""
     own: Mapping[str, object] = field(default_factory=dict)
-    """By the name of a recommendation: what is gathered for it alone, in a form that its kind knows."""
+    """Facts that are gathered only for one recommendation, by its name, in a form that its kind knows."""
     decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
-    """By the name of a recommendation: what has been decided in this poll, for kinds that follow others."""
+    """Decisions of this poll by the name of the recommendation, for kinds that follow others."""
     queries_elsewhere: Mapping[str, Mapping[str, Observed[float] | Unknown]] = field(default_factory=dict)
-    """By the name of another backend and by PromQL text: what that one answers."""
+    """Answers of other backends, by the name of the backend and by PromQL text."""
     vertical_autoscalers: ActiveAutoscalers = field(default_factory=dict)
-    """The VerticalPodAutoscalers that size containers too."""
+    """The VerticalPodAutoscalers that also size containers."""
 
     def of_backend(self, backend: str) -> Inputs:
-        """Return the inputs of a recommendation that asks this backend, empty for the default one."""
+        """Return the inputs of a recommendation that queries this backend, empty for the default one."""
         return replace(self, queries=self.queries_elsewhere.get(backend, {})) if backend else self

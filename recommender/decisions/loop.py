@@ -1,7 +1,7 @@
 """The decision of one recommendation at one moment: a pure function of settings, inputs, memory and time.
 
 Order: the memory is repaired, the kind calculates a value, its inputs must be fresh, the brakes act, `min` and `max`
-hold, and the rest says what it means for the targets. Of several targets, each has a decision of its own.
+hold, and the outcome for each target follows. If there are several targets, each has a decision of its own.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ LARGEST_REPLICAS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A record, what the next decision must know, and what is to be written."""
+    """A record, the memory for the next decision, and the writes."""
 
     record: Record
     memory: Memory
     writes: object = None
-    """Besides the sizes of targets, which the record has; the writers of its kind know it."""
+    """The writes besides the sizes of targets, which the record has; the writers of its kind know them."""
     decide_again: float | None = None
-    """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
+    """When time alone can lead to another value, in seconds since the Unix epoch; None if not before the next poll."""
 
 
 def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
-    """Return what `work` returns, or for what it raises `failed` of a message: nothing else is harmed by it."""
+    """Return the result of `work`; if it raises, that of `failed` with a message, so that nothing else is affected."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation or target must not stop the others
@@ -152,7 +152,7 @@ def _new_decision(
 
 
 def _with_recent_sizes(inputs: Inputs, policy: RecommendationPolicy, now: float) -> Inputs:
-    """Return the inputs without sizes of targets that are too old: no calculation begins from one of them."""
+    """Return the inputs without sizes of targets that are too old: no calculation may begin from one of them."""
     recent = [target for target in policy.targets if fresh_state(target, policy, inputs, now) is not None]
     return replace(inputs, targets={target: inputs.targets[target] for target in recent})
 
@@ -169,7 +169,7 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
 def _without_wrong_times(memory: Memory, now: float) -> Memory:
     """Return the memory with the changes of the last hour, and without times of the future.
 
-    A last value that no decision can have left, such as one that somebody has edited by hand, is forgotten.
+    A last value that no decision can have produced, such as one that somebody has edited by hand, is forgotten.
     """
     changes = tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS)
     last = memory.last if memory.last is None or _is_possible(memory.last) else None
@@ -186,7 +186,7 @@ def _is_possible(last: LastValue) -> bool:
 def _without_inputs(
     policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float, error: InputMissingError
 ) -> Record:
-    """Return the last value, within its bounds, with its old time as long as it is recent enough; then no value."""
+    """Return the last value, within its bounds and with its old time, while it is recent enough; then no value."""
     last, kept, reason = memory.last, error.kept, str(error)
     if last is None or (last.replicas is None and kept is None):
         message, time = reason, now

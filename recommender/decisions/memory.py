@@ -30,41 +30,41 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """
 
     def repaired(self, now: float) -> Self:  # noqa: ARG002 - of use where times are remembered
-        """Return the memory without what no decision can have left, such as times after `now`."""
+        """Return the memory without values that no decision can have produced, such as times after `now`."""
         return self
 
     @property
     def shared(self) -> KindMemory | None:
-        """Return what is the same for all targets of a recommendation; None if each has its own."""
+        """Return the part that is the same for all targets of a recommendation; None if each has its own."""
         return None
 
     @property
     def stored(self) -> KindMemory:
-        """Return what outlives the process."""
+        """Return the part that outlives the process."""
         return self
 
     @property
     def facts(self) -> object:
-        """Return what the next leader must know as it is: any change of it is worth a write."""
+        """Return the facts that the next leader must know exactly: any change of them is worth a write."""
         return self.stored
 
     @property
     def amounts(self) -> Mapping[str, float]:
-        """Return numbers that change with every decision, by name: only a large change of one is worth a write."""
+        """Return, by name, numbers that change with every decision: only a large change of one is worth a write."""
         return {}
 
     @property
     def held_until(self) -> float | None:
-        """Return when a hold ends, in seconds since the Unix epoch; one that begins or ends is stored at once."""
+        """Return when a hold ends, in seconds since the Unix epoch; its begin and its end are stored at once."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class LastValue:
-    """The last value that all constraints let through."""
+    """The last value that passed all constraints."""
 
     replicas: int | None
-    """None for a kind whose value is not a single size: its own memory has it."""
+    """None for a kind whose value is not a single size: its own memory has the value."""
     decided: float
     """When it was decided, in seconds since the Unix epoch."""
     confirmed: float
@@ -79,8 +79,8 @@ class Memory:
     changes: tuple[float, ...] = ()
     """Times of the changes of the value in the last hour, in seconds since the Unix epoch, ascending."""
     own: KindMemory | None = None
-    """What its kind remembers."""
+    """The memory of its kind."""
     known: Mapping[str, int] = field(default_factory=dict)
-    """By what is counted, how many objects were known last (`doubts`); what has none is left out."""
+    """How many objects of each counted kind were last known (`doubts`); kinds without any are left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
-    """With `forEach`: the memory of each target, which holds no further targets."""
+    """With `forEach`, the memory of each target, which contains no further targets."""

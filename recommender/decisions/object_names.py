@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def object_namespace(recommendation: str) -> str:
-    """Return the namespace of the object that a recommendation is; empty for an entry of the file.
+    """Return the namespace of the object that defines a recommendation; empty for an entry of the file.
 
     The name of an entry is a DNS-1123 label, which has no `/`.
     """

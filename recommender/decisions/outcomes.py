@@ -21,7 +21,7 @@ INPUTS_MISSING = "nothing is written until all inputs are known again"
 
 
 def absence_of(target: TargetReference) -> str:
-    """Return what to know about a target of which it is certain that it is not there."""
+    """Return the message about a target that certainly does not exist."""
     return f"{target} does not exist: correct the target, or create it"
 
 
@@ -55,12 +55,12 @@ def _outcome(
         return TargetOutcome(target, current, published, message=absence)
     refusal = refusal_of(policy, target, inputs, now)
     if refusal is not None:
-        # Without a known owner, a target that has its size already asks for nothing that could be refused.
+        # If the owner is unknown, a target that already has its size needs no write that could be refused.
         is_idle = refusal.owner is None and (refusal.is_awaited or replicas == current)
         action = TargetAction.NONE if is_idle else TargetAction.REFUSED
         return TargetOutcome(target, current, action, refusal.owner, refusal.message)
     if state is None:
-        # Anything else that is unknown about a target leads to a refusal.
+        # All other unknown facts about a target lead to a refusal.
         return TargetOutcome(target, None, published, message=absence)
     obstacle = _obstacle(policy, KnownTarget(target, state), replicas, now) if fresh else INPUTS_MISSING
     if obstacle and replicas != current:
@@ -70,7 +70,7 @@ def _outcome(
 
 
 def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:
-    """Return whether the target has not been looked up lately because there are so many: nothing is wrong with it."""
+    """Return whether the target was not looked up recently because there are so many; nothing is wrong with it."""
     is_one_of_many = (policy.each is not None or bool(policy.namespace)) and Output.SCALE in policy.outputs
     return is_one_of_many and target not in inputs.targets and not policy.rivals.get(target)
 
@@ -78,8 +78,8 @@ def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, i
 def _obstacle(policy: RecommendationPolicy, target: KnownTarget, replicas: int, now: float) -> str:
     """Return what stops this change of this target; empty if nothing does.
 
-    The value itself has passed the constraints. But a pause also keeps a size that somebody has set by hand, and of
-    several targets each one has a rollout of its own.
+    The value itself has passed the constraints. But a pause also keeps a size that somebody has set by hand, and each
+    of several targets has a rollout of its own.
     """
     direction = Direction.UP if replicas > target.state.replicas else Direction.DOWN
     pauses = active_pauses(policy.brakes, (target,), now)

@@ -23,7 +23,7 @@ class Output(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which changes a pause stops."""
+    """The direction of the changes that a pause stops."""
 
     UP = "up"
     DOWN = "down"
@@ -32,11 +32,11 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Changes are stopped."""
+    """A stop of changes."""
 
     direction: Direction
     until: float | None = None
-    """Seconds since the Unix epoch; None: until the pause is removed."""
+    """Seconds since the Unix epoch; None means until the pause is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Brakes:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Field managers that own `spec.replicas` if they keep writing it. `*` stands for any text."""
+    """Field managers that own `spec.replicas` if they keep writing it. `*` matches any text."""
 
     managers: tuple[str, ...] = ("argocd-*", "kustomize-controller")
     autoscalers_required: bool = True
@@ -78,13 +78,13 @@ class RecommendationPolicy:
     owners: Owners = field(default_factory=Owners)
     stale_after_seconds: float = 60.0
     limits: tuple[Limit, ...] = ()
-    """`min` and `max`, where the configuration states them: every size keeps them, whatever it comes from."""
+    """`min` and `max`, if the configuration states them: every size keeps them, whatever its source."""
     rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
-    """By target, the names of the other recommendations that scale it."""
+    """The names of the other recommendations that scale a target, by target."""
     each: TargetReference | None = None
     """With `forEach`: the target that this policy is about, one of several with this name."""
     namespace: str = ""
-    """The namespace of the object that states it; empty for an entry of the file."""
+    """The namespace of the object that defines it; empty for an entry of the file."""
     backend: str = ""
     """The name of the Prometheus that the entry chooses; empty without a choice."""
     note: str = ""

@@ -20,10 +20,10 @@ class Publication:
     time: float | None = None
     """When the records were decided, in seconds since the Unix epoch; None before the first poll."""
     valid_until: float | None = None
-    """When the records end to count if no further poll succeeds, in seconds since the Unix epoch."""
+    """When the records cease to count if no further poll succeeds, in seconds since the Unix epoch."""
     records: tuple[Record, ...] = ()
     has_expired: bool = False
-    """Whether records were there, but no further poll has succeeded in time."""
+    """Whether there were records, but no further poll has succeeded in time."""
 
     def is_valid(self, now: float) -> bool:
         """Return whether the records still count at a time, in seconds since the Unix epoch."""

@@ -1,4 +1,4 @@
-"""The record of one decision: what went in, each step, what limits it, and what it means for each target.
+"""The record of one decision: its inputs, each step, its limits, and the outcome for each target.
 
 There is one type for every kind of recommendation. Table, JSON, metrics, log lines, events and the page are all made
 from it, so that no two of them can differ.
@@ -73,14 +73,15 @@ class TargetOutcome:
 
     target: TargetReference
     current_replicas: int | None
-    """None if it is not known."""
+    """The present size; None if it is not known."""
     action: TargetAction
     owner: str | None = None
-    """The owner of the size, where the action is `refused`."""
+    """The owner of the size, if the action is `refused`."""
     message: str = ""
     """Why it is refused, or what the user should know, such as that a later upgrade will write replicas again."""
     recommended_replicas: int | None = None
-    """This target's own size: of several targets each has its brakes, its pause and its memory. None: no value."""
+    """This target's own size, since each of several targets has its own brakes, pause and memory. None if there is no
+    value."""
 
 
 class Details(Protocol):
@@ -88,7 +89,7 @@ class Details(Protocol):
 
     @property
     def has_value(self) -> bool:
-        """Whether they are something that can be followed, beside the number of replicas."""
+        """Whether they contain a value that can be followed, besides the number of replicas."""
         ...
 
 
@@ -105,11 +106,11 @@ class Record:
     status: Status
     message: str
     replicas: int | None = None
-    """The size after all constraints; None if there is no value. Of several targets, the largest of their sizes."""
+    """The size after all constraints; None if there is no value. For several targets, the largest of their sizes."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
-    """The last step that changed the value; of several drivers with the largest value, the first."""
+    """The last step that changed the value; if several drivers have the largest value, the first."""
     targets: tuple[TargetOutcome, ...] = ()
     details: Details | None = None
     """The part that only records of its kind have."""
@@ -118,6 +119,6 @@ class Record:
 
     @property
     def has_value(self) -> bool:
-        """Whether there is something that can be followed."""
+        """Whether there is a value that can be followed."""
         has_value = self.replicas is not None or (self.details is not None and self.details.has_value)
         return self.status in {Status.OK, Status.HELD} and has_value

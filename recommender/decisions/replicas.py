@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """A number on its way through the brakes, with the steps of those that changed it."""
+    """A number on its way through the brakes, with a step for each brake that changed it."""
 
     replicas: int | None
-    """None if it must not change and nobody knows what it was."""
+    """The number; None if it must not change but the former number is unknown."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     """What keeps the value and until when."""
@@ -43,7 +43,7 @@ class Replicas:
         return self._with_step(ROLLOUT, largest.state.replicas, detail, detail)
 
     def within_step(self, step: MaxStep, situation: Situation) -> Replicas:
-        """Limit the distance from the present size, or from the last value where no present size is known."""
+        """Limit the difference from the present size, or from the last value if no present size is known."""
         present, value = situation.present, self.replicas
         base = present.state.replicas if present else situation.last_replicas
         if base is None or value is None or abs(value - base) <= (limit := step_limit(step, base)):
@@ -57,7 +57,7 @@ class Replicas:
         return situation.last_replicas is not None and self.replicas != situation.last_replicas
 
     def stopped(self, stop: ChangeStop, situation: Situation) -> Replicas:
-        """Keep the last value, or the present size where there is no last value, in the directions that are stopped."""
+        """Keep the last value, or the present size if there is no last value, in the directions that are stopped."""
         held, value = situation.held, self.replicas
         if value is None:
             return self
@@ -83,7 +83,7 @@ class Replicas:
         if value is not None:
             value, bounds = within(policy.limits if calculation.limits is None else calculation.limits, value)
             if holds:
-                # A reader would wonder why the size is not the one that is held.
+                # Otherwise, a reader would wonder why the size is not the held one.
                 holds += tuple(f"{step.step}: {step.detail}" for step in bounds)
             steps += bounds
             binding = steps[-1].step if steps else calculation.binding
@@ -115,4 +115,4 @@ class Replicas:
 
 
 NO_VALUE: Final = Replicas(None)
-"""Of recommendations that only size containers."""
+"""The value of recommendations that only size containers."""

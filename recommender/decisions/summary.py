@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """Return what is worth a line when it changes: how many have no value, and how many are refused."""
+        """Return the facts whose change is worth a log line: how many have no value, and how many are refused."""
         return self.counts.get(Status.ERROR, 0), self.counts.get(Status.STALE, 0), self.refused
 
     def log_fields(self, name: str) -> dict[str, object]:
@@ -76,7 +76,7 @@ def worst_first(records: Iterable[Record], most: int) -> list[Record]:
 
 
 def change_of(record: Record) -> int:
-    """Return by how much the recommended size differs from the present one; 0 if either is not known."""
+    """Return the difference between the recommended and the present size; 0 if either is not known."""
     current = record.targets[0].current_replicas if record.targets else None
     return 0 if record.replicas is None or current is None else abs(record.replicas - current)
 

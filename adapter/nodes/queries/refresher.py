@@ -166,7 +166,7 @@ class SampleRefresher:
     def fill_week(
         self, now: float, week: LoadWeek, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
     ) -> PastAnswer:
-        """Ask for the newest missing part of the week before that day; for large clusters, only if a policy needs it."""
+        """Ask for the newest missing part of the week before that day; of a large cluster only if a policy needs it."""
         known = {LoadResource.CPU: known_quarters(week)}
         most = math.inf if is_needed else MOST_UNASKED_SAMPLES
         query = self._week.next_query(known, now, self._settings, self._survey.last, most_samples=most)

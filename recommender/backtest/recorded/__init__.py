@@ -1,1 +1,1 @@
-"""Recorded load: files, range queries and their cache, and a made example."""
+"""Recorded load: files, range queries and their cache, and a generated example."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 CHUNK_STEPS: Final = 2000
-"""Less than the 11,000 that Prometheus answers at once: a query that is slow is still answered in time."""
+"""Steps of a chunk: fewer than the 11,000 that Prometheus answers at once, so that slow queries are still answered in
+time."""
 _MOST_STEPS: Final = 2_000_000
 _CHUNK_SECONDS: Final = 120.0
 _SETTLED_SECONDS: Final = 300.0
@@ -43,7 +44,7 @@ class LoadRange:
 
     @property
     def source(self) -> str:
-        """Return what messages and the report call the trace."""
+        """Return the name of the trace in messages and in the report."""
         return f"{self.settings.endpoint.shown}: {self.query}"
 
 
@@ -75,7 +76,7 @@ def read_range(
             f"{asked.source}: the query has no value from {rfc3339(asked.start)} to "
             f"{rfc3339(asked.end)}: check it, and the range (--last, --start, --end)"
         )
-    # Steps without a value at both ends say nothing.
+    # Steps without a value at both ends carry no information.
     kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
     return RecordedLoad(asked.source, times[kept], values[kept])
 
@@ -98,7 +99,7 @@ def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, i
 def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
     step = asked.step_seconds
     try:
-        # A server is silent while it evaluates the query: the time limit of connections must not be the shorter one.
+        # A server is silent while it evaluates the query: the time limit of connections must not be shorter.
         patient = replace(asked.settings, read_timeout_seconds=_CHUNK_SECONDS)
         series = range_values(patient, asked.query, begin * step, (end - 1) * step, step, _CHUNK_SECONDS)
     except (PrometheusError, SettingsError) as error:

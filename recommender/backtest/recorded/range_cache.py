@@ -1,7 +1,7 @@
 """Answers to range queries on disk, so that a second backtest asks Prometheus only for what it lacks.
 
-Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is needed: what is in
-a file that is damaged is requested again.
+Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is essential: the
+content of a damaged file is requested again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _FORMAT: Final = "2"
 _DIGEST_BYTES: Final = 32
 _LARGEST_BYTES: Final = 1 << 30
-"""Far more than a chunk of the shortest steps has."""
+"""Limit of a file's size: far more than a chunk of the shortest steps has."""
 _FIRST: Final = np.dtype("<i8")
 _VALUE: Final = np.dtype("<f8")
 
@@ -63,7 +63,7 @@ class RangeCache:
         return cls(folder, sha256(repr(parts).encode()).hexdigest()[:32])
 
     def read(self, chunk: int) -> CachedSteps | None:
-        """Return what is known of a chunk; None if nothing is."""
+        """Return the known values of a chunk; None if there are none."""
         try:
             content = read_regular(self._path(chunk), _LARGEST_BYTES)
         except OSError:
@@ -75,7 +75,7 @@ class RangeCache:
         return CachedSteps(int(first), np.frombuffer(body, _VALUE, offset=_FIRST.itemsize).astype(np.float64))
 
     def write(self, chunk: int, steps: CachedSteps) -> None:
-        """Keep what is known of a chunk; a disk that is full or read-only costs the cache only."""
+        """Store the known values of a chunk; a full or read-only disk affects only the cache."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             body = np.array([steps.first], _FIRST).tobytes() + steps.values.astype(_VALUE).tobytes()

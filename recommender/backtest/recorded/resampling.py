@@ -2,7 +2,7 @@
 
 The grid of the median step is centred on the samples' times, so that small irregularities leave no holes. A coarser
 step covers [k * step, (k + 1) * step) of the Unix time; its value is the mean of the finer steps in it, and it is known
-when it is over. Nothing is interpolated: a step without a sample is unknown, or 0 if a missing sample means so.
+when it is over. Nothing is interpolated: a step without a sample is unknown, or 0 if a missing sample means that.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _Grid:
 
 
 def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
-    """Return the load on a grid of this step; None: the median step of the samples.
+    """Return the load on a grid of this step; None means the median step of the samples.
 
-    Raises BacktestError where the step is finer than that, where there are too many steps, and where no value is known.
+    Raises BacktestError if the step is finer than that, if there are too many steps, or if no value is known.
     """
     if np.isnan(trace.values).all():
         raise BacktestError(f"{trace.source}: no sample has a value: record some load first")
@@ -73,7 +73,7 @@ def median_step(trace: RecordedLoad) -> float | None:
     """Return the median distance of neighbouring samples in seconds; None for a single sample."""
     if len(trace.times) < 2:
         return None
-    # The lower one of two: a step that occurs, and not one between two that do.
+    # The lower of the two middle values is used: a step that occurs, not one between two that occur.
     return float(np.quantile(np.diff(trace.times), 0.5, method="lower"))
 
 
@@ -92,7 +92,7 @@ def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
 
 
 def _coarse(fine: _Grid, step: float) -> _Grid:
-    """Return means over the steps of a coarser grid, without a last one that is not over."""
+    """Return means over the steps of a coarser grid, without the last one if it is not over."""
     times = fine.start + fine.step * np.arange(len(fine.values))
     numbers = np.floor(times / step + _ALMOST).astype(np.int64)
     first, last = int(numbers[0]), int(numbers[-1])

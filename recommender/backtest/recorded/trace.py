@@ -1,4 +1,4 @@
-"""Recorded load, as it comes from a file: `timestamp,value`, in any order.
+"""Recorded load as it is read from a file: `timestamp,value`, in any order.
 
 Files are read in pieces, so that ten million rows need no more memory than their times and values.
 """
@@ -50,14 +50,14 @@ class RecordedLoad:
     values: FloatArray
     """Never negative; NaN where the load is unknown."""
     repeated: int = 0
-    """Rows whose time another row has too."""
+    """Rows that share their time with another row."""
 
 
 def read_trace(path: Path) -> RecordedLoad:
     """Return the samples of a CSV file with the columns `timestamp` and `value`.
 
-    A time is RFC 3339, UTC where it has no offset, or a number: seconds or milliseconds since the Unix epoch. An empty
-    value is unknown. Where several rows have the same time, their mean counts. Raises BacktestError.
+    A time is RFC 3339, UTC if it has no offset, or a number: seconds or milliseconds since the Unix epoch. An empty
+    value is unknown. If several rows have the same time, their mean counts. Raises BacktestError.
     """
     pieces = list(_pieces(path))
     times = np.concatenate([piece[0] for piece in pieces]) if pieces else np.empty(0)
@@ -68,7 +68,7 @@ def read_trace(path: Path) -> RecordedLoad:
 
 
 def of_samples(source: str, times: FloatArray, values: FloatArray) -> RecordedLoad:
-    """Return the samples in the order of time; of several at the same time, their mean, as far as they are known."""
+    """Return the samples in the order of time; of several at the same time, the mean of the known ones."""
     if np.all(np.diff(times) > 0):
         return RecordedLoad(source, times, values)
     order = np.argsort(times, kind="stable")
@@ -171,7 +171,7 @@ def _piece(path: Path, frame: pd.DataFrame, line: int) -> tuple[FloatArray, Floa
 
 
 def _no_time(text: str) -> str:
-    """Return what is wrong with the field of a time, and what to do."""
+    """Return the fault in the field of a time, and what to do."""
     fix = _SEPARATORS if any(each in text for each in _OTHER_SEPARATORS) else f"write RFC 3339, such as {_EXAMPLE}"
     return f"{text!r} is not a time: {fix}"
 

@@ -35,15 +35,15 @@ _RIVAL: Final = "#e08214"
 _OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _SHORT: Final = "#d7191c"
 _FAR_DEARER: Final = 1.6
-"""A policy that costs that many times what auto does is drawn at the edge."""
+"""A policy that costs this many times as much as auto is drawn at the edge."""
 _SHORT_AXIS: Final = 1000
-"""A logarithmic axis whose end is less than so many times its beginning has room for labels between powers of ten."""
+"""A logarithmic axis whose end is less than this many times its beginning has room for labels between powers of ten."""
 _FAR_ABOVE: Final = 10.0
-"""A peak of the worst day of more than that many times the usual one is cut off."""
+"""A peak of the worst day that is more than this many times the usual one is cut off."""
 _GAP_RATIO: Final = 0.04
-"""Between the zero of an axis and what is drawn below it."""
+"""The gap between the zero of an axis and marks below it."""
 _BINS: Final = 700
-"""About one for every other pixel of the overview."""
+"""Bins of the overview, about one for every other pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _edges(report: BacktestReport) -> FloatArray:
 
 
 def _overview(axes: Axes, report: BacktestReport) -> None:
-    """Draw the range of needed replicas in each bin: lines of that many steps would be a blot."""
+    """Draw the range of needed replicas in each bin: lines of so many steps would merge into a blot."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
     starts, edges = _bins(len(needed)), _edges(report)
     ends = edges[np.append(starts, len(needed))]
@@ -125,7 +125,7 @@ def _overview(axes: Axes, report: BacktestReport) -> None:
     axes.set_ylim(0, top)
     mark_cut_off(axes, ends[:-1], most, top)
     axes.set_title("Whole trace", loc="left", fontsize=11)
-    # Beside the title, where it covers no line.
+    # It is beside the title, where it covers no line.
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, fontsize=9, frameon=False, ncols=2)
     axes.tick_params(labelbottom=False)
     _tidy(axes, dated=True)
@@ -170,7 +170,10 @@ def _percent_on_log_scale(axes: Axes) -> None:
 
 
 def _frontier(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage over cost: below the line a policy beats plain headroom. What costs far more is at the edge."""
+    """Draw shortage over cost: below the line a policy beats plain headroom.
+
+    Policies that cost far more are at the edge.
+    """
     shown = [policy for policy in report.policies if policy.name not in {"model:headroom", "model:reactive"}]
     auto = report.policy(AUTO).measures.replica_hours
     costs = [policy.measures.replica_hours for policy in shown]
@@ -228,7 +231,7 @@ def _floor(taus: list[float]) -> float:
 
 
 def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
-    """Draw the day in which auto and its rival lacked most."""
+    """Draw the day on which auto and its rival were short most."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
     begin, end = _worst(report, needed, lines[:2])
     edges, part = _edges(report)[begin : end + 1], needed[begin:end]
@@ -268,7 +271,7 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         fontsize=11,
     )
     handles, names = axes.get_legend_handles_labels()
-    # Below the axis, where it covers neither a line nor the mark of a peak.
+    # It is below the axis, where it covers neither a line nor the mark of a peak.
     axes.legend(
         handles[::-1], names[::-1], loc="upper left", bbox_to_anchor=(0, -0.1), fontsize=9, ncols=4, frameon=False
     )
@@ -276,7 +279,7 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
 
 
 def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tuple[int, int]:
-    """Return the steps of the worst day; of the fullest one where nothing is short."""
+    """Return the steps of the worst day; of the one with the most load if nothing is short."""
     day = max(2, round(DAY_SECONDS / report.history.step_seconds))
     first = int(np.argmax(report.judged)) if report.judged.any() else 0
     missing = np.sum([np.nan_to_num(np.maximum(needed - line.serving, 0.0)) for line in lines], axis=0)
@@ -284,7 +287,7 @@ def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tu
     totals = np.concatenate([[0.0], np.cumsum(weights)])
     if len(weights) <= day:
         return first, len(needed)
-    # Whole days of the trace, not any 24 hours: they begin at the same time as the trace does.
+    # These are whole days of the trace, not any 24 hours: they begin at the same time of day as the trace.
     starts = np.arange(0, len(weights) - day + 1, day)
     begin = first + int(starts[np.argmax(totals[starts + day] - totals[starts])])
     return begin, begin + day

@@ -27,7 +27,7 @@ _HEADER: Final = (
     "CHANGES",
 )
 _AS_FACTOR: Final = 2.0
-"""A ratio from which on a multiple is easier to read than a percentage."""
+"""The ratio from which a multiple is easier to read than a percentage."""
 _LEAST_SECONDS: Final = 2 * 86400.0
 _GAP: Final = "  "
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
@@ -51,7 +51,7 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
 
 
 def _shortness(report: BacktestReport) -> Iterator[str]:
-    """Yield that the load is too short for the verdict to mean much."""
+    """Yield the warning that the load is too short for the verdict to mean much."""
     seconds = report.trace.end - report.trace.start
     if seconds < _LEAST_SECONDS:
         yield f"The load covers {duration_text(seconds)} only, and most models need 2 days: repeat this with more."
@@ -106,7 +106,7 @@ def _regret(report: BacktestReport) -> Iterator[str]:
 
 
 def _budgets(report: BacktestReport) -> Iterator[str]:
-    """Yield how often auto is short by what it may cost, so that a `budget` can be chosen."""
+    """Yield how often auto is short for each permitted cost, so that a `budget` can be chosen."""
     if report.budgets:
         shown = (
             f"{_percent(each.budget_ratio)}: {each.measures.tau_under_percent:.3g} % "
@@ -174,7 +174,7 @@ def _comparison_text(ratio: float | None, adverb: str) -> str:
     if ratio >= _AS_FACTOR:
         return f"{ratio:.1f} times as {adverb or 'much'}"
     percent = 100 * abs(1.0 - ratio)
-    # 99.6 % is not all of it.
+    # 99.6 % must not be shown as all.
     shown = f"{percent:.3g}" if percent > 99 and ratio < 1.0 else f"{percent:.0f}"
     return f"{shown} % {'less' if ratio < 1.0 else 'more'} {adverb}".rstrip()
 

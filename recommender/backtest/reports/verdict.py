@@ -1,4 +1,4 @@
-"""Determines the policy that won, and the one that auto ran most."""
+"""Determines the policy that won, and the one that auto used most."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST = 1e-6
 
 
 def verdict(results: Sequence[PolicyResult], used: Sequence[str], judged: BoolArray) -> BacktestVerdict:
-    """Return the verdict; `used` names the model that auto ran at each step, or `headroom`."""
+    """Return the verdict; `used` names the model that auto used at each step, or `headroom`."""
     auto = next(result for result in results if result.name == AUTO)
     return BacktestVerdict(best=min(results, key=_rank).name, use=_most_used(used, judged), comparison=auto.comparison)
 

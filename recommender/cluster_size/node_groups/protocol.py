@@ -1,4 +1,4 @@
-"""The types that a plugin of node groups has to do with."""
+"""The types that a plugin of node groups uses."""
 
 from recommender.kinds.cluster_size.node_groups.protocol import (
     CloudProvider,

@@ -1,4 +1,4 @@
-"""Determines which objects count beside the file, which wins, and within the quotas of their namespaces (pure)."""
+"""Determines which objects count beside the file, which has precedence, and within their namespaces' quotas (pure)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_TARGETS: Final = "recommendationObjects.maxTargetsPerNamespace"
 
 @dataclass(frozen=True, slots=True)
 class ReadObject:
-    """An object with what its spec says."""
+    """An object with the recommendation of its spec, or its refusal."""
 
     about: RecommendationObject
     read: Recommendation | ObjectRefusal
@@ -39,13 +39,13 @@ class Admission:
 
     configuration: Configuration
     objects: Mapping[str, RecommendationObject] = field(default_factory=dict)
-    """All of them, by `NAMESPACE/NAME`."""
+    """All objects, by `NAMESPACE/NAME`."""
     refusals: Mapping[str, ObjectRefusal] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Quota:
-    """What the objects of a namespace take so far."""
+    """The part of a namespace's quotas that its objects have taken so far."""
 
     objects: int = 0
     targets: int = 0
@@ -57,7 +57,7 @@ class _Quota:
 
 
 def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
-    """Return the configuration of the file with the objects that count: none, where the file does not enable them."""
+    """Return the configuration of the file with the objects that count: none if the file does not enable them."""
     if not file.objects.enabled:
         return Admission(file)
     owners = {identity_of(target): _in_file(each) for each in file.recommendations for target in each.policy.targets}
@@ -81,7 +81,7 @@ def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
 
 
 def _age(each: ReadObject) -> tuple[str, str, str]:
-    """Return what orders objects, the oldest first: RFC 3339 in UTC sorts as text."""
+    """Return a sort key of objects, the oldest first: RFC 3339 in UTC sorts as text."""
     return each.about.created, each.about.namespace, each.about.name
 
 
@@ -121,7 +121,7 @@ def most_read(settings: RecommendationObjectSettings) -> int:
 
 
 def unread(namespace: str, settings: RecommendationObjectSettings) -> ObjectRefusal:
-    """Return why an object does not count that has as many older ones as are read."""
+    """Return why an object does not count if the most objects that are read are older."""
     message = (
         f"namespace {namespace} has at least {most_read(settings)} older objects, and {_MAX_OBJECTS} lets "
         f"{settings.max_per_namespace} count, so this one is not read"

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
 _MOST_VALUES: Final = 8192
-"""Of a spec. It is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
+"""Most values of a spec. It is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
 _MOST_STATUS_VALUES: Final = 2 * _MOST_VALUES
-"""More than this program writes into a status."""
+"""Most values of a status: more than this program writes into one."""
 _OVERSIZED: Final = "oversized"
-"""In place of a spec with more. A spec that is a text is refused in any case."""
+"""Replaces a spec with more values. A spec that is a text is always refused."""
 _OVERSIZED_MESSAGE: Final = (
     "spec has more values and characters than any recommendation needs: write shorter lists, or several objects"
 )
@@ -42,14 +42,14 @@ _OVERSIZED_MESSAGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RecommendationObject:
-    """What is of use of an object of the kind Recommendation."""
+    """The parts of an object of the kind Recommendation that are used."""
 
     namespace: str
     name: str
     uid: str
     generation: int
     created: str
-    """RFC 3339, by which ages compare."""
+    """Time of creation (RFC 3339), by which ages are compared."""
     spec: object
     status: Mapping[str, object]
 
@@ -64,7 +64,7 @@ class ObjectRefusal:
     """Why an object does not count."""
 
     reason: str
-    """In CamelCase, as conditions have it."""
+    """The reason in CamelCase, as in conditions."""
     message: str
 
 
@@ -88,7 +88,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
 def read_object(
     found: RecommendationObject, shared: Shared, settings: RecommendationObjectSettings
 ) -> Recommendation | ObjectRefusal:
-    """Return the recommendation that an object states, or why it does not count."""
+    """Return the recommendation in an object, or why it does not count."""
     if found.spec == _OVERSIZED:
         return ObjectRefusal("InvalidSpec", _OVERSIZED_MESSAGE)
     tree = SpecTree(f"{KIND} {found.key}")
@@ -153,7 +153,7 @@ def _check_policy(policy: RecommendationPolicy, namespace: str, settings: Recomm
 
 
 def _check_series(read: Recommendation, settings: RecommendationObjectSettings) -> None:
-    """Raise NotForObjectsError for targets that series name and that may not be sized."""
+    """Raise NotForObjectsError for targets that series name but that may not be sized."""
     each = needs_of_one(read).for_each
     if each is not None:
         _check_kind(TargetKind(each.api_version, each.kind), settings)
@@ -166,7 +166,7 @@ def _check_kind(kind: TargetKind, settings: RecommendationObjectSettings) -> Non
 
 
 def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSettings) -> str:
-    """Return a query that sees series of the namespace alone. Raises NotForObjectsError."""
+    """Return a query that sees only series of the namespace. Raises NotForObjectsError."""
     if namespace in settings.trusted_namespaces:
         return query
     matchers = Matchers.read(f"{settings.namespace_label}={go_quoted(namespace)}")

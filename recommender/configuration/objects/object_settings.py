@@ -16,11 +16,11 @@ VERSION: Final = "v1alpha1"
 PLURAL: Final = "recommendations"
 KIND: Final = "Recommendation"
 OBJECT_OUTPUTS: Final = (Output.METRIC, Output.SCALE)
-"""A CapacityBuffer belongs to cluster sizes, which only the file has."""
+"""Outputs of objects. A CapacityBuffer belongs to cluster sizes, which only the file has."""
 OBJECTS_MEMORY: Final = "objects.tidewatch.io"
 """The memories of all objects are stored under this name, which no entry of the file can have."""
 OBJECTS_SHARDS: Final = 32
-"""In so many ConfigMaps, whatever objects come and go."""
+"""Number of ConfigMaps with the memories of objects, however many objects there are."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,7 +50,7 @@ class RecommendationObjectSettings:
     trusted_namespaces: frozenset[str] = frozenset()
     """Namespaces whose objects may query the series of all namespaces."""
     backends: tuple[str, ...] = ()
-    """Names of the backends that objects may choose besides the default one, which all may ask."""
+    """Names of the backends that objects may choose besides the default one, which all may query."""
     namespace_label: str = "namespace"
     """The label of series that names their namespace."""
     max_per_namespace: int = 20

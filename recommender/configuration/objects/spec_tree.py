@@ -26,9 +26,9 @@ _LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
 
 
 def bounded(value: object, depth: int = 0) -> object:
-    """Return a spec without what is below the first level that `SpecTree` refuses.
+    """Return a spec without the levels below the first one that `SpecTree` refuses.
 
-    Two versions of a spec are compared, and no comparison follows a thousand levels.
+    Two versions of a spec are compared, and no comparison can follow a thousand levels.
     """
     if depth > _DEEPEST:
         return None
@@ -46,12 +46,12 @@ class SpecTree:
     """Makes the nodes of one object."""
 
     file: str
-    """What problems call the object."""
+    """The name of the object in problems."""
     _paths: list[str] = field(default_factory=lambda: [""])
-    """By number of the place; lines count from 1."""
+    """Paths by the number of the place; lines count from 1."""
 
     def node(self, value: object, path: str, depth: int = 0) -> Node:
-        """Return the node of a value as JSON has it. Raises TooDeepError."""
+        """Return the node of a JSON value. Raises TooDeepError."""
         if depth > _DEEPEST:
             raise TooDeepError(f"{shortened(path)} is nested in more than {_DEEPEST} levels: write one recommendation")
         place = (self.file, len(self._paths), 1, ())
@@ -76,7 +76,7 @@ class SpecTree:
         return MappingEntry(ScalarNode(self.file, node.line, 1, (), key, plain=True, null=False), node)
 
     def message(self, problems: Iterable[DocumentProblem]) -> str:
-        """Return what is wrong, each with its place and what to do."""
+        """Return the problems, each with its place and what to do."""
         found = [f"{self._paths[each.line]}: {self._message_with_path(each.message)}: {each.fix}" for each in problems]
         rest = len(found) - _MOST_PROBLEMS
         return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {rest} more problems"] if rest > 0 else [])])

@@ -1,1 +1,1 @@
-"""What limits the change of a size: brakes, pauses, and the tolerance of an HPA (pure)."""
+"""Limits on changes of a size: brakes, pauses, and the tolerance of an HPA (pure)."""

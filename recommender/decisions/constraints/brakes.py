@@ -1,7 +1,7 @@
 """Limits the changes of every recommendation: `rollout`, `maxStep`, `maxChangesPerHour`, `paused` (pure).
 
-A value is one number of replicas or the sizes of many node groups. Which brake acts, for how long and why is the same
-for both and stands here; what a brake does to a value is the value's own. `min` and `max` follow (`limits.py`).
+A value is one number of replicas or the sizes of many node groups. Which brake acts, for how long and why, is the same
+for both and is decided here; the effect of a brake depends on the type of value. `min` and `max` follow (`limits.py`).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class ChangeStop:
 
     name: str
     sentence: str
-    """Why, and what is kept."""
+    """Why changes are stopped, and what is kept."""
     up: bool = True
     down: bool = True
     until: str = ""
-    """When the stop ends, where the sentence does not say so."""
+    """When the stop ends, if the sentence does not say so."""
 
 
 class Braking(Protocol):
     """A value on its way through the brakes."""
 
     def kept_text(self, situation: Situation) -> str:
-        """Return what is kept when changes are stopped, with its verb: `the sizes are kept`."""
+        """Return what is kept when changes are stopped, as a clause: `the sizes are kept`."""
         ...
 
     def above_rollouts(self, situation: Situation) -> Self:
@@ -50,7 +50,7 @@ class Braking(Protocol):
         ...
 
     def within_step(self, step: MaxStep, situation: Situation) -> Self:
-        """Return the value within the largest change at once."""
+        """Return the value, limited to the largest single change."""
         ...
 
     def would_change(self, situation: Situation) -> bool:
@@ -85,8 +85,8 @@ def braked(value: V, brakes: Brakes, situation: Situation) -> V:
 
 
 def step_limit(step: MaxStep, base: int) -> int:
-    """Return the largest change from this size; a ratio of it is rounded down, and is at least 1."""
+    """Return the largest change from this size; a ratio of the size is rounded down, and is at least 1."""
     if step.replicas is not None:
         return step.replicas
-    # The decimal digits of the ratio, so that 29 % of 100 are 29.
+    # The decimal digits of the ratio are used, so that 29 % of 100 are 29.
     return max(1, int(Fraction(repr(step.ratio or 0.0)) * base))

@@ -30,7 +30,7 @@ class ActivePause:
 
     pause: Pause
     source: str
-    """Who pauses, as the end of `paused by …`."""
+    """Who pauses, as the end of the phrase `paused by …`."""
 
     @property
     def sentence(self) -> str:
@@ -41,7 +41,7 @@ class ActivePause:
 
 
 def read_pause(text: str) -> Pause | None:
-    """Return the pause that a text means, None for `false`. Raises ValueError, whose message says what to write."""
+    """Return the pause that a text describes, None for `false`. Raises ValueError, whose message says what to write."""
     if text in _WORDS:
         return _WORDS[text]
     try:

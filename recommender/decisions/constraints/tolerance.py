@@ -25,7 +25,7 @@ METRIC_NAME: Final = "recommended_replicas"
 
 
 def tolerated(policy: RecommendationPolicy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
-    """Return the step that names the HPA which will ignore the value; None if none will."""
+    """Return the step that names the HPA that will ignore the value; None if none will."""
     if Output.METRIC not in policy.outputs:
         return None
     for target in situation.targets:
@@ -46,7 +46,7 @@ def _follows(autoscaler: Autoscaler, target: KnownTarget) -> bool:
 
 
 def _ignored_within(autoscaler: Autoscaler, target: KnownTarget, value: int) -> float | None:
-    """Return the tolerance within which this HPA ignores the change; None if it follows, or if nothing changes."""
+    """Return the tolerance within which this HPA ignores the change; None if it follows, or nothing changes."""
     current = target.state.replicas
     if current in {0, value}:
         return None

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LEAST_MEASUREMENTS: Final = 5
-"""With fewer measurements the default is assumed."""
+"""With fewer measurements, the default is assumed."""
 MEASURED_SHARE: Final = 0.9
-"""The delay is one that so many of the measurements do not exceed."""
+"""The share of the measurements that do not exceed the delay."""
 
 
 class DelaySource(StrEnum):
@@ -54,7 +54,7 @@ class ControlDelays:
         return self.scrape.seconds + self.refresh.seconds + self.hpa_sync.seconds
 
     def __str__(self) -> str:
-        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`; without the last where no HPA follows."""
+        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`; without the last if no HPA follows."""
         hpa = f", HPA {self.hpa_sync}" if self.hpa_sync.seconds else ""
         return f"scrape {self.scrape}, refresh {self.refresh}{hpa}"
 
@@ -62,7 +62,7 @@ class ControlDelays:
 def delay_of(measured_seconds: Sequence[float], default_seconds: float) -> Delay:
     """Return the delay that nine of ten measurements do not exceed; with fewer than five of them, the default.
 
-    Measurements that are negative or no number are left out: a clock was set meanwhile.
+    Measurements that are negative or not a number are left out: a clock was set meanwhile.
     """
     usable = sorted(seconds for seconds in measured_seconds if math.isfinite(seconds) and seconds >= 0)
     if len(usable) < LEAST_MEASUREMENTS:

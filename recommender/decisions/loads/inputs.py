@@ -18,11 +18,11 @@ class PodConnections:
     """One pod and its connections. Pods that are being deleted are left out."""
 
     connections: float | None
-    """None: there is no sample, and the pod counts as full."""
+    """Connections of the pod; None if there is no sample, so that it counts as full."""
     is_ready: bool
     name: str = ""
     unready_seconds: float | None = None
-    """For how long the pod has not been ready; None: it is ready, or nobody knows."""
+    """For how long the pod has not been ready; None if it is ready, or if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,9 @@ class LoadInput:
     delays: ControlDelays | None = None
     """The delays in the horizon of the forecast besides the start-up; None if there are none."""
     pods: tuple[PodConnections, ...] | None = None
-    """None: the pods are not looked at one by one, or they are unknown."""
+    """The pods; None if they are not considered one by one, or are unknown."""
 
 
 LoadInputs: TypeAlias = Mapping["TargetReference | None", "Observed[LoadInput] | Unknown"]
-"""By target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed load."""
+"""Loads by target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed
+load."""

@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoad:
-    """The load of a target: what it is, and what it will be when capacity that is requested now serves."""
+    """The present load of a target, and the load when capacity that is requested now will serve."""
 
     now: float
-    """As observed."""
+    """The observed load."""
     predicted: float | None
-    """The largest load expected from `at` on, until a later decision can help; None: no model has a forecast."""
+    """The largest load expected from `at` on, until a later decision can help; None if no model has a forecast."""
     at: float | None
     """Seconds since the Unix epoch: now + start-up + control delays."""
     quantiles: Mapping[str, float] = field(default_factory=dict)
-    """By quantile as a decimal number, such as `0.95`."""
+    """Forecasts by quantile, a decimal number such as `0.95`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastBound:
-    """How a forecast was cut."""
+    """How a forecast was capped."""
 
     forecast: float
     """The forecast of the model."""
     largest: float
     """The largest load of the history."""
     ratio: float
-    """`maxOverHistory`: how many times that a forecast may be."""
+    """`maxOverHistory`: how many times `largest` a forecast may be."""
     models: tuple[str, ...] = ()
-    """Whose forecasts were cut."""
+    """Models whose forecasts were capped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +44,29 @@ class Prediction:
     """A forecast with the model that made it and the record of all models: the details of a predictive record."""
 
     has_value: ClassVar[bool] = False
-    """The value is the number of replicas."""
+    """No: the value is the number of replicas."""
 
     load: PredictedLoad
     model: str
     """The model in use, as the configuration spells it."""
     model_reason: str
-    """Why this model, in one sentence with figures."""
+    """Why this model is used, in one sentence with figures."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None if neither has
     any. Models that are left out are not listed."""
     last_day: str = ""
-    """What this model would have done in the last day, beside plain headroom at equal cost; empty if not known."""
+    """The result of this model over the last day, compared with plain headroom at equal cost; empty if unknown."""
     bound: ForecastBound | None = None
-    """None: the forecast was not cut."""
+    """How the forecast was capped; None if it was not."""
     cost_above_load_ratio: float | None = None
-    """What this costs, over the last days: replica-hours above those that the load fills, as a share of these; None:
-    not known yet."""
+    """The cost over the last days: replica-hours above those that the load fills, as a share of the latter; None if not
+    known yet."""
     cost_as_headroom_ratio: float | None = None
-    """Plain headroom that costs as much."""
+    """Plain headroom with the same cost."""
     budget_ratio: float | None = None
-    """What the operator allows, as a share like `cost_above_load_ratio`; None: the quantile decides."""
+    """The budget of the operator, as a share like `cost_above_load_ratio`; None if the quantile decides."""
     timezone: str = "UTC"
-    """By whose clocks days and weeks of the load repeat."""
+    """The time zone in which days and weeks of the load repeat."""
 
 
 def forecast_of(record: Record) -> Prediction | None:

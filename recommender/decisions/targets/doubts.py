@@ -1,6 +1,6 @@
-"""Doubts a first list that is empty, by what earlier decisions knew of the cluster, in another process too.
+"""Doubts a first list that is empty if earlier decisions, even in another process, knew objects of the cluster.
 
-A process that has just started knows no objects that such a list could lack, so its watch takes it. The memory of the
+A process that has just started knows no objects that such a list could lack, so its watch accepts it. The memory of the
 recommendation knows them: the fact counts as unknown until a second list agrees (`list_checks.CONFIRM_SECONDS`).
 """
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWNERS: Final = "HPAs of the target"
-"""What the memory of a target calls them; everything else that it knows is the same for all targets."""
+"""The name of HPAs in the memory of a target; all other known facts are the same for all targets."""
 
 
 def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
-    """Return the fact; unknown if it follows from a first list of nothing although the memory knows such objects."""
+    """Return the fact; unknown if it follows from an empty first list although the memory knows such objects."""
     before = known.get(what, 0)
     if isinstance(fact, Unknown) or not fact.began_empty or not before:
         return fact
@@ -37,7 +37,7 @@ def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -
 def known_now(
     what: str, fact: Observed[T] | Unknown | None, number: int, known: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Return what the memory is to know: a number that a list has confirmed, else what it knew before."""
+    """Return the number for the memory: one that a list has confirmed, else the former one."""
     if not isinstance(fact, Observed) or fact.began_empty or known.get(what, 0) == number:
         return known
     others = {name: count for name, count in known.items() if name != what}
@@ -45,7 +45,7 @@ def known_now(
 
 
 def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Inputs:
-    """Return the inputs without an answer about HPAs that has lost the one which owned the target."""
+    """Return the inputs without an answer about HPAs that lacks the one that owned the target."""
     if not known.get(OWNERS):
         return inputs
     found = dict(inputs.cluster.autoscalers)
@@ -68,5 +68,5 @@ def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mappi
 
 
 def shared(known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return what the memory of one target knows of the cluster, which is the same for all targets."""
+    """Return the facts about the cluster in the memory of one target, which are the same for all targets."""
     return {what: number for what, number in known.items() if what != OWNERS}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
-"""API groups of a `scaleTargetRef` that may mean another group: none was written, or the one before `apps`."""
+"""API groups of a `scaleTargetRef` that may mean another group: none was stated, or the predecessor of `apps`."""
 _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportional-autoscaler")
-"""Field managers that write `spec.replicas` because they scale; a later upgrade is not to be expected of them."""
+"""Field managers that write `spec.replicas` because they scale; no later upgrade is expected from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TargetRefusal:
     """The owner of its size; None if it cannot be looked up."""
     message: str
     is_awaited: bool = False
-    """Whether the answer is about to come: nothing is written before, and nothing is refused."""
+    """Whether the answer is still pending: until then, nothing is written and nothing is refused."""
 
 
 def refusal_of(
@@ -52,7 +52,7 @@ def refusal_of(
 
 
 def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
-    """Whether the target is the HPA's `scaleTargetRef`. Versions of an API group do not matter."""
+    """Whether the target is the HPA's `scaleTargetRef`. The version of the API group does not matter."""
     wanted = (target.namespace, target.kind, target.name)
     if (autoscaler.namespace, autoscaler.target_kind, autoscaler.target_name) != wanted:
         return False
@@ -61,7 +61,7 @@ def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
 
 
 def notes_about(policy: RecommendationPolicy, target: TargetReference, state: TargetState, inputs: Inputs) -> str:
-    """Return what the user should know of a target that is scaled; empty if there is nothing."""
+    """Return a note for the user about a target that is scaled; empty if there is none."""
     autoscalers = inputs.cluster.autoscalers.get(target.namespace)
     unseen = ""
     if autoscalers is not None and _may_be_unseen(policy, autoscalers):
@@ -71,7 +71,7 @@ def notes_about(policy: RecommendationPolicy, target: TargetReference, state: Ta
 
 
 def _upgrade_note(owners: Owners, state: TargetState) -> str:
-    """Return the note that Helm or another manager, which owns nothing, will write replicas again; else empty."""
+    """Return the note that Helm or another manager without ownership will write replicas again; else empty."""
     names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
     others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
     if not others:
@@ -103,7 +103,7 @@ def _refusal_for_autoscaler(
 
 
 def _may_be_unseen(policy: RecommendationPolicy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
-    """Whether targets are scaled without a look at the HPAs; never while they are merely not known yet."""
+    """Whether targets are scaled although HPAs are unknown; never while they are merely not known yet."""
     return isinstance(autoscalers, Unknown) and autoscalers.is_refused and not policy.owners.autoscalers_required
 
 
@@ -137,5 +137,5 @@ def _managed_by(manager: ReplicasManager) -> TargetRefusal:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a name matches a pattern in which `*` stands for any text, and nothing else is special."""
+    """Whether a name matches a pattern in which `*` matches any text, and nothing else is special."""
     return any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns)

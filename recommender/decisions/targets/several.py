@@ -1,4 +1,4 @@
-"""One recommendation with several targets: what each of its decisions sees, and their record as a whole.
+"""One recommendation with several targets: the inputs of each decision, and their common record.
 
 Each target is decided as if it were the only one: its own size, brakes, pause, owner and memory. No decision sees the
 state of another target, so none can size it.
@@ -26,21 +26,21 @@ _JOINT: Final = "; "
 
 
 def own_policy(policy: RecommendationPolicy, target: TargetReference) -> RecommendationPolicy:
-    """Return the policy with this target alone."""
+    """Return the policy with only this target."""
     return replace(policy, targets=(target,))
 
 
 def own_inputs(inputs: Inputs, target: TargetReference) -> Inputs:
-    """Return the inputs without what is known of other targets."""
+    """Return the inputs without the facts about other targets."""
     found = inputs.targets.get(target)
     return replace(inputs, targets={} if found is None else {target: found})
 
 
 def own_memory(memory: Memory, policy: RecommendationPolicy, target: TargetReference) -> Memory:
-    """Return what is remembered of a target.
+    """Return the memory of a target.
 
-    What was stored for a single target, or for several of them together, is this target's own only if it is alone now:
-    of the rest, what its kind says and what is known of the cluster are the same for all targets.
+    A memory that was stored for a single target, or for several together, is this target's own only if it is the only
+    one now; otherwise, only the shared part of its kind and the facts about the cluster apply to all targets.
     """
     known = memory.by_target.get(target)
     if known is not None:
@@ -71,8 +71,8 @@ def whole_memory(by_target: Mapping[TargetReference, Memory]) -> Memory:
 def whole_record(records: Sequence[Record]) -> Record:
     """Return the record of a recommendation from those of its targets, each of which has one outcome.
 
-    Value, steps and forecast are those of the target with the largest size. Targets with another reason than that one
-    state it with their outcome.
+    Value, steps and forecast are those of the target with the largest size. Targets with a different reason state it
+    with their outcome.
     """
     valued = [record for record in records if record.replicas is not None]
     if not valued:

@@ -59,7 +59,7 @@ def situation_of(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, n
 
 
 def is_absent(target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float) -> bool:
-    """Return whether it is known that there is no such object."""
+    """Return whether the object certainly does not exist."""
     observed = inputs.targets.get(target)
     if not isinstance(observed, Observed) or observed.value is not None:
         return False
@@ -69,7 +69,7 @@ def is_absent(target: TargetReference, policy: RecommendationPolicy, inputs: Inp
 def fresh_state(
     target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float
 ) -> TargetState | None:
-    """Return what is known of a target; None if it does not exist, or nothing recent is known."""
+    """Return the state of a target; None if it does not exist, or if nothing recent is known."""
     observed = inputs.targets.get(target)
     if isinstance(observed, Observed) and is_fresh(observed.time, now, policy.stale_after_seconds):
         return observed.value

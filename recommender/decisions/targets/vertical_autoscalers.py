@@ -1,4 +1,4 @@
-"""Determines which VerticalPodAutoscaler sizes the containers of a workload too (pure)."""
+"""Determines which VerticalPodAutoscaler also sizes the containers of a workload (pure)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ALL_OTHERS: Final = "*"
 
 
 def autoscaler_objects(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
-    """Return which objects show them, in each of the namespaces; an empty one stands for all."""
+    """Return the kinds of objects to read in each of the namespaces; an empty namespace means all."""
     return frozenset(ObjectKind(GROUP, PLURAL, KIND, each, is_optional=True) for each in namespaces)
 
 
 def known_autoscalers(cluster: ClusterState) -> ActiveAutoscalers:
-    """Return those that are known. Where they may not be read, or nobody has installed the kind, there are none."""
+    """Return the known ones. If they may not be read, or if the kind is not installed, there are none."""
     objects: list[JsonObject] = []
     for kind, found in cluster.objects.items():
         if kind.group == GROUP and not isinstance(found, Unknown):
@@ -61,32 +61,32 @@ def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscaler
 
 
 def autoscaler_of(known: ActiveAutoscalers, target: TargetReference) -> ActiveAutoscaler | None:
-    """Return the one that sizes a target; None without one. Versions of an API group do not matter."""
+    """Return the one that sizes a target; None without one. The version of the API group does not matter."""
     groups = {group_of(target.api_version)} | UNSTATED_GROUPS
     those = known.get((target.namespace, target.kind, target.name), ())
     return next((each for each in those if each.target_group in groups), None)
 
 
 def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, ...]:
-    """Return what the user should know of targets whose containers are sized by another program too."""
+    """Return notes for the user about targets whose containers another program also sizes."""
     found = []
     targets = policy.targets if policy.each is None else (policy.each,)
     for target in targets:
         autoscaler = autoscaler_of(inputs.vertical_autoscalers, target)
         refusal = inputs.refusals.get((policy.name, target))
-        # A write that it refuses says so at the target.
+        # A write that it refuses is reported at the target.
         if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.called):
             found.append(note_about(autoscaler, "it" if len(targets) == 1 else str(target)))
     return some(found)
 
 
 def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
-    """Return what the user should know of a workload that it sizes."""
+    """Return the note for the user about a workload that it sizes."""
     return f"{found.called} sizes {sized} too (updateMode {found.mode}): set that to Off, or follow only one of them"
 
 
 def _sizes_a_container(spec: Mapping[str, Any]) -> bool:
-    """Return whether not all containers are excluded by a policy of their own."""
+    """Return whether any container is not excluded by a policy of its own."""
     policies = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
     modes = {
         str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE)

@@ -1,4 +1,4 @@
-"""Rows with aligned columns, of which the last one is wrapped."""
+"""Rows with aligned columns; the last column is wrapped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 GAP: Final = "  "
 _NARROWEST: Final = 20
-"""Characters that the last column has, even if the line then is longer than the terminal."""
+"""Least width of the last column in characters, even if the line is then longer than the terminal."""
 
 
 def columns(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def note_of(record: Record) -> str:
-    """Return the message of an `ok` record that tells of a fault, such as a ConfigMap that cannot be used; else empty.
+    """Return the message of an `ok` record that reports a fault, such as a ConfigMap that cannot be used; else empty.
 
     Otherwise the message of such a record is the calculation of a step.
     """

@@ -1,6 +1,6 @@
 """Values, numbers and outcomes of a record as text.
 
-All say the same of the same thing: tables, log lines, events and conditions, the page, and `kubectl tidewatch why`.
+Tables, log lines, events, conditions, the page and `kubectl tidewatch why` all use the same texts.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
         TargetAction.REFUSED: "refused",
     }
 )
-"""What follows from a decision for a target."""
+"""The consequence of a decision for a target."""
 _JOINT: Final = "; "
 _MOST_NOTES: Final = 20
-"""In a message; the answer has all of them."""
+"""Most notes in a message; the answer has all of them."""
 _MOST_PROBLEMS: Final = 3
-"""Objects that a message names. Of more, one fewer is named, so that at least two are left out."""
+"""Most objects that a message names. If there are more, one fewer is named, so that at least two are left out."""
 _DECIMALS_OF_MONEY: Final = 2
 _SIGNIFICANT_DIGITS: Final = 4
 _TOLERANCE: Final = 2e-6
-"""A calculated lower bound is less than the exact one by up to 1e-6 of it."""
+"""A calculated lower bound may be below the exact one by up to 1e-6 of it."""
 
 
 def replicas_text(replicas: int) -> str:
@@ -43,12 +43,12 @@ def replicas_text(replicas: int) -> str:
 
 
 def about_text(recommendation: str, text: str) -> str:
-    """Return what is said of a target that more than one recommendation may name: `recommendation dns: …`."""
+    """Return a text about a target that several recommendations may name: `recommendation dns: …`."""
     return f"recommendation {recommendation}: {text}"
 
 
 def change_text(recommendation: str, before: int | None, after: str, message: str) -> str:
-    """Return what changes and why: `recommendation dns: from 3 to 11 replicas: …`."""
+    """Return the change and its reason: `recommendation dns: from 3 to 11 replicas: …`."""
     text = about_text(recommendation, size_change_text(before, after))
     return f"{text}: {message}" if message else text
 
@@ -64,12 +64,12 @@ def refusal_text(value: str, message: str) -> str:
 
 
 def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
-    """Return the message of a record: what is decided, then what else the user should know."""
+    """Return the message of a record: the decision, then the notes for the user."""
     return _JOINT.join(dict.fromkeys(part for part in (*parts, *notes[:_MOST_NOTES]) if part))
 
 
 def some(problems: Sequence[str]) -> tuple[str, ...]:
-    """Return the problems, of many the first ones and how many others there are."""
+    """Return the problems; if there are many, the first ones and the number of the others."""
     if len(problems) <= _MOST_PROBLEMS:
         return tuple(problems)
     shown_ones = problems[: _MOST_PROBLEMS - 1]
@@ -77,13 +77,13 @@ def some(problems: Sequence[str]) -> tuple[str, ...]:
 
 
 def message_without_notes(record: Record, notes: Sequence[str]) -> str:
-    """Return the message without the notes at its end, for readers who see them in a list of their own."""
+    """Return the message without the notes at its end, for readers who see the notes in a separate list."""
     notes = notes[:_MOST_NOTES]
     return record.message.removesuffix(_JOINT.join(notes)).removesuffix(_JOINT) if notes else record.message
 
 
 def event_text(record: Record, outcome: TargetOutcome) -> str:
-    """Return the message of an event on a target: what happens to it, and why."""
+    """Return the message of an event on a target: the action on it, and the reason."""
     value = recommended_text(outcome)
     if outcome.action is TargetAction.REFUSED:
         return about_text(record.name, refusal_text(value, outcome.message))
@@ -96,7 +96,7 @@ def recommended_text(outcome: TargetOutcome) -> str:
 
 
 def log_fields(record: Record, further: Mapping[str, object] = MappingProxyType({})) -> dict[str, object]:
-    """Return the fields of the log line about a record; what has no value is left out."""
+    """Return the fields of the log line about a record; fields without a value are left out."""
     found = {
         "recommendation": record.name,
         "status": record.status.value,
@@ -117,7 +117,7 @@ def plain(value: float) -> int | float:
 def money(value: float, *, is_lower_bound: bool = False) -> int | float:
     """Return an amount with two decimals, or with four significant digits if it is small.
 
-    A lower bound is rounded down, except where only the arithmetic of floats keeps it from the next step.
+    A lower bound is rounded down, unless only floating-point errors keep it from the next step.
     """
     if not math.isfinite(value) or value == 0:
         return plain(value)

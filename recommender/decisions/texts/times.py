@@ -1,4 +1,4 @@
-"""Times: as RFC 3339 states them, and how old a fact is when clocks jump."""
+"""Times: in the form of RFC 3339, and the age of a fact when clocks jump."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 CLOCK_SLACK_SECONDS: Final = 1.0
-"""By how much a fact may be ahead of the clock and still count as new."""
+"""How far a fact may be ahead of the clock and still count as new."""
 
 _RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})")
 
@@ -26,12 +26,12 @@ def rfc3339(seconds: float) -> str:
 
 @bounded_cache(MEBIBYTE)
 def _of_whole_seconds(seconds: int) -> str:
-    """Return the text; ten thousand records of one poll share a few times."""
+    """Return the text; it is cached, since ten thousand records of one poll share a few times."""
     return timestamps.rfc3339(seconds)
 
 
 def parse_rfc3339(text: str) -> float:
-    """Return the Unix seconds that an RFC 3339 time means. Raises ValueError, whose message says what to write."""
+    """Return the Unix seconds of an RFC 3339 time. Raises ValueError, whose message says what to write."""
     try:
         if _RFC3339.fullmatch(text):
             return datetime.fromisoformat(text.upper()).timestamp()
@@ -43,7 +43,7 @@ def parse_rfc3339(text: str) -> float:
 def age_seconds(time: float, now: float) -> float:
     """Return how old a fact is.
 
-    A fact from the future gives infinity: the clock has been set back since, so nobody knows how old the fact is.
+    A fact from the future has an infinite age: the clock was set back since, so its age is unknown.
     """
     return math.inf if time > now + CLOCK_SLACK_SECONDS else max(0.0, now - time)
 
@@ -56,7 +56,7 @@ def is_fresh(time: float, now: float, stale_after_seconds: float) -> bool:
 def check_age(what: str, time: float, now: float, stale_after_seconds: float) -> str:
     """Return why facts cannot be used because of their age; empty if they can.
 
-    `what` is the subject of the sentence, with its verb: `an input is`, `the facts of the cluster are`.
+    `what` is the subject of the sentence with its verb: `an input is`, `the facts of the cluster are`.
     """
     age = age_seconds(time, now)
     if age == math.inf:
@@ -70,7 +70,7 @@ def check_age(what: str, time: float, now: float, stale_after_seconds: float) ->
 def oldest(times: Collection[float], now: float) -> float:
     """Return the time of the oldest fact; `now` without any.
 
-    A fact from the future gives its own time, whatever the others are: an older one beside it says nothing of its age.
+    A fact from the future determines the result, whatever the others are: an older one says nothing about its age.
     """
     newest = max(times, default=now)
     return newest if age_seconds(newest, now) == math.inf else min(times, default=now)
