@@ -10,7 +10,8 @@ from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.forecast_worth import ForecastWorth
+    from recommender.replay.outcome import PolicyOutcome, SpotOutcome
     from recommender.replay.report import ReplayReport
 
 KIND = "ReplayReport"
@@ -34,7 +35,30 @@ def replay_document(report: ReplayReport) -> dict[str, Any]:
             "saves_ratio_high": four_digits(high),
             "reason": verdict.reason,
         },
+        "forecast_worth": None if report.worth is None else _worth(report.worth),
         "notes": list(report.notes),
+    }
+
+
+def _worth(worth: ForecastWorth) -> dict[str, Any]:
+    return {
+        "waits_less_ratio": four_digits(worth.waits_less_ratio),
+        "waits_less_ratio_low": four_digits(worth.waits_less[0]),
+        "waits_less_ratio_high": four_digits(worth.waits_less[1]),
+        "costs_more_ratio": four_digits(worth.costs_more_ratio),
+        "costs_more_ratio_low": four_digits(worth.costs_more[0]),
+        "costs_more_ratio_high": four_digits(worth.costs_more[1]),
+        "cost_per_pod_hour": four_digits(worth.cost_per_pod_hour),
+    }
+
+
+def _spot(spot: SpotOutcome) -> dict[str, Any]:
+    return {
+        "interruptions": spot.interruptions,
+        "interrupted_pods": spot.interrupted_pods,
+        "fallback_nodes": spot.fallback_nodes,
+        "fallback_node_hours": round(spot.fallback_node_hours, 2),
+        "fallback_cost": None if spot.fallback_cost is None else round(spot.fallback_cost, 2),
     }
 
 
@@ -54,6 +78,7 @@ def _outcome(one: PolicyOutcome) -> dict[str, Any]:
         "changes": one.changes,
         "unplaced_pods": one.unplaced,
         "nodes_by_day": [round(float(hours) / 24, 2) for hours in one.node_hours],
+        "spot": None if one.spot is None else _spot(one.spot),
     }
 
 

@@ -23,7 +23,11 @@ class Happening(IntEnum):
     NODE_GONE = auto()
     NODE_CAME = auto()
     NODE_READY = auto()
+    SPOT_DUE = auto()
+    """A spot machine that did not come is asked for again, or no longer waited for."""
+    INTERRUPTED = auto()
     POD_CAME = auto()
+    FORECAST = auto()
     GROW = auto()
     LOOK = auto()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from recommender.kinds.cluster_size.health.provision import provision_seconds_of
 from recommender.replay.decisions import growth_of
 from recommender.replay.events import Happening
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.replay.policies import ReplayPolicy
     from recommender.replay.policy_run import PolicyRun
 
@@ -52,44 +54,71 @@ class Growth:
         if self._asked is None and self._again <= now and run.reserve.is_short(now):
             self.need(now)
 
+    def keep_expected(self, now: float) -> None:
+        """Take note that expected pods have no room, if that is so and groups could still grow."""
+        run = self._run
+        if self._asked is None and self._again <= now and run.expected.is_short(now):
+            self.need(now)
+
+    def begin(self, now: float) -> None:
+        """Decide at the start of the recording; the nodes that this requests are there already."""
+        self._asked = now
+        self.decide(now, is_beginning=True)
+
     def _ask(self, at: float) -> None:
         if self._asked is None or at < self._asked:
             self._asked = at
             self._run.agenda.add(at, Happening.GROW)
 
-    def decide(self, now: float) -> None:
+    def decide(self, now: float, *, is_beginning: bool = False) -> None:
         """Decide for the pending pods, and request the nodes that they need, if that is due."""
         if self._asked is None or self._asked > now:
             return
         self._asked = None
         run = self._run
-        situation = run.situations.grown(run.scheduler.pending(), now, run.memory)
-        situation = replace(situation, future_pods=run.reserve.pods(now))
+        pending = run.scheduler.pending()
+        if is_beginning:  # These pods are not young.
+            pending = dict.fromkeys(pending, now - REACTION_SECONDS)
+        situation = run.situations.grown(pending, now, run.memory)
+        situation = replace(
+            situation, future_pods=(*run.expected.for_growth(now, run.settings), *run.reserve.pods(now))
+        )
         scaled = growth_of(situation, run.settings)
         self.alike = tuple(one for one in self.alike if _acts_alike(scaled, growth_of(situation, one.settings)))
         is_at_limit = False
+        startup = 0.0 if is_beginning else run.scene.startup_seconds
         for group in situation.groups.groups:
             more = 0 if group.problem else max(0, scaled.increases.get(group.name, 0))
             for _ in range(more):
-                self._request(group.name, now)
+                self._request(group, now, startup)
             if more:
                 run.account.changes += 1
                 run.memory = structs.replace(run.memory, last_scale_up=now)
-            is_at_limit |= group.target_size + more == group.max_size
+            is_at_limit |= group.target_size + more == group.max_size and group.name not in run.situations.closed
         self.is_covered = not scaled.waiting
         # What the groups could not help now is asked for later, as with pods.
-        self._again = now + (_AGAIN_SECONDS if run.reserve.is_short(now) else 0.0)
+        is_short = run.reserve.is_short(now) or run.expected.is_short(now)
+        self._again = now + (_AGAIN_SECONDS if is_short else 0.0)
         if scaled.waits_until is not None:
             self._ask(max(now, scaled.waits_until))
         elif scaled.unschedulable or is_at_limit:
-            self._ask(now + _AGAIN_SECONDS)
+            ends = (one.until for one in run.memory.back_offs.values() if one.until > now)
+            self._ask(min((now + _AGAIN_SECONDS, *ends)))
 
-    def _request(self, group: str, now: float) -> None:
-        run = self._run
-        slot = run.fleet.add(run.scene.new_kinds[group], ready=False)
-        run.situations.named(slot, run.situations.new_node(group, f"{group}-replayed-{next(self._numbers)}", now))
-        run.account.node_came(slot, group, now)
-        run.agenda.add(now + run.scene.startup_seconds, Happening.NODE_READY, slot)
+    def _request(self, group: NodeGroup, now: float, startup_seconds: float) -> None:
+        run, name = self._run, group.name
+        slot = run.fleet.add(run.scene.new_kinds[name], ready=False)
+        run.situations.named(slot, run.situations.new_node(name, f"{name}-replayed-{next(self._numbers)}", now))
+        if any(run.spot.is_spot(one) and back_off.until > now for one, back_off in run.memory.back_offs.items()):
+            run.account.fell_back(slot)
+        back = run.spot.absent_until(name)
+        if back > now:
+            deadline = now + provision_seconds_of(group, run.settings)
+            run.spot.wait(slot, deadline)
+            run.agenda.add(min(back, deadline), Happening.SPOT_DUE, slot)
+        else:
+            run.account.node_came(slot, name, now)
+            run.agenda.add(now + startup_seconds, Happening.NODE_READY, slot)
 
 
 def _acts_alike(one: ScaleUp, other: ScaleUp) -> bool:

@@ -19,6 +19,19 @@ _MINUTE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class SpotOutcome:
+    """What became of spot machines, and of those that took their place."""
+
+    interruptions: int
+    interrupted_pods: int
+    fallback_nodes: int
+    """Nodes of other groups that were requested while a spot group backed off."""
+    fallback_node_hours: float
+    fallback_cost: float | None
+    """None where not all of them have a price."""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyOutcome:
     """The result of one policy. Arrays by day begin with the day of the recording's start."""
 
@@ -39,6 +52,8 @@ class PolicyOutcome:
     """Number of nodes from each time on, where it changed."""
     unplaced: int
     """Pods that had no node at the end."""
+    spot: SpotOutcome | None = None
+    """None where no spot machine can be interrupted."""
 
 
 class Account:
@@ -55,6 +70,9 @@ class Account:
         self._evictions: Counter[int] = Counter()
         self._sizes: list[tuple[float, int]] = []
         self.changes = 0
+        self._interruptions = self._interrupted_pods = self._fallback_nodes = 0
+        self._fallback: set[int] = set()
+        self._fallback_hours: dict[str, float] = defaultdict(float)
 
     def node_came(self, slot: int, group: str, now: float) -> None:
         """Count a node of a group from now on; one that is outside of groups is the same with every policy."""
@@ -66,6 +84,9 @@ class Account:
         """Count a node no longer."""
         if slot in self._since:
             since, group = self._since.pop(slot)
+            if slot in self._fallback:
+                self._fallback.remove(slot)
+                self._fallback_hours[group] += (now - since) / _HOUR_SECONDS
             self._span(group, since, now)
             self._add_size(now)
 
@@ -78,7 +99,21 @@ class Account:
         """Count pods that were moved."""
         self._evictions[self._day(now)] += pods
 
-    def outcome(self, name: str, unplaced: int) -> PolicyOutcome:
+    def interrupted(self, pods: int) -> None:
+        """Count a spot machine that was taken, with its pods."""
+        self._interruptions += 1
+        self._interrupted_pods += pods
+
+    def fell_back(self, slot: int) -> None:
+        """Count a node that is requested in the place of a spot machine."""
+        self._fallback_nodes += 1
+        self._fallback.add(slot)
+
+    def gave_up(self, slot: int) -> None:
+        """Take note that a requested machine does not come."""
+        self._fallback.discard(slot)
+
+    def outcome(self, name: str, unplaced: int, *, has_spot: bool = False) -> PolicyOutcome:
         """Return the result at the end of the recording."""
         for slot in list(self._since):
             self.node_went(slot, self._end)
@@ -95,6 +130,18 @@ class Account:
             changes=self.changes,
             sizes=tuple(dict(self._sizes).items()),
             unplaced=unplaced,
+            spot=self._spot_outcome() if has_spot else None,
+        )
+
+    def _spot_outcome(self) -> SpotOutcome:
+        hours = self._fallback_hours
+        has_prices = hours.keys() <= self._prices.keys()
+        return SpotOutcome(
+            self._interruptions,
+            self._interrupted_pods,
+            self._fallback_nodes,
+            sum(hours.values()),
+            sum(self._prices[group] * spent for group, spent in hours.items()) if has_prices else None,
         )
 
     def _cost(self) -> FloatArray | None:

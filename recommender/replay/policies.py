@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.spot import SpotMarket
+    from recommender.replay.workload_forecasts import WorkloadForecasts
 
 CONFIGURED: Final = "configured"
+FORECASTS: Final = "forecasts"
 _THRESHOLDS: Final = (0.5, 0.65, 0.8)
 _UNNEEDED_SECONDS: Final = (300.0, 600.0, 1800.0)
 _EXPANDERS: Final = ("least-waste", "price", "most-pods")
@@ -24,27 +27,69 @@ class ReplayPolicy:
 
     name: str
     settings: ClusterSizeSettings
+    forecasts: WorkloadForecasts | None = field(default=None, compare=False)
+    """Which pods are expected; policies with the same name of forecasts have the same ones."""
+    forecast_name: str = ""
+    market: SpotMarket | None = None
+    """How spot machines are interrupted; None: they never are."""
+    closed: frozenset[str] = frozenset()
+    """Groups that have no nodes with this policy."""
 
 
-def policies_of(settings: ClusterSizeSettings, groups: int, *, has_prices: bool) -> tuple[ReplayPolicy, ...]:
-    """Return the configured policy first, and then each that differs in one setting, without repetitions."""
-    return (ReplayPolicy(CONFIGURED, settings), *_variations(settings, groups, has_prices=has_prices))
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is assumed beyond the recording."""
+
+    forecasts: WorkloadForecasts | None = None
+    """None: there is no workload whose pods could be forecast."""
+    market: SpotMarket | None = None
+    """None: nothing is stated of spot machines."""
 
 
-def _variations(settings: ClusterSizeSettings, groups: int, *, has_prices: bool) -> Iterator[ReplayPolicy]:
+NOTHING_ASSUMED: Final = Outlook()
+
+
+def policies_of(
+    settings: ClusterSizeSettings, groups: int, *, has_prices: bool, outlook: Outlook = NOTHING_ASSUMED
+) -> tuple[ReplayPolicy, ...]:
+    """Return the configured policy first, and then each that differs in one setting, without repetitions.
+
+    Forecasts of the configuration act in all policies but the one without them.
+    """
+    configured = ReplayPolicy(CONFIGURED, settings, market=outlook.market)
+    forecast = replace(configured, forecasts=outlook.forecasts, forecast_name=FORECASTS)
+    if settings.forecasts and outlook.forecasts is not None:
+        present, other = forecast, replace(configured, name=f"{FORECASTS}: none")
+    else:
+        present, other = configured, replace(forecast, name=f"{FORECASTS}: pod counts")
+    found = [present]
+    found += [
+        replace(present, name=name, settings=changed)
+        for name, changed in _variations(settings, groups, has_prices=has_prices)
+    ]
+    if outlook.forecasts is not None:
+        found.append(other)
+    if outlook.market is not None and len(outlook.market.interruptions) < groups:
+        found.append(replace(present, name="spot: none", closed=frozenset(outlook.market.interruptions)))
+    return tuple(found)
+
+
+def _variations(
+    settings: ClusterSizeSettings, groups: int, *, has_prices: bool
+) -> Iterator[tuple[str, ClusterSizeSettings]]:
     for name in _EXPANDERS if groups > 1 else ():
         if settings.expanders[0] != name and (name != "price" or has_prices):
-            yield ReplayPolicy(f"expander: {name}", replace(settings, expanders=(name,)))
+            yield f"expander: {name}", replace(settings, expanders=(name,))
     down = settings.scale_down
     if not down.enabled:
         return
     for ratio in _THRESHOLDS:
         if ratio != down.utilization_threshold_ratio:
             changed = replace(down, utilization_threshold_ratio=ratio)
-            yield ReplayPolicy(f"utilizationThreshold: {100 * ratio:.0f}%", replace(settings, scale_down=changed))
+            yield f"utilizationThreshold: {100 * ratio:.0f}%", replace(settings, scale_down=changed)
     for seconds in _UNNEEDED_SECONDS:
         if seconds != down.unneeded_seconds:
             changed = replace(down, unneeded_seconds=seconds)
-            yield ReplayPolicy(f"unneededTime: {format_duration(seconds)}", replace(settings, scale_down=changed))
+            yield f"unneededTime: {format_duration(seconds)}", replace(settings, scale_down=changed)
     if settings.headroom_ratio or settings.schedules:
-        yield ReplayPolicy("headroom: 0%", replace(settings, headroom_ratio=0.0, schedules=()))
+        yield "headroom: 0%", replace(settings, headroom_ratio=0.0, schedules=())

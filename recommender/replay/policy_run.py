@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.replay.events import Agenda
+from recommender.replay.expected_pods import ExpectedPods
 from recommender.replay.fleet import NodeFleet
 from recommender.replay.outcome import Account
 from recommender.replay.reserve import Reserve
 from recommender.replay.scheduler import Scheduler
 from recommender.replay.situations import Situations
+from recommender.replay.spot import SpotMachines
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.policies import ReplayPolicy
     from recommender.replay.scene import Scene
 
 
@@ -29,14 +32,26 @@ class PolicyRun:
     situations: Situations
     scheduler: Scheduler
     reserve: Reserve
+    expected: ExpectedPods
+    spot: SpotMachines
     agenda: Agenda = field(default_factory=Agenda)
     memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
 
 
-def new_run(scene: Scene, settings: ClusterSizeSettings) -> PolicyRun:
-    """Return a simulation without nodes and pods."""
+def new_run(scene: Scene, policy: ReplayPolicy, settings: ClusterSizeSettings) -> PolicyRun:
+    """Return a simulation without nodes and pods; `settings` are those of the policy as they are simulated."""
     fleet = NodeFleet(scene.resources, scene.node_kinds)
     account = Account(scene.recording.start, scene.recording.end, scene.prices)
     scheduler = Scheduler(scene, fleet, account)
     reserve = Reserve(scene, settings, fleet, scheduler)
-    return PolicyRun(scene, settings, fleet, account, Situations(scene, settings, fleet), scheduler, reserve)
+    return PolicyRun(
+        scene,
+        settings,
+        fleet,
+        account,
+        Situations(scene, settings, fleet, policy.closed),
+        scheduler,
+        reserve,
+        ExpectedPods(scene, policy.forecasts, fleet, scheduler),
+        SpotMachines(policy.market),
+    )

@@ -97,8 +97,10 @@ class Removals:
         slots = {run.situations.node(slot).name: slot for slot in candidates}
         since = {name: self._low_since.item(slot) for name, slot in slots.items()}
         memory = structs.replace(run.memory, unneeded_since=since)
-        situation = run.situations.lowered(candidates, self._destinations(candidates), now, memory)
-        situation = replace(situation, future_pods=run.reserve.pods(now))
+        destinations = self._destinations(candidates)
+        situation = run.situations.lowered(candidates, destinations, now, memory)
+        expected = run.expected.placed_on(now, (*candidates, *destinations))
+        situation = replace(situation, future_pods=(*expected, *run.reserve.pods(now)))
         answer = removals_of(situation, run.settings)
         run.memory = structs.replace(
             memory, unneeded_since=dict(answer.unneeded_since), unremovable_until=dict(answer.unremovable_until)

@@ -9,7 +9,9 @@ import numpy as np
 
 from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordingError
+from recommender.replay.assumptions import Assumptions, assumption_notes, outlook_of, spot_notes
 from recommender.replay.events import events_of
+from recommender.replay.forecast_worth import forecast_worth
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
 from recommender.replay.scene import scene_of
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.recording.recording import Recording
+    from recommender.replay.forecast_worth import ForecastWorth
     from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
     from recommender.replay.scene import Scene
     from recommender.replay.verdict import ReplayVerdict
 
 RECORDED = "recorded"
+_USUAL = Assumptions()
+_LIMIT_OF_THE_MODEL = "PodDisruptionBudgets are not recorded: a replay evicts where a budget might not let it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,8 @@ class ReplayReport:
     policies: tuple[PolicyOutcome, ...]
     """The configured one first."""
     verdict: ReplayVerdict
+    worth: ForecastWorth | None
+    """None where no forecast can be judged."""
     notes: tuple[str, ...]
 
 
@@ -51,6 +58,7 @@ def replay_report(
     startup_seconds: float | None = None,
     show: Callable[[float, str], None] = lambda _share, _what: None,
     policies: Iterable[ReplayPolicy] | None = None,
+    assumptions: Assumptions = _USUAL,
 ) -> ReplayReport:
     """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
     if recording.seconds <= 0 or not recording.pods:
@@ -59,14 +67,16 @@ def replay_report(
     past = events_of(scene)
     groups = sum(not group.problem for group in scene.groups.groups)
     has_prices = len(scene.prices) == len(scene.groups.groups)
-    wanted = tuple(policies or policies_of(settings, groups, has_prices=has_prices))
+    outlook = outlook_of(scene, assumptions)
+    wanted = tuple(policies or policies_of(settings, groups, has_prices=has_prices, outlook=outlook))
     outcomes: list[PolicyOutcome] = []
     running = outcomes_of(scene, wanted, past)
     for place, policy in enumerate(wanted):
         show(place / len(wanted), f"replaying {policy.name}")
         outcomes.append(next(running))
     unknown = sum(gap.end - gap.start for gap in recording.gaps) / recording.seconds
-    verdict = verdict_of(outcomes, _known_days(recording), unknown)
+    known_days = _known_days(recording)
+    verdict, worth = verdict_of(outcomes, known_days, unknown), forecast_worth(outcomes, known_days, unknown)
     return ReplayReport(
         recording.source,
         recording.start,
@@ -74,7 +84,15 @@ def replay_report(
         _recorded_outcome(scene),
         tuple(outcomes),
         verdict,
-        (*scene.notes, *_gap_notes(recording), *_limits_of_the_model(settings)),
+        worth,
+        (
+            *(() if worth is None else (str(worth),)),
+            *spot_notes(outcomes[0]),
+            *scene.notes,
+            *_gap_notes(recording),
+            *assumption_notes(scene, settings, outlook),
+            _LIMIT_OF_THE_MODEL,
+        ),
     )
 
 
@@ -99,12 +117,6 @@ def _gap_notes(recording: Recording) -> Iterator[str]:
             f"{count_of(len(recording.gaps), 'gap')} without any sample, the longest of {longest / 60:.0f} min: pods "
             "are taken to stay meanwhile, and days with more than a tenth unknown are not judged."
         )
-
-
-def _limits_of_the_model(settings: ClusterSizeSettings) -> Iterator[str]:
-    if settings.forecasts:
-        yield "The forecasts of the configuration are not replayed: all policies are without them."
-    yield "PodDisruptionBudgets are not recorded: a replay evicts where a budget might not let it."
 
 
 def _recorded_outcome(scene: Scene) -> PolicyOutcome:

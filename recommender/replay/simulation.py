@@ -10,11 +10,12 @@ from msgspec import structs
 
 from recommender.replay.events import Happening
 from recommender.replay.growth import Growth
+from recommender.replay.machine_events import MachineEvents
 from recommender.replay.policy_run import new_run
 from recommender.replay.removals import SOON_SECONDS, Removals, with_drains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from recommender.replay.events import Event
     from recommender.replay.outcome import PolicyOutcome
@@ -48,7 +49,8 @@ def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[E
 
 def _differs_in_growth(policy: ReplayPolicy, other: ReplayPolicy) -> bool:
     """Return whether two policies differ in nothing but their expanders."""
-    return replace(other.settings, expanders=policy.settings.expanders) == policy.settings
+    settings = replace(other.settings, expanders=policy.settings.expanders)
+    return replace(other, name=policy.name, settings=settings) == policy
 
 
 def simulate(
@@ -65,13 +67,16 @@ def simulate(
 # Comparing with a member of the enumeration takes longer than most events do.
 _POD_GONE: Final = int(Happening.POD_GONE)
 _POD_CAME: Final = int(Happening.POD_CAME)
+_DECISIONS: Final = frozenset(map(int, (Happening.FORECAST, Happening.GROW, Happening.LOOK)))
 
 
 class _Simulation:
     def __init__(self, scene: Scene, policy: ReplayPolicy, rivals: Sequence[ReplayPolicy]) -> None:
         self._scene = scene
-        self._run = new_run(scene, with_drains(policy.settings))
+        self._run = new_run(scene, policy, with_drains(policy.settings))
+        self._closed = policy.closed
         self._growth = Growth(self._run, rivals)
+        self._machines = MachineEvents(self._run, self._growth)
         self._removals = Removals(self._run)
         self._outside: dict[int, int] = {}
         """By recorded node outside of all groups, its slot."""
@@ -80,7 +85,11 @@ class _Simulation:
         """Let all happen, from the start of the recording to its end."""
         recording = self._scene.recording
         left = self._begin(past)
+        if self._has_closed_nodes():
+            left = self._begin_with_others(left)
         self._run.agenda.add(recording.start + SOON_SECONDS, Happening.LOOK)
+        for moment in self._run.expected.moments():
+            self._run.agenda.add(moment, Happening.FORECAST)
         for now, batch in self._run.agenda.moments(left, recording.end):
             self._step(now, batch)
 
@@ -94,19 +103,21 @@ class _Simulation:
         account, waiting = self._run.account, self._run.scheduler.pending()
         for since in waiting.values():
             account.waited(since, self._scene.recording.end)
-        return account.outcome(name, len(waiting))
+        has_spot = self._run.spot.market is not None
+        return account.outcome(name, len(waiting), has_spot=has_spot)
 
     def _begin(self, past: Sequence[Event]) -> list[Event]:
         """Put the nodes and the pods of the start where they were; return the events that are left."""
         recording, scene, run = self._scene.recording, self._scene, self._run
         slots: dict[str, int] = {}
         for number, one in enumerate(recording.nodes):
-            if not one.is_there(recording.start) or one.node.name in slots:
+            group = scene.node_kinds[scene.kind_of_node[one.node.name]].group
+            if not one.is_there(recording.start) or one.node.name in slots or group in self._closed:
                 continue
             slot = slots[one.node.name] = run.fleet.add(scene.kind_of_node[one.node.name], ready=True)
             run.situations.named(slot, replace(one.node, conditions={"Ready": "True"}, unschedulable=False))
-            group = scene.node_kinds[scene.kind_of_node[one.node.name]].group
             run.account.node_came(slot, group, recording.start)
+            self._machines.runs(slot, group, recording.start)
             if not group:
                 self._outside[number] = slot
         left = []
@@ -120,31 +131,60 @@ class _Simulation:
                 left.append(event)
         return left
 
+    def _has_closed_nodes(self) -> bool:
+        """Whether nodes of closed groups were there at the start."""
+        scene, start = self._scene, self._scene.recording.start
+        return bool(self._closed) and any(
+            one.is_there(start) and scene.node_kinds[scene.kind_of_node[one.node.name]].group in self._closed
+            for one in scene.recording.nodes
+        )
+
+    def _begin_with_others(self, past: Sequence[Event]) -> list[Event]:
+        """Put pods whose node belongs to a closed group on nodes of others, which are there from the start."""
+        start, pods = self._scene.recording.start, self._scene.recording.pods
+        came: dict[int, dict[int, float]] = {}
+        left = []
+        for event in past:
+            if event[0] == start and event[1] == _POD_CAME:
+                came.setdefault(pods[event[2]].kind, {})[event[2]] = start
+            else:
+                left.append(event)
+        if came and self._run.scheduler.arrive(came, start):
+            self._growth.begin(start)
+        return left
+
     def _step(self, now: float, batch: Iterable[Event]) -> None:
         """Let all happen that happens at one moment: what ends first, and decisions last."""
         scheduler = self._run.scheduler
         roomier = set[int]()
         came: dict[int, dict[int, float]] = {}
-        is_growing = is_looking = False
+        asked = set[int]()
         for _, what, number in batch:
             if what == _POD_CAME:
                 came.setdefault(self._scene.recording.pods[number].kind, {})[number] = now
-            elif what == Happening.GROW:
-                is_growing = True
-            elif what == Happening.LOOK:
-                is_looking = True
+            elif what in _DECISIONS:
+                asked.add(what)
             else:
                 slot = self._slot_with_more_room(what, number, now)
                 if slot is not None:
                     roomier.add(slot)
         scheduler.fill(roomier, now)
-        if came and scheduler.arrive(came, now):
-            self._growth.need(now)
-        if came or is_looking:
+        if came:
+            self._run.expected.came(came)
+            if scheduler.arrive(came, now):
+                self._growth.need(now)
+        if came or asked:
+            self._decide(asked, now, has_come=bool(came))
+
+    def _decide(self, asked: Collection[int], now: float, *, has_come: bool) -> None:
+        """Take the decisions that are due."""
+        if has_come or Happening.LOOK in asked:
             self._growth.keep_reserve(now)
-        if is_growing:
+        if Happening.FORECAST in asked:
+            self._growth.keep_expected(now)
+        if Happening.GROW in asked:
             self._growth.decide(now)
-        if is_looking:
+        if Happening.LOOK in asked:
             self._look(now)
 
     def _slot_with_more_room(self, what: int, number: int, now: float) -> int | None:
@@ -152,11 +192,16 @@ class _Simulation:
         if what == _POD_GONE:
             return self._run.scheduler.end(number, now)
         if what == Happening.NODE_READY:
-            self._run.fleet.usable[number] = True
-            return number
+            return self._machines.ready(number, now)
         if what == Happening.NODE_CAME:
             return self._outside_came(number)
-        if number in self._outside:
+        if what == Happening.SPOT_DUE:
+            self._machines.due(number, now)
+        elif what == Happening.INTERRUPTED:
+            slot = self._machines.interrupted(number, now)
+            if slot is not None:
+                self._evict(slot, now, is_decided=False)
+        elif number in self._outside:
             self._evict(self._outside.pop(number), now, is_decided=False)
         return None
 
@@ -181,6 +226,7 @@ class _Simulation:
     def _evict(self, slot: int, now: float, *, is_decided: bool = True) -> None:
         """Remove a node; its pods need another one, and count as evicted if a decision has removed it."""
         self._removals.forget(slot)
+        self._run.spot.forget(slot)
         pods = self._run.fleet.remove(slot)
         self._run.account.node_went(slot, now)
         if is_decided:

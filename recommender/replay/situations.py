@@ -54,8 +54,12 @@ def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
 class Situations:
     """Makes the situations of one policy's fleet."""
 
-    def __init__(self, scene: Scene, settings: ClusterSizeSettings, fleet: NodeFleet) -> None:
+    def __init__(
+        self, scene: Scene, settings: ClusterSizeSettings, fleet: NodeFleet, closed: frozenset[str] = frozenset()
+    ) -> None:
+        """Begin without nodes; `closed` are groups that get none."""
         self._scene = scene
+        self.closed = closed
         self._settings = settings
         self._fleet = fleet
         self._names: dict[int, ClusterNode] = {}
@@ -143,8 +147,8 @@ class Situations:
                     nodes=names,
                     deleting=(),
                     target_size=len(names),
-                    min_size=max(0, group.min_size - absent),
-                    max_size=max(0, group.max_size - absent),
+                    min_size=0 if group.name in self.closed else max(0, group.min_size - absent),
+                    max_size=0 if group.name in self.closed else max(0, group.max_size - absent),
                 )
             )
         return NodeGroups(tuple(groups), group_of)

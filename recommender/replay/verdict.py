@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.replay.outcome import PolicyOutcome
 
 LEAST_DAYS: Final = 3
@@ -70,7 +70,7 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
         return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
-    draws = np.random.default_rng(_SEED).choice(np.flatnonzero(known_days), (_DRAWS, whole))
+    draws = drawn_days(known_days)
     present = outcomes[0]
     rivals = [_rival(present, one, draws) for one in outcomes[1:]]
     good = [one for one in rivals if not one.worse]
@@ -88,17 +88,29 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     )
 
 
+def drawn_days(known_days: FloatArray) -> IntArray:
+    """Return the days of each draw, shape (draws, known days): the same for whatever is compared."""
+    known = np.flatnonzero(known_days)
+    return np.random.default_rng(_SEED).choice(known, (_DRAWS, len(known)))
+
+
+def interval_of(drawn: FloatArray) -> tuple[float, float]:
+    """Return the middle 90 % of what the draws have given."""
+    low, high = np.quantile(drawn, [_LOW, _HIGH])
+    return float(low), float(high)
+
+
 def _unsaid(why: str) -> ReplayVerdict:
     return ReplayVerdict(None, None, None, f"No policy is recommended: {why}.")
 
 
-def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: FloatArray) -> _Rival:
+def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Rival:
     assert present.cost is not None, "compared with prices only"
     assert other.cost is not None, "likewise"
     days = np.unique(draws)
     saves = 1 - other.cost[days].sum() / present.cost[days].sum()
     drawn = 1 - other.cost[draws].sum(axis=1) / present.cost[draws].sum(axis=1)
-    low, high = np.quantile(drawn, [_LOW, _HIGH])
+    low, high = interval_of(drawn)
     waits = other.pending_minutes - present.pending_minutes
     longest = float(np.quantile(waits[draws].mean(axis=1), _HIGH))
     allowed = _MORE_PENDING_RATIO * float(present.pending_minutes[days].mean()) + _MORE_PENDING_MINUTES
@@ -108,10 +120,10 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: FloatArray) -> _
     if longest > allowed:
         worse = f"pods together wait up to {longest:.0f} minutes more a day"
     elif low <= 0:
-        worse = f"it may save nothing (90 % interval {_percent(float(low))} to {_percent(float(high))})"
+        worse = f"it may save nothing (90 % interval {_percent(low)} to {_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
         worse = f"{evictions / max(hours, 1.0):.1f} more evictions for each node-hour saved"
-    return _Rival(other, float(saves), float(low), float(high), worse)
+    return _Rival(other, float(saves), low, high, worse)
 
 
 def _kept_reason(present: PolicyOutcome, rivals: Sequence[_Rival], days: int) -> str:

@@ -16,6 +16,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
+from recommender.commands.replay.assumed import assumptions_of
 from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
 from recommender.commands.replay.past import read_past
@@ -72,9 +73,10 @@ def _report(values: FlagValues, configuration: Configuration, settings: ClusterS
     startup = values.seconds("startup-seconds") if "startup-seconds" in values.given else None
     if startup is not None and startup > _LONGEST_STARTUP_SECONDS:
         raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a node, at most a day")
+    assumptions = assumptions_of(values, configuration, settings)
     with rare_collections(), closing(ProgressLine()) as line:
         recording = read_past(values, configuration, settings, line.show)
-        return replay_report(recording, settings, startup, line.show)
+        return replay_report(recording, settings, startup, line.show, assumptions=assumptions)
 
 
 def _print(values: FlagValues, report: ReplayReport) -> None:

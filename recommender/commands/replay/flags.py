@@ -6,7 +6,7 @@ from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, CommandFlags, Flag, one_of
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
 from recommender.commands.program import PROGRAM
 
@@ -58,6 +58,18 @@ REPLAY: Final = CommandFlags(
             SPAN,
             "From the request for a node until pods run on it (default: the median of the past, else 120).",
         ),
+        Flag(
+            "spot-interruptions",
+            TEXT,
+            "Which node groups are of spot machines, with how often each node is interrupted in an hour: "
+            "GROUP=0.02, several separated by commas. Needs --spot-absence; without both, spot has no policy.",
+        ),
+        Flag(
+            "spot-absence",
+            SPAN,
+            "For how long after an interruption no further machine of that group is to be had; 0 if one always is.",
+        ),
+        Flag("spot-seed", INTEGER, "The seed that draws the moments of interruptions.", default=0),
         Flag(
             "output",
             one_of("text", "table", "json"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,9 +28,9 @@ from recommender.replay.scheduler import Scheduler
 from recommender.replay.simulation import outcomes_of, simulate
 from recommender.replay.situations import CONTROLLERS, Situations
 from tests.recommender.replay.groups import STATIC_GROUPS
+from tests.recommender.replay.outcomes import values_of
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.scene import Scene
 
 NOW = START + 3600.0
@@ -176,10 +175,4 @@ def test_policies_that_decide_alike_are_simulated_once_with_the_result_of_their_
     alike = simulate(scene, policies[0], past, policies[1:3]).alike
     assert [one.name for one in alike] == ["most-pods"], "price chooses other nodes"
     together = list(outcomes_of(scene, policies, past))
-    assert list(map(_values, together)) == list(map(_values, alone))
-
-
-def _values(one: PolicyOutcome) -> list[object]:
-    """Return all of a result in a form that can be compared."""
-    found = (getattr(one, field.name) for field in fields(one))
-    return [value.tolist() if isinstance(value, np.ndarray) else value for value in found]
+    assert list(map(values_of, together)) == list(map(values_of, alone))

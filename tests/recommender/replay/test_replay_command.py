@@ -192,3 +192,49 @@ def test_flags_that_cannot_be_followed_are_refused(
     status, out, err = run(capsys, *written)
     assert (status, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--spot-interruptions", "small=0.1"), "--spot-interruptions is given alone"),
+        (("--spot-absence", "30m"), "--spot-absence is given alone"),
+        (("--spot-interruptions", "small", "--spot-absence", "30m"), "'small' is not GROUP=RATE"),
+        (("--spot-interruptions", "small=often", "--spot-absence", "30m"), "'small=often' is not GROUP=RATE"),
+        (("--spot-interruptions", "small=-1", "--spot-absence", "30m"), "'small=-1' is not GROUP=RATE"),
+        (("--spot-interruptions", "smal=0.1", "--spot-absence", "30m"), "no node group 'smal' to replay"),
+    ],
+)
+def test_spot_machines_need_a_group_a_rate_and_an_absence(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, flags: tuple[str, ...], message: str
+) -> None:
+    folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")
+    status, out, err = run(capsys, "--config", config, "--recording", folder, *flags)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_stated_spot_machines_and_configured_forecasts_are_replayed(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    past = made_past(PastPlan(days=2.5, nodes=4))
+    folder = record(past, tmp_path / "recording", every=240.0)
+    most = max(range(60), key=lambda kind: sum(pod.kind == kind for pod in past.pods))
+    config.write_text(
+        CONFIGURATION.replace("recommendations:", "prometheus: {url: http://127.0.0.1:1}\nrecommendations:")
+        + f"""
+    forecasts: [web]
+- name: web
+  predictive: {{load: sum(load), loadPerReplica: 10, horizon: 2m, model: seasonal, maxReplicas: 30}}
+  targets: [{{apiVersion: apps/v1, kind: ReplicaSet, namespace: shop, name: web-{most}}}]
+"""
+    )
+    flags = ("--spot-interruptions", "small=0.1", "--spot-absence", "10m")
+    document = replayed(capsys, "--config", config, "--recording", folder, *flags)
+    by_name = {one["name"]: one for one in document["policies"]}
+    assert {"forecasts: none", "spot: none"} <= set(by_name)
+    assert by_name["configured"]["spot"]["interruptions"] > 0
+    assert by_name["spot: none"]["spot"]["interruptions"] == 0
+    assert document["recorded"]["spot"] is None
+    assert document["forecast_worth"] is None, "less than three whole days"
+    assert any(note.startswith("Forecasts are of the configuration") for note in document["notes"])

@@ -1,0 +1,70 @@
+"""What a replay assumes that no recording shows, and the notes that say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.reports.counts import count_of
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.recording.recording import RecordingError
+from recommender.replay.policies import Outlook
+from recommender.replay.workload_forecasts import ForecastPlan, workload_forecasts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.scene import Scene
+    from recommender.replay.spot import SpotMarket
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What the operator states beside the recording."""
+
+    forecasts: tuple[ForecastPlan, ...] = (ForecastPlan(PredictiveSettings()),)
+    """Those of the configuration, or one of all workloads."""
+    market: SpotMarket | None = None
+
+
+def outlook_of(scene: Scene, assumptions: Assumptions) -> Outlook:
+    """Return what all policies share. Raises RecordingError for spot machines of a group that is not replayed."""
+    market = assumptions.market
+    for name in () if market is None else market.interruptions:
+        if name not in scene.new_kinds:
+            known = ", ".join(scene.new_kinds)
+            raise RecordingError(f"--spot-interruptions: there is no node group {name!r} to replay: there are {known}")
+    return Outlook(workload_forecasts(scene, assumptions.forecasts), market)
+
+
+def assumption_notes(scene: Scene, settings: ClusterSizeSettings, outlook: Outlook) -> Iterator[str]:
+    """Yield what is assumed, and which policies are left out for want of knowledge."""
+    if outlook.forecasts is not None:
+        whose = "of the configuration, made " if settings.forecasts else ""
+        yield (
+            f"Forecasts are {whose}of how many pods each workload has, from the past of the replay alone: the load "
+            "that led to them is not recorded."
+        )
+    elif settings.forecasts:
+        yield "The forecasts of the configuration are about no recorded workload: all policies are without them."
+    if outlook.market is None and len(scene.new_kinds) > 1:
+        yield (
+            "Spot machines have no policy, since no recording says how often they are interrupted and for how long "
+            "none is to be had. If a group is of spot machines, state both: --spot-interruptions GROUP=0.02 (of a node "
+            "in an hour) and --spot-absence 30m."
+        )
+
+
+def spot_notes(configured: PolicyOutcome) -> Iterator[str]:
+    """Yield what became of spot machines with the configured policy."""
+    spot = configured.spot
+    if spot is None:
+        return
+    cost = "" if spot.fallback_cost is None else f", which cost {spot.fallback_cost:,.2f}"
+    yield (
+        f"{configured.name}: {count_of(spot.interruptions, 'interruption')} took the node of "
+        f"{count_of(spot.interrupted_pods, 'pod')}; {count_of(spot.fallback_nodes, 'node')} of other groups took the "
+        f"place of spot machines that did not come, for {spot.fallback_node_hours:,.0f} node-hours{cost}."
+    )

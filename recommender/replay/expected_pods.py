@@ -1,0 +1,150 @@
+"""Pods that a forecast expects, in one simulation: how many are missing, and which of them no node has room for.
+
+As in `run`, pods that do not exist yet count as pending, and existing nodes take them first, one node after the other.
+Equal pods are placed together, whichever workload they are of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.replay.situations import needs_whole_cluster
+from recommender.replay.workload_counts import NO_WORKLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterator
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.replay.fleet import NodeFleet, PodNeeds
+    from recommender.replay.scene import Scene
+    from recommender.replay.scheduler import Scheduler
+    from recommender.replay.workload_forecasts import WorkloadForecasts
+
+
+@dataclass(frozen=True, slots=True)
+class _Likes:
+    """Pods that are alike to every node."""
+
+    kind: int
+    """One of their kinds."""
+    needs: PodNeeds
+
+
+class ExpectedPods:
+    """The expected pods of one policy."""
+
+    def __init__(
+        self, scene: Scene, forecasts: WorkloadForecasts | None, fleet: NodeFleet, scheduler: Scheduler
+    ) -> None:
+        self._scene = scene
+        self._forecasts = forecasts
+        self._fleet = fleet
+        self._scheduler = scheduler
+        self._of_kind = np.full(len(scene.needs), NO_WORKLOAD) if forecasts is None else forecasts.of_kind
+        self._is_of_workload = self._of_kind != NO_WORKLOAD
+        self._likes = list[_Likes]()
+        self._like_of_kind = np.zeros(len(scene.needs), dtype=np.int64)
+        self._number_likes()
+        self._newest_kind = self._first_kinds()
+        """By workload: the kind of its newest pod, whose copies are expected."""
+
+    def moments(self) -> Iterator[float]:
+        """Yield when what is expected changes."""
+        if self._forecasts is not None:
+            yield from self._forecasts.moments()
+
+    def came(self, kinds: Collection[int]) -> None:
+        """Take note of the kinds of pods that come."""
+        if self._forecasts is None:
+            return
+        for kind in kinds:
+            if self._is_of_workload[kind]:
+                self._newest_kind[self._of_kind[kind]] = kind
+
+    def for_growth(self, now: float, settings: ClusterSizeSettings) -> tuple[ClusterPod, ...]:
+        """Return the expected pods that bear on growth: those for which no ready node has room.
+
+        With settings by which growth depends on the whole cluster, all of them do.
+        """
+        if needs_whole_cluster(settings):
+            return self._pods(self._wanted(now))
+        return self._pods(self._left(now, self._fleet.usable[: self._fleet.end])[0])
+
+    def is_short(self, now: float) -> bool:
+        """Whether the nodes, those that are starting included, lack room for expected pods."""
+        fleet = self._fleet
+        return bool(self._left(now, fleet.exists[: fleet.end])[0].any())
+
+    def placed_on(self, now: float, slots: Collection[int]) -> tuple[ClusterPod, ...]:
+        """Return the expected pods that have their place on some of these nodes."""
+        fleet = self._fleet
+        _, taken = self._left(now, fleet.usable[: fleet.end])
+        return self._pods(taken[:, list(slots)].sum(axis=1))
+
+    def _left(self, now: float, there: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Put the expected pods on nodes; return by like how many find no place, and how many each slot takes."""
+        wanted = self._wanted(now)
+        taken = np.zeros((len(self._likes), len(there)))
+        if not wanted.any():
+            return wanted, taken
+        left, free = wanted.copy(), self._fleet.free[:, : len(there)].copy()
+        for place in np.flatnonzero(wanted).tolist():
+            needs = self._likes[place].needs
+            room = self._room(free, needs, there)
+            taken[place] = np.clip(wanted[place] - (np.cumsum(room) - room), 0.0, room)
+            left[place] -= taken[place].sum()
+            free -= np.outer(needs.amounts, taken[place])
+        return left, taken
+
+    def _room(self, free: FloatArray, needs: PodNeeds, there: BoolArray) -> FloatArray:
+        """Return by slot for how many such pods there is room."""
+        fits = there if needs.is_unbound else there & needs.allowed[self._fleet.kind_of[: len(there)]]
+        room = np.where(fits, np.inf, 0.0)
+        for row, amount in needs.asked:
+            room = np.minimum(room, np.floor(free[row] / amount))
+        return np.maximum(room, 0.0)
+
+    def _wanted(self, now: float) -> FloatArray:
+        """Return how many pods are missing, by like."""
+        if self._forecasts is None:
+            return np.zeros(len(self._likes))
+        alive = np.array(self._scheduler.alive, dtype=np.float64)
+        present = np.bincount(
+            self._of_kind[self._is_of_workload],
+            weights=alive[self._is_of_workload],
+            minlength=len(self._newest_kind),
+        )
+        missing = self._forecasts.missing(now, present.astype(np.float64))
+        likes = self._like_of_kind[self._newest_kind]
+        return np.bincount(likes, weights=missing, minlength=len(self._likes)).astype(np.float64)
+
+    def _pods(self, counts: FloatArray) -> tuple[ClusterPod, ...]:
+        return tuple(
+            replace(
+                self._scene.recording.pod_kinds[like.kind], name=f"expected-{place}-{number}", node="", phase="Pending"
+            )
+            for place, like in enumerate(self._likes)
+            for number in range(round(counts.item(place)))
+        )
+
+    def _number_likes(self) -> None:
+        places: dict[Hashable, int] = {}
+        for kind, needs in enumerate(self._scene.needs):
+            priority = self._scene.recording.pod_kinds[kind].priority
+            key = (-priority, needs.amounts.tobytes(), needs.allowed.tobytes())
+            if key not in places:
+                places[key] = len(self._likes)
+                self._likes.append(_Likes(kind, needs))
+            self._like_of_kind[kind] = places[key]
+
+    def _first_kinds(self) -> IntArray:
+        count = 0 if self._forecasts is None else len(self._forecasts.expected)
+        kinds = np.zeros(count, dtype=np.int64)
+        for kind in reversed(np.flatnonzero(self._is_of_workload).tolist()):
+            kinds[self._of_kind[kind]] = kind
+        return kinds

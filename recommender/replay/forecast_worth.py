@@ -1,0 +1,75 @@
+"""What a forecast of pod counts buys: how much less pods wait with it, and how much more nodes cost. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.replay.policies import CONFIGURED, FORECASTS
+from recommender.replay.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.replay.outcome import PolicyOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastWorth:
+    """The policy with a forecast beside the same one without. Ratios are of the one without; intervals are of 90 %."""
+
+    waits_less_ratio: float
+    waits_less: tuple[float, float]
+    costs_more_ratio: float
+    costs_more: tuple[float, float]
+    cost_per_pod_hour: float | None
+    """What it costs to save an hour of waiting of one pod; None if pods do not wait less."""
+
+    def __str__(self) -> str:
+        """Return one sentence."""
+        waits = f"{_percent(self.waits_less_ratio)} ({_percent(self.waits_less[0])} to {_percent(self.waits_less[1])})"
+        costs = f"{_percent(self.costs_more_ratio)} ({_percent(self.costs_more[0])} to {_percent(self.costs_more[1])})"
+        each = "" if self.cost_per_pod_hour is None else f": {self.cost_per_pod_hour:,.2f} for each hour of a pod"
+        return f"With the forecast of pod counts, pods wait less by {waits}, and nodes cost more by {costs}{each}."
+
+
+def forecast_worth(
+    outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float
+) -> ForecastWorth | None:
+    """Return what the forecast is worth; None without one, without prices, or where too little is known."""
+    by_name = {one.name: one for one in outcomes}
+    other = next((one for one in outcomes if one.name.startswith(f"{FORECASTS}: ")), None)
+    if other is None or known_days.sum() < LEAST_DAYS or unknown_ratio > MOST_UNKNOWN_RATIO:
+        return None
+    present = by_name[CONFIGURED]
+    without, having = (other, present) if other.name.endswith(": none") else (present, other)
+    if without.cost is None or having.cost is None:
+        return None
+    draws, days = drawn_days(known_days), np.flatnonzero(known_days)
+    waited, cost = without.pending_minutes[days].sum(), without.cost[days].sum()
+    saved = (without.pending_minutes - having.pending_minutes)[days].sum()
+    more = (having.cost - without.cost)[days].sum()
+    return ForecastWorth(
+        _ratio(saved, waited),
+        interval_of(_share(without.pending_minutes - having.pending_minutes, without.pending_minutes, draws)),
+        _ratio(more, cost),
+        interval_of(_share(having.cost - without.cost, without.cost, draws)),
+        float(more / (saved / 60)) if saved > 0 else None,
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else 0.0
+
+
+def _share(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArray:
+    """Return by draw the sum of a part as a ratio of the whole; 0 where the whole is nothing."""
+    parts, wholes = part[draws].sum(axis=1), whole[draws].sum(axis=1)
+    return np.asarray(np.divide(parts, wholes, out=np.zeros(len(draws)), where=wholes > 0))
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.1f} %"

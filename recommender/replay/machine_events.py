@@ -1,0 +1,74 @@
+"""What becomes of machines in a replay: they start, do not come, or are interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from recommender.kinds.cluster_size.health.back_off import after_failure
+from recommender.replay.events import Happening
+
+if TYPE_CHECKING:
+    from recommender.replay.growth import Growth
+    from recommender.replay.policy_run import PolicyRun
+
+
+class MachineEvents:
+    """Lets machines start and end by themselves."""
+
+    def __init__(self, run: PolicyRun, growth: Growth) -> None:
+        self._run = run
+        self._growth = growth
+
+    def ready(self, slot: int, now: float) -> int:
+        """Let a node take pods; return its slot."""
+        self._run.fleet.usable[slot] = True
+        self.runs(slot, self._group(slot), now)
+        return slot
+
+    def runs(self, slot: int, group: str, now: float) -> None:
+        """Take note of a machine that runs: a spot machine is interrupted some day."""
+        end = self._run.spot.began(slot, group, now)
+        if end is not None:
+            self._run.agenda.add(end[0], Happening.INTERRUPTED, end[1])
+
+    def interrupted(self, number: int, now: float) -> int | None:
+        """Return the slot of the machine that is taken now; None if it is gone."""
+        run = self._run
+        slot = run.spot.interrupted(number)
+        if slot is not None:
+            run.spot.note_interruption(self._group(slot), now)
+            run.account.interrupted(len(run.fleet.pods[slot]))
+        return slot
+
+    def due(self, slot: int, now: float) -> None:
+        """Let a machine that was not to be had come, or let its group back off if it comes too late."""
+        run, group = self._run, self._group(slot)
+        deadline = run.spot.deadline(slot)
+        if deadline is None:
+            return
+        back = run.spot.absent_until(group)
+        if back <= now and now + run.scene.startup_seconds <= deadline:
+            run.spot.come(slot)
+            run.account.node_came(slot, group, now)
+            run.agenda.add(now + run.scene.startup_seconds, Happening.NODE_READY, slot)
+        elif now < deadline:
+            run.agenda.add(min(back, deadline) if back > now else deadline, Happening.SPOT_DUE, slot)
+        else:
+            self._give_up(slot, group, now)
+
+    def _give_up(self, slot: int, group: str, now: float) -> None:
+        """Take a machine off the size of its group, which backs off as in `run`."""
+        run = self._run
+        run.spot.forget(slot)
+        run.fleet.remove(slot)
+        run.account.gave_up(slot)
+        failed = after_failure(run.memory.back_offs.get(group), now, "spot machines did not come in time")
+        run.memory = structs.replace(run.memory, back_offs={**run.memory.back_offs, group: failed})
+        self._growth.need(now)
+
+    def _group(self, slot: int) -> str:
+        fleet = self._run.fleet
+        kind: int = fleet.kind_of.item(slot)
+        return fleet.kinds[kind].group

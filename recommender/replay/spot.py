@@ -1,0 +1,95 @@
+"""Spot machines in a replay: when they are interrupted, and when none is to be had.
+
+A recording shows neither. How often a machine is interrupted, and for how long there is no further one after that, is
+what the operator states; the moments are drawn from a seed. The way back is that of `run`: machines that do not come
+within `maxNodeProvisionTime` are taken off the size, and their group backs off, so that another group grows meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_HOUR_SECONDS: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpotMarket:
+    """What the operator states."""
+
+    interruptions: Mapping[str, float]
+    """Of a node in an hour, by group."""
+    absence_seconds: float
+    """For so long after an interruption, no further machine of the group is to be had."""
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class SpotMachines:
+    """The spot machines of one simulation."""
+
+    market: SpotMarket | None
+    random: Random = field(init=False)
+    _numbers: Iterator[int] = field(default_factory=count)
+    _slots: dict[int, int] = field(default_factory=dict)
+    """Slot by the number of a machine."""
+    _machines: dict[int, int] = field(default_factory=dict)
+    """The other way round."""
+    _absent_until: dict[str, float] = field(default_factory=dict)
+    _deadlines: dict[int, float] = field(default_factory=dict)
+    """By slot of a machine that does not come yet: when it is no longer waited for."""
+
+    def __post_init__(self) -> None:
+        """Begin with the stated seed."""
+        self.random = Random(0 if self.market is None else self.market.seed)  # noqa: S311 - a simulation
+
+    def is_spot(self, group: str) -> bool:
+        """Whether nodes of a group are spot machines."""
+        return self.market is not None and group in self.market.interruptions
+
+    def absent_until(self, group: str) -> float:
+        """Return when machines of a group are to be had again; -Inf for a group that has always had some."""
+        return self._absent_until.get(group, -math.inf)
+
+    def began(self, slot: int, group: str, now: float) -> tuple[float, int] | None:
+        """Note that a machine runs; return when it is interrupted, and its number, if that is to happen at all."""
+        rate = 0.0 if self.market is None else self.market.interruptions.get(group, 0.0)
+        if not rate:
+            return None
+        number = next(self._numbers)
+        self._slots[number], self._machines[slot] = slot, number
+        return now + self.random.expovariate(rate / _HOUR_SECONDS), number
+
+    def interrupted(self, number: int) -> int | None:
+        """Return the slot of a machine that is interrupted; None if it went before."""
+        return self._slots.get(number)
+
+    def note_interruption(self, group: str, now: float) -> None:
+        """Note that the provider has taken a machine of a group."""
+        assert self.market is not None, "only stated groups are interrupted"
+        self._absent_until[group] = now + self.market.absence_seconds
+
+    def forget(self, slot: int) -> None:
+        """Forget the machine of a slot, which is gone."""
+        number = self._machines.pop(slot, None)
+        if number is not None:
+            del self._slots[number]
+        self._deadlines.pop(slot, None)
+
+    def wait(self, slot: int, deadline: float) -> None:
+        """Note that a machine is requested that does not come yet."""
+        self._deadlines[slot] = deadline
+
+    def deadline(self, slot: int) -> float | None:
+        """Return until when a requested machine is waited for; None if it has come."""
+        return self._deadlines.get(slot)
+
+    def come(self, slot: int) -> None:
+        """Note that a requested machine comes after all."""
+        del self._deadlines[slot]
