@@ -95,9 +95,12 @@ def scraped_prometheus(
         yield ScrapedPrometheus(prometheus, exporter)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ScrapedPrometheus]]:
-    """Start a Prometheus of one's own with `scraped_prometheus`'s arguments after the folder; ended with the run."""
+    """Start a Prometheus of one's own with `scraped_prometheus`'s arguments after the folder; ended with the module.
+
+    It scrapes as long as it runs: dozens that ran to the end of all tests would take processor time from them.
+    """
     with ExitStack() as stack:
 
         def start(text: str = "", **options: Any) -> ScrapedPrometheus:  # noqa: ANN401 - handed on as they are
