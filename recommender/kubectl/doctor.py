@@ -1,4 +1,4 @@
-"""`kubectl tidewatch doctor`: both programs' doctors, one after the other, in one report."""
+"""`kubectl tidewatch doctor`: the checks of both programs, one after the other, in one report."""
 
 from __future__ import annotations
 

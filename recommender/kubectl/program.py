@@ -1,4 +1,4 @@
-"""The name of the program whose commands these are."""
+"""The name of the program that has these commands."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ class NotRead:
     """Something that could not be read."""
 
     reason: str
-    """One sentence without a full stop; with the right that is missing, if it is one."""
+    """One sentence without a full stop; with the missing right, if that is the reason."""
     is_absent: bool = False
-    """Whether the API server knows nothing at this path."""
+    """Whether nothing exists at this path."""
 
 
 class Reader:
@@ -42,7 +42,7 @@ class Reader:
     def object(self, path: str, right: AccessRight, query: Mapping[str, str] | None = None) -> dict[str, Any] | NotRead:
         """Return the JSON object at a path; `right` is what the request needs. Raises UnauthorizedError.
 
-        Credentials that are not accepted answer no question at all, so they are an error.
+        Credentials that are not accepted are an error, because they make every answer impossible.
         """
         try:
             found = msgspec.json.decode(self._client.get(path, query))
@@ -66,7 +66,7 @@ class Reader:
         return found if isinstance(found, NotRead) else [*(found.get("items") or ())]
 
     def required(self, path: str, right: AccessRight) -> dict[str, Any]:
-        """Return the object without which there is no answer. Raises KubernetesError."""
+        """Return an object without which the question cannot be answered. Raises KubernetesError."""
         try:
             found = msgspec.json.decode(self._client.get(path))
         except ForbiddenError as error:

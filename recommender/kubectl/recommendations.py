@@ -61,7 +61,7 @@ class Recommendations:
 
 
 def unread_of(decided: Recommendations | NotRead) -> tuple[str, ...]:
-    """Return what is not known of the decisions."""
+    """Return which decisions are unknown."""
     return (decided.reason,) if isinstance(decided, NotRead) else decided.unread
 
 
@@ -82,7 +82,7 @@ def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
     for metadata, port in ports:
         namespace = metadata["namespace"]
         if isinstance(answers.get(namespace), Recommendations):
-            # Of the pods of one installation, one leads; the others have no decisions.
+            # One of the pods of an installation leads; the others have no decisions.
             continue
         pod = f"http:{quote(metadata['name'], safe='')}:{port}"
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/proxy/{PATH}"

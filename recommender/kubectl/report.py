@@ -41,7 +41,7 @@ class Report:
     answer: str
     sections: tuple[ReportSection, ...] = ()
     missing: tuple[str, ...] = ()
-    """The facts that could not be read, each with the right or the repair that is missing."""
+    """The facts that could not be read, each with the missing right, or the repair."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The facts behind the sentences, as keys of the document."""
 
@@ -64,7 +64,7 @@ class Report:
 
 
 def as_text(report: Report, *, colour: bool) -> str:
-    """Return the answer for people, at most 80 columns wide; words that are longer are not broken."""
+    """Return the answer for people, at most 80 columns wide; longer words are not broken."""
 
     def paint(text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if colour else text

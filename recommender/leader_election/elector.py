@@ -1,4 +1,4 @@
-"""Leader election by a Lease: at one moment at most one process leads, and it knows for how long.
+"""Leader election by a Lease: at most one process leads at any moment, and it knows for how long.
 
     elector = LeaseElector(objects, LeaseSettings(namespace="monitoring", name="recommender", identity=…))
     tasks.running("leader", lambda stop: elector.run(stop.event))
@@ -78,7 +78,7 @@ class LeaseElector:
         self._wait_at_least = 0.0
         self._over = threading.Event()
         self._turn = threading.Lock()
-        """Held during a request."""
+        """A lock that is held during a request."""
 
     def is_leader(self) -> bool:
         """Return whether this process leads now, by its own clock, even while the API server does not answer."""

@@ -65,5 +65,5 @@ class LeaseSettings:
 
 
 def unique_identity(pod: str) -> str:
-    """Return an identity that contains the pod's name, and that no other process has, not even a restart."""
+    """Return an identity that contains the pod's name, and that no other process has, not even after a restart."""
     return f"{pod}_{uuid.uuid4()}"

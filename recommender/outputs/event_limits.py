@@ -1,4 +1,4 @@
-"""How many events the objects of a namespace may cause, so that those of others are not dropped for them."""
+"""Limits the events that the objects of a namespace may cause, so that the events of others are not dropped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EventLimits:
     """Limits the events of objects by namespace; those of the file are not limited. For any number of threads."""
 
     def __init__(self, count: Callable[[str], None], clock: Clock = Clock()) -> None:  # noqa: B008 - immutable
-        """`count` is called with `dropped` for each event that is too many."""
+        """`count` is called with `dropped` for each event beyond the limit."""
         self._count = count
         self._clock = clock
         self._lock = threading.Lock()

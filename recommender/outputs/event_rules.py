@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 COMPONENT: Final = "tidewatch-recommender"
 _LONGEST_MESSAGE: Final = 1024
-"""Of `note` in events.k8s.io/v1; longer ones are cut."""
+"""Limit of `note` in events.k8s.io/v1; longer messages are cut."""
 _LONGEST_NAME: Final = 253
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetEvent:
-    """Something to know about a target."""
+    """An event on a target."""
 
     target: TargetReference
     reason: str
-    """In CamelCase, as `kubectl describe` shows it."""
+    """The reason in CamelCase, as `kubectl describe` shows it."""
     message: str
     is_warning: bool = False
 
@@ -43,7 +43,7 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
     """Return the events for a decision: changes of a published value, and scale calls that are refused.
 
     Scale calls that are made have events of their own, when they succeed. `before` is the last record of the same
-    recommendation; None: there was none in this process, so that nothing is known to have changed.
+    recommendation; None if there was none in this process, so that no change is known.
     """
     found = []
     earlier = {each.target: each.recommended_replicas for each in before.targets} if before is not None else {}
@@ -83,8 +83,8 @@ def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
 def event_document(event: TargetEvent, uid: str, time: float, distinction: str) -> dict[str, Any]:
     """Return a core/v1 Event.
 
-    `uid` is that of the target: without it `kubectl describe` does not show the event. `time` is in seconds since the
-    Unix epoch; `distinction` makes the name one of its own.
+    `uid` is that of the target: without it, `kubectl describe` does not show the event. `time` is in seconds since the
+    Unix epoch; `distinction` makes the name unique.
     """
     target = event.target
     moment = rfc3339(time)
@@ -113,7 +113,7 @@ def event_document(event: TargetEvent, uid: str, time: float, distinction: str) 
 
 
 def namespace_of_events(target: TargetReference) -> str:
-    """Return where the events of a target are: in its namespace, or in `default` if it has none."""
+    """Return the namespace of a target's events: its own, or `default` if it has none."""
     return target.namespace or "default"
 
 

@@ -35,9 +35,9 @@ _log = logging.getLogger(__name__)
 _MOST_WAITING = 500
 _MOST_REMEMBERED = 5000
 _REPEAT_SECONDS = 600.0
-"""For so long the same event is not written again."""
+"""How long the same event is not written again."""
 _FORBIDDEN_SECONDS = 600.0
-"""For so long no event is sent to a namespace that has refused one."""
+"""How long no event is sent to a namespace that has refused one."""
 _PER_SECOND = 5.0
 _CALL_SECONDS = 5.0
 _LOOP_SECONDS = 0.5
@@ -66,7 +66,7 @@ class EventWriter:
         self._rate = RateLimit(_PER_SECOND, int(_PER_SECOND), clock=self._clock.monotonic)
         self._states = StateLog(_log)
         self._written_at: dict[TargetEvent, float] = {}
-        """In the order of time."""
+        """Times of writing, in ascending order."""
         self._forbidden_until: dict[str, float] = {}
 
     def add(self, event: TargetEvent) -> None:
@@ -82,7 +82,7 @@ class EventWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the events that wait, as far as the rate allows."""
+        """Write the queued events, as far as the rate allows."""
         while self._waiting:
             event = self._waiting[0]
             is_wanted = self._is_wanted(event)
@@ -120,7 +120,7 @@ class EventWriter:
             self._states.failed(namespace, message, level=logging.WARNING)
             return
         except KubernetesError as error:
-            # It is lost: the next decision that differs has one of its own.
+            # The event is lost, but the next decision that differs has its own.
             self._count("error")
             self._states.failed(
                 f"error {namespace}", "events cannot be written", level=logging.WARNING, error=str(error)

@@ -42,6 +42,6 @@ def of_target(target: TargetReference | None) -> str:
 
 
 def of_targets(record: Record) -> Iterable[str]:
-    """Return the labels of a record for each of its targets; one set of them if it has none."""
+    """Return the labels of a record for each of its targets; one set if it has no target."""
     name = of_recommendation(record)
     return [f"{name},{of_target(outcome.target)}" for outcome in record.targets] or [f"{name},{of_target(None)}"]

@@ -1,7 +1,7 @@
 """Recommendations as Prometheus metrics: their text is made once for each poll, and served at each scrape.
 
 The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them. With
-thousands of targets a scrape must not hold up the thread that also answers health checks, so it only copies bytes.
+thousands of targets, a scrape must not delay the thread that also answers health checks, so it only copies bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HELP: Final = {
     "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
     "each target has the sample of its present status alone.",
 }
-"""In the order in which they are served."""
+"""Help of the families, in the order in which they are served."""
 
 
 class MeasuredKind(Protocol):
@@ -54,7 +54,7 @@ class MeasuredKind(Protocol):
 
 
 class RecommendationMetrics:
-    """The metrics of each recommendation, on the leader alone. `publish` is for one thread, `text` for any."""
+    """The metrics of each recommendation, only on the leader. `publish` is for one thread, `text` for any."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class _Prepared:
 
 
 def _samples(records: Sequence[Record], kinds: Iterable[MeasuredKind]) -> dict[str, Samples]:
-    """Return the samples of each family; of several records that would expose the same series, one does."""
+    """Return the samples of each family; if several records would expose the same series, one of them does."""
     valid = [record for record in records if record.status in _WITH_VALUE]
-    # With forEach each target would have its own steps, which the JSON has.
+    # With forEach, each target would have its own steps, which are only in the JSON.
     explained = [record for record in valid if record.each is None]
     samples = {
         "tidewatch_recommended_replicas": _replicas(valid),
@@ -151,7 +151,7 @@ def _bindings(records: Iterable[Record]) -> Samples:
 
 
 def _timestamps(records: Iterable[Record]) -> Samples:
-    """Return the oldest time of each name or target: of several records, the oldest is the one to watch."""
+    """Return the oldest time of each name or target: if there are several records, the oldest is the one to watch."""
     samples: Samples = {}
     for record in records:
         name = of_recommendation(record)

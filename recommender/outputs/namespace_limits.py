@@ -1,6 +1,6 @@
-"""Whether pods with other requests could be created at all: what LimitRanges and ResourceQuotas forbid (pure).
+"""Determines whether LimitRanges and ResourceQuotas would forbid pods with other requests (pure).
 
-The API server takes any template. Only the pods of its rollout are refused, and the rollout then stays half done. The
+The API server accepts any template. Only the pods of its rollout are refused, and the rollout then stays half done. The
 rules are those of Kubernetes' admission plugins LimitRanger and ResourceQuota, for CPU and memory.
 """
 
@@ -63,10 +63,10 @@ def quota_refusal(
     *,
     needs_room_first: bool,
 ) -> str:
-    """Return why a ResourceQuota forbids so many pods with other containers; empty if none does. Raises QuantityError.
+    """Return why a ResourceQuota forbids these pods with other containers; empty if none does. Raises QuantityError.
 
-    `needs_room_first` is of the rollout (`needs_room_first`). Quotas with scopes are left out: whether they count these
-    pods is not known here.
+    `needs_room_first` is that of the rollout (`needs_room_first`). Quotas with scopes are left out: whether they count
+    these pods is not known here.
     """
     for each in quotas:
         spec, status = each.get("spec") or {}, each.get("status") or {}
@@ -89,7 +89,7 @@ def quota_refusal(
 def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
     """Return whether a rollout creates a new pod before it deletes an old one.
 
-    It does where none may be unavailable, as with a Deployment of up to three replicas and the defaults of 25 %.
+    It does if none may be unavailable, as with a Deployment of up to three replicas and the defaults of 25 %.
     """
     spec, kind = workload.get("spec") or {}, workload.get("kind")
     strategy = spec.get("strategy" if kind == "Deployment" else "updateStrategy") or {}
@@ -102,7 +102,7 @@ def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
 
 
 def _share(amount: object, pods: int) -> float:
-    """Return a number of pods that is stated as such or in percent."""
+    """Return a number of pods that is stated as a number or in percent."""
     text = str(amount)
     return pods * float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
@@ -123,7 +123,7 @@ def _bound(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None
 def _sum(
     members: Sequence[Mapping[str, Any]], section: str, resource: str, defaults: Mapping[str, object]
 ) -> Quantity | None:
-    """Return what containers state together; None if one of them states nothing. A request defaults to its limit."""
+    """Return the sum of the containers' amounts; None if one of them states none. A request defaults to its limit."""
     total = _NONE
     for each in members:
         resources = each.get("resources") or {}

@@ -1,4 +1,4 @@
-"""The recommender's own metrics: polls, decisions, scale calls, events, and what is stored."""
+"""The recommender's own metrics: polls, decisions, scale calls, events, and stored memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
 
 
 def counted_as(recommendation: str) -> str:
-    """Return the label of a recommendation in counters; objects come and go, so a namespace has one for all of them."""
+    """Return the label of a recommendation in counters; objects come and go, so those of a namespace share one."""
     namespace = object_namespace(recommendation)
     return f"{namespace}/*" if namespace else recommendation
 

@@ -1,4 +1,4 @@
-"""Requests of containers: written to the pods in place where the API server can, else to the workload's template.
+"""Requests of containers: written to the pods in place if the API server supports it, else to the workload's template.
 
 In place, the template stays as it is: a new pod begins with its requests and is resized afterwards. A changed template
 is rolled out by the workload's controller, by its own strategy; a PodDisruptionBudget does not limit a rollout.
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from recommender.outputs.write_attempt import SendingTerms
 
 MOST_PODS: Final = 50
-"""Resized in one attempt; the others follow with the next."""
+"""Most pods that are resized in one attempt; the others follow in the next."""
 MOST_TRIED: Final = 200
-"""Pods for which one attempt asks, with those that are refused."""
+"""Most pods that one attempt tries to resize, including those that are refused."""
 _TURN_SECONDS: Final = 300.0
-"""How long an attempt begins with the same pod: refused ones must not keep the others waiting forever."""
+"""How long attempts begin with the same pod: refused ones must not keep the others waiting forever."""
 _ROLLED_OUT: Final = "templates changed, which the controller rolls out"
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
-"""A LimitRange and a ResourceQuota forbid; what is wrong in itself cannot be processed."""
+"""Statuses of refusals: a LimitRange or a ResourceQuota forbids the request, or it is invalid in itself."""
 _AUTOSCALERS: Final = f"/apis/{GROUP}/v1/namespaces/{{}}/{PLURAL}"
 
 
@@ -73,7 +73,7 @@ class ResizeAttempt:
         self._resolve = resolve
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Read who owns the requests and what they are now, and write those that differ enough."""
+        """Read the requests and their owner, and write those that differ enough."""
         found = ScaleOutcome(wish, ScaleResult.ERROR)
         try:
             path = target_path(wish.target, self._resolve)
@@ -90,7 +90,7 @@ class ResizeAttempt:
         return self._send_resize(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
 
     def _changes(self, wish: Wish, workload: dict[str, Any], path: str) -> tuple[dict[str, dict[str, Any]], str]:
-        """Return the changed documents by their paths, and what they do; raises _RefusedError if they must not be."""
+        """Return the changed documents by their paths, and their effect; raises _RefusedError if they are refused."""
         assert wish.resizing is not None, "the wish is one of requests"
         resizing = _without_paused(wish.resizing, workload, self._wall())
         self._refuse_owned(wish)
@@ -166,7 +166,7 @@ class ResizeAttempt:
     def _resized_pods(
         self, namespace: str, pods: list[dict[str, Any]], resizing: Resizing
     ) -> dict[str, dict[str, Any]]:
-        """Return those of the pods that change, by the path of their subresource."""
+        """Return the pods that change, by the path of their subresource."""
         return {
             f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize": {
                 "apiVersion": "v1", "kind": "Pod", **pod
@@ -180,9 +180,9 @@ class ResizeAttempt:
     def _write(
         self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str], written: list[str]
     ) -> None:
-        """Write them until `MOST_PODS` are `written`; add to `refusals` what the API server does not take.
+        """Write them until `MOST_PODS` are `written`; add refusals of the API server to `refusals`.
 
-        One that fails leaves the others alone; its error is raised after them.
+        One that fails does not affect the others; its error is raised after them.
         """
         problem: StatusError | None = None
         for path, document in documents.items():
@@ -192,7 +192,7 @@ class ResizeAttempt:
                 self._objects.replace(path, document, fence)
                 written.append(path)
             except NotFoundError:
-                # The pod has gone meanwhile.
+                # The pod was deleted meanwhile.
                 continue
             except StatusError as error:
                 if error.code in _REFUSALS:
@@ -210,7 +210,7 @@ def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -
     before = template["spec"]["containers"]
     after = resized(before, resizing)
     if after == before or is_rolling_out(workload):
-        # A rollout that is under way ends first.
+        # A rollout that is under way must end first.
         return {}
     manager = manager_of_resources(workload, resizing.managers)
     if manager:
@@ -221,7 +221,7 @@ def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -
 
 
 def _without_paused(resizing: Resizing, workload: Mapping[str, Any], now: float) -> Resizing:
-    """Return what the annotation of the workload lets through. Raises _RefusedError if it stops everything."""
+    """Return the changes that the annotation of the workload permits. Raises _RefusedError if it stops everything."""
     text = ((workload.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION)
     if text is None:
         return resizing

@@ -1,4 +1,4 @@
-"""Workloads and pods as documents: who owns requests, and containers with others (pure)."""
+"""Workloads and pods as documents: who owns the requests, and containers with changed requests (pure)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _TURN_PODS: Final = 50
-"""How many pods further each turn begins."""
+"""By how many pods the beginning of each turn advances."""
 
 
 def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
-    """Return whether a request is to be written: one that is missing, or far enough from what is wanted."""
+    """Return whether a request is to be written: one that is missing, or far enough from the wanted one."""
     if present is None:
         return resizing.up
     if wanted > present and not resizing.up:
@@ -57,10 +57,10 @@ def _resized_container(
     for resource in dict.fromkeys((*wanted, *limited)):
         limit = _amount(resource, limits.get(resource))
         present = _amount(resource, requests.get(resource))
-        # A pod whose template states a limit alone requests as much: the API server fills it in.
+        # A pod whose template states only a limit requests as much: the API server fills it in.
         present = limit if present is None else present
         sizes = {"requests": (present, wanted.get(resource)), "limits": (limit, limited.get(resource))}
-        # Both or none: a request that grows beyond a limit that stays would be refused.
+        # Both are changed or neither: a request that grows beyond an unchanged limit would be refused.
         if not any(size is not None and is_worth_a_write(now, size, resizing) for now, size in sizes.values()):
             continue
         request, most = (None if size is None else _allowed_amount(now, size, resizing) for now, size in sizes.values())
@@ -99,7 +99,7 @@ def _quantity(resource: str, amount: int) -> str:
 
 
 def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -> str:
-    """Return the field manager that keeps writing resources of the template and is one of these; empty without one."""
+    """Return the field manager among these that keeps writing resources of the template; empty if there is none."""
     for entry in (workload.get("metadata") or {}).get("managedFields") or ():
         name = str(entry.get("manager") or "")
         owns = '"f:resources"' in json.dumps(
@@ -123,7 +123,7 @@ def controlled(objects: Iterable[Mapping[str, Any]], uids: frozenset[str]) -> li
 
 
 def is_running(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod has neither ended nor is being deleted."""
+    """Return whether a pod has not ended and is not being deleted."""
     has_ended = (pod.get("status") or {}).get("phase") in _ENDED
     return not has_ended and not (pod.get("metadata") or {}).get("deletionTimestamp")
 
@@ -131,7 +131,7 @@ def is_running(pod: Mapping[str, Any]) -> bool:
 def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     """Return whether a new version of a workload's pods is being rolled out. Raises FactError.
 
-    A DaemonSet states no number of replicas, and counts its pods under names of its own.
+    A DaemonSet states no number of replicas, and counts its pods under different names.
     """
     if workload.get("kind") != "DaemonSet":
         return scaled_object_of(workload).rollout
@@ -147,9 +147,9 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
 def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: int) -> list[dict[str, Any]]:
     """Return those of a workload's running pods that change, with their new containers. Raises QuantityError.
 
-    A container may be restarted by its resizing (`resizePolicy`). Of such pods only those are returned that are not
-    ready anyway; or one of them, while all pods of the workload are ready and none is being resized. Each turn begins
-    with another pod, so that each of them is first at some time.
+    Resizing may restart a container (`resizePolicy`). Of such pods, only those that are not ready anyway are returned,
+    or one of them while all pods of the workload are ready and none is being resized. Each turn begins with another
+    pod, so that each of them is first at some time.
     """
     after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
     changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]
@@ -165,7 +165,7 @@ def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: in
 def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
     """Return whether other requests change the class of a pod, which the API server does not allow in place.
 
-    It is so for pods that state no requests and no limits. Raises QuantityError.
+    That is the case for pods that state no requests and no limits. Raises QuantityError.
     """
     spec = pod["spec"]
     before, others = spec["containers"], spec.get("initContainers") or ()
@@ -182,13 +182,13 @@ def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:
     ]
     if not any(request or limit for request, limit in amounts):
         return "BestEffort"
-    # A request that is not stated is the limit.
+    # A request that is not stated equals the limit.
     is_exact = all(limit and request in {None, limit} for request, limit in amounts)
     return "Guaranteed" if is_exact else "Burstable"
 
 
 def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a container restarts where its resources change so."""
+    """Return whether a container restarts because of this change of its resources."""
     return any(
         policy.get("restartPolicy") == "RestartContainer"
         and any(
@@ -202,7 +202,7 @@ def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, 
 
 
 def _is_settled(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod is ready, and the kubelet is done with its last change."""
+    """Return whether a pod is ready, and the kubelet has finished its last change."""
     generation = (pod.get("metadata") or {}).get("generation") or 0
     has_seen_it = (pod.get("status") or {}).get("observedGeneration", generation) >= generation
     return has_seen_it and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")

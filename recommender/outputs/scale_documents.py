@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class ScaleDocumentError(ValueError):
-    """The answer is no Scale."""
+    """The answer is not a Scale."""
 
 
 def replicas_of(scale: Mapping[str, Any]) -> int:
-    """Return `spec.replicas`; the API leaves a 0 out. Raises ScaleDocumentError."""
+    """Return `spec.replicas`; the API omits a 0. Raises ScaleDocumentError."""
     spec = scale.get("spec") or {}
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if scale.get("kind") != "Scale" or type(replicas) is not int or replicas < 0:
@@ -22,7 +22,7 @@ def replicas_of(scale: Mapping[str, Any]) -> int:
 
 
 def uid_of(document: Mapping[str, Any]) -> str:
-    """Return the UID of an object or of what a Scale belongs to; empty if it states none."""
+    """Return the UID of an object, or of the owner of a Scale; empty if it states none."""
     metadata = document.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return uid if isinstance(uid, str) else ""

@@ -44,10 +44,8 @@ class ScaleHooks:
     """Hooks for scale calls. Called in the threads of the attempts."""
 
     before_write: Callable[[Wish], bool]
-    """Stores what a call starts, such as a cool-down, before the call is sent.
-
-    Returns whether that has succeeded; otherwise the call is not sent.
-    """
+    """Stores the effects of a call on the memory, such as a cool-down, before the call is sent. Returns whether that
+    has succeeded; otherwise the call is not sent. """
     count: Callable[[str, ScaleResult], None]
     """Called with recommendation and result of each attempt, and of each decision that ends without one."""
     on_result: Callable[[ScaleOutcome], None]
@@ -59,11 +57,11 @@ class ScaleLimits:
     """How much the writer does at once."""
 
     at_once: int = 12
-    """Attempts under way."""
+    """Most attempts under way."""
     suspects_at_once: int = 6
-    """Of them, attempts for targets whose last attempt failed."""
+    """Most of these that are for targets whose last attempt failed."""
     per_second: float = 10.0
-    """Attempts that begin."""
+    """Most attempts that begin per second."""
     burst: int = 20
 
 
@@ -93,7 +91,7 @@ class ScaleWriter:
     ) -> None:
         """`fence` is that of each write; `longest_fenced_write_seconds` says how long it may be for a leader.
 
-        `attempt` is what carries out a wish; by default, the scale subresource of its target is written.
+        `attempt` carries out a wish; by default, the scale subresource of its target is written.
         """
         self._make = ScaleAttempt(objects, resolve) if attempt is None else attempt
         self._fence = fence
@@ -110,8 +108,8 @@ class ScaleWriter:
     def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         """Follow the latest decision of a recommendation: older wishes of it that are not repeated are dropped.
 
-        With `forEach` there is a record for each target. No call of a record is sent after the time beside it, in
-        seconds since the Unix epoch.
+        With `forEach` there is a record for each target. No call of a record is sent after the time that accompanies
+        it, in seconds since the Unix epoch.
         """
         decided = tuple(decided)
         for name, _target in refused_targets(record for record, _ in decided):

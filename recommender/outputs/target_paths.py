@@ -18,8 +18,8 @@ def target_path(target: TargetReference, resolve: ResolveResource) -> str:
     if resource.group != group:
         raise UnknownResourceError(f"no kind {target.kind!r} in API version {target.api_version!r}: check apiVersion")
     if resource.kind != target.kind:
-        # Resources are found by plural names and in any case, but an HPA states the kind as it is: an owner would be
-        # missed, and two recommendations for one object would not know of each other.
+        # Resources are found by plural names and in any case, but an HPA states the exact kind: otherwise, an owner
+        # would be missed, and two recommendations for one object would not know of each other.
         raise UnknownResourceError(f"no kind {target.kind!r} in {target.api_version}: write {resource.kind!r}")
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     scope = f"/namespaces/{target.namespace}" if resource.namespaced else ""

@@ -1,7 +1,7 @@
 """Determines which scale calls are due: at most one per target, until it is done, too old, or superseded. No effects.
 
 A target keeps its back-off when a newer decision replaces its wish: decisions that change with every poll must not
-turn an API server that fails into a storm of calls.
+cause a storm of calls while an API server fails.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
 
 _NO_PLACE_SECONDS = 0.25
-"""After which a suspect target that found no place is looked at again."""
+"""Time after which a suspect target that found no place is considered again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoval:
-    """A Machine of Cluster API that is to go with its node."""
+    """A Machine of Cluster API that is to be removed with its node."""
 
     namespace: str
     name: str
@@ -41,7 +41,7 @@ class NodeRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSize:
-    """The amount of a resource that a container is to have, in millicores or in bytes."""
+    """The amount of a resource that a container should have, in millicores or in bytes."""
 
     container: str
     resource: str
@@ -50,7 +50,7 @@ class RequestedSize:
 
 @dataclass(frozen=True, slots=True)
 class Resizing:
-    """The requests that the containers of a workload are to have, and under which conditions they are written."""
+    """The requests that the containers of a workload should have, and the conditions under which they are written."""
 
     sizes: tuple[RequestedSize, ...]
     threshold_ratio: float
@@ -60,14 +60,14 @@ class Resizing:
     """Whether requests may grow."""
     down: bool
     managers: tuple[str, ...]
-    """Field managers whose templates are left alone; `*` stands for any text."""
+    """Field managers whose templates are left alone; `*` matches any text."""
     limits: tuple[RequestedSize, ...] = ()
-    """Limits with amounts of their own. All others change in proportion to their requests."""
+    """Limits with their own amounts. All others change in proportion to their requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A target is to have a size."""
+    """The size that a target should have."""
 
     recommendation: str
     target: TargetReference
@@ -77,18 +77,19 @@ class Wish:
     reason: str = ""
     """The message of the decision."""
     known_size: int | None = None
-    """The size at which this was decided; None: it does not matter. A node group of another size is not written, and
-    any other target is not changed further than from this size, nor in the other direction."""
+    """The size at which this was decided; None if it does not matter. A node group of another size is not written; any
+    other target is not changed by more than from this size, nor in the other direction."""
     removals: tuple[MachineRemoval, ...] = ()
-    """Of a node group: Machines that are marked, one for each by which the size is lowered."""
+    """For a node group: the Machines that are marked, one for each node by which the size is lowered."""
     node_removals: tuple[NodeRemoval, ...] = ()
-    """Of a node group of a provider: nodes whose removal begins, one for each by which the size gets lower."""
+    """For a provider's node group: the nodes whose removal begins, one for each node by which the size is lowered."""
     waits_until: float = 0.0
-    """Before this time, in seconds since the Unix epoch, nothing is sent: a former process may still be sending it."""
+    """Before this time, in seconds since the Unix epoch, nothing is sent: a former process may still be sending a
+    write."""
     resizing: Resizing | None = None
-    """Of requests: what is written instead of a number of replicas."""
+    """For requests: what is written instead of a number of replicas."""
     withdraws: bool = False
-    """Of a CapacityBuffer: whether it gets back the size that it had before the first write."""
+    """For a CapacityBuffer: whether it gets back the size that it had before the first write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A wish whose attempt is to begin now."""
+    """A wish whose attempt begins now."""
 
     wish: Wish
     is_suspect: bool
@@ -113,7 +114,7 @@ class _Entry:
     backoff: Backoff
     wish: Wish | None = None
     expires: float = 0.0
-    """On the monotonic clock, so that a wall clock that is set back cannot prolong a wish."""
+    """Expiry on the monotonic clock, so that a wall clock that is set back cannot prolong a wish."""
     running: Wish | None = None
 
 
@@ -139,7 +140,7 @@ class Wishes:
         entry.expires = now.monotonic + max(0.0, wish.valid_until - now.wall)
 
     def withdraw(self, keep: Callable[[Wish], bool]) -> None:
-        """Drop the pending wishes that are not to be kept."""
+        """Drop the pending wishes that `keep` does not keep."""
         for target, entry in tuple(self._entries.items()):
             if entry.wish is not None and not keep(entry.wish):
                 self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
@@ -149,7 +150,7 @@ class Wishes:
     def start(self, now: Moment, *, suspects_too: bool = True) -> Start | None:
         """Return a wish whose attempt begins now; None if none is due.
 
-        Without `suspects_too`, targets whose last attempt failed wait: those which hang leave room for the others.
+        Without `suspects_too`, targets whose last attempt failed wait, so that hanging ones leave room for the others.
         """
         while due := self._due.pop_due(now.monotonic, 1):
             target, entry = due[0], self._entries[due[0]]
@@ -184,7 +185,7 @@ class Wishes:
         """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
 
         A refusal ends the wish as a success does, and so does a size that the decision did not know: the next decision
-        is made from what has prevented this one, and must not wait for a back-off.
+        takes account of what prevented this one, and must not wait for a back-off.
         """
         entry = self._entries[wish.target]
         entry.running = None
@@ -214,7 +215,7 @@ class Wishes:
         return now.monotonic >= entry.expires or now.wall >= wish.valid_until
 
     def _ended_without_call(self, entry: _Entry, wish: Wish, result: ScaleResult) -> None:
-        """Forget the wish of a target; an attempt that is under way for it reports its result by itself."""
+        """Forget the wish of a target; an attempt that is under way for it reports its own result."""
         if entry.running is None or not _same(entry.running, wish):
             self.count(wish.recommendation, result)
         entry.wish = None
@@ -226,7 +227,7 @@ class Wishes:
 
 
 def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
-    """Return the scale calls that a record asks for."""
+    """Return the scale calls that a record requests."""
     return tuple(
         Wish(
             record.name,
@@ -252,5 +253,5 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
 
 
 def _same(one: Wish, other: Wish) -> bool:
-    """Return whether both ask for the same of the same target, on behalf of the same recommendation."""
+    """Return whether both request the same for the same target, on behalf of the same recommendation."""
     return replace(one, valid_until=0.0, reason="") == replace(other, valid_until=0.0, reason="")

@@ -40,36 +40,36 @@ class ScaleOutcome:
     before: int | None = None
     """The size that was found; None if it could not be read."""
     uid: str = ""
-    """Of the target; empty if it is not known."""
+    """UID of the target; empty if it is not known."""
     message: str = ""
     """The error, and what to do; empty if there is none."""
     retry_after_seconds: float = 0.0
-    """How long the server asks to be left alone."""
+    """How long the server asks to wait."""
     is_of_the_server: bool = False
-    """Whether the API server was not reached, or failed: that says nothing about the target."""
+    """Whether the API server was not reached, or failed, which says nothing about the target."""
     owner: str | None = None
-    """Who owns what was to be written, where that is why it was refused."""
+    """The owner of the field, if the write was refused because of it."""
     is_outdated: bool = False
-    """Whether only another decision can be carried out, so that a repetition is of no use."""
+    """Whether only another decision can be carried out, so that a repetition is useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendingTerms:
-    """Under which conditions an attempt may write."""
+    """The conditions under which an attempt may write."""
 
     refusal: Callable[[], ScaleResult | None]
-    """Why nothing may be sent for the wish any more; None if it may."""
+    """Returns why nothing may be sent for the wish any more; None if it may be sent."""
     store: Callable[[], bool]
-    """Stores what a write starts; nothing is sent unless it returns True."""
+    """Stores the effects of a write on the memory; nothing is sent unless it returns True."""
     fence: Fence
-    """That of each write."""
+    """The fence of each write."""
 
 
 class Attempt(Protocol):
     """One attempt to carry a wish out. Each write of it is sent at most once."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Return what became of it."""
+        """Return the outcome."""
         ...
 
 
@@ -84,7 +84,7 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
 
 
 def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
-    """Store what a write starts; the result is OK if the write may follow."""
+    """Store the effects of a write on the memory; the result is OK if the write may follow."""
     refusal = terms.refusal()
     if refusal is not None:
         return replace(found, result=refusal)
@@ -94,11 +94,11 @@ def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
 
 
 def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], object]) -> ScaleOutcome:
-    """Send a write within the terms, and return what became of it."""
+    """Send a write within the terms, and return the outcome."""
     refusals: list[ScaleResult] = []
 
     def permit(seconds: float) -> bool:
-        # Reading and storing may have taken longer than the decision holds.
+        # Reading and storing may have taken longer than the decision is valid.
         refusal = terms.refusal()
         if refusal is not None:
             refusals.append(refusal)

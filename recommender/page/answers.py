@@ -1,4 +1,4 @@
-"""Answers made from the last publication: made once, however many clients ask for them."""
+"""Answers from the last publication, made once, however many clients ask for them."""
 
 from __future__ import annotations
 
@@ -82,6 +82,6 @@ class KeptPages:
 
 
 def _shows(one: Publication, other: Publication) -> bool:
-    """Return whether two publications are the same to a reader, without comparing their records one by one."""
+    """Return whether two publications are the same for a reader, without comparing their records one by one."""
     facts = (one.leads, one.leader, one.time, one.has_expired)
     return one.records is other.records and facts == (other.leads, other.leader, other.time, other.has_expired)

@@ -22,12 +22,12 @@ TOP: Final = 8
 RIGHT: Final = 8
 SHORTEST_SPAN_SECONDS: Final = 600.0
 LARGEST_GAP_SECONDS: Final = 150.0
-"""Points further apart than this are not joined: nothing is known of the time between them. A value that stays the same
-is noted once a minute."""
+"""Points further apart than this are not joined: nothing is known about the time between them. A value that stays the
+same is noted once a minute."""
 OUTLIER_RATIO: Final = 10.0
-"""A peak of fewer times the usual largest value is drawn as high as it was: the rest can still be read beside it."""
+"""A peak below this many times the usual largest value is drawn in full: the rest can still be read beside it."""
 _MARK_GAP: Final = 6
-"""Between the line of an outlier and its mark."""
+"""The gap between the line of an outlier and its mark."""
 _STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10)
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -62,7 +62,7 @@ def span_of(first: float, *others: float) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From times and values to SVG's user units."""
+    """Converts times and values to SVG's user units."""
 
     span: Span
     most: float
@@ -73,7 +73,7 @@ class Scale:
         return round(LEFT + (time - self.span.start) / self.span.seconds * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """Return the place of a value; what is above the axis is drawn at its end."""
+        """Return the place of a value; a value above the axis is drawn at its end."""
         return round(TOP + (1 - min(value, self.most) / self.most) * (HEIGHT - TOP - BOTTOM), 1)
 
     def value_labels(self) -> tuple[Label, ...]:
@@ -88,7 +88,7 @@ class Scale:
         if value <= self.most:
             return None
         place = self.x(time)
-        # Beside the line, on the side that has room.
+        # The mark is beside the line, on the side that has room.
         return Label(place + (_MARK_GAP if place < WIDTH / 2 else -_MARK_GAP), TOP + 12, cut_off_text(value))
 
     def time_labels(self) -> tuple[Label, ...]:

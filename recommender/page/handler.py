@@ -29,7 +29,8 @@ _SAFE = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "DENY"),
 )
-"""Nothing is loaded from or sent to elsewhere and nothing runs, no matter what the names on the page contain."""
+"""A policy by which nothing is loaded from or sent to other servers, and no script runs, whatever names on the page
+contain."""
 
 
 class PageHistory(Protocol):
@@ -80,7 +81,7 @@ class PageHandler:
 
 
 def _unavailable(publication: Publication) -> dict[str, object]:
-    """Return why there are no recommendations here, and who has them."""
+    """Return why there are no recommendations here, and where they are."""
     if publication.has_expired and publication.time is not None:
         decided = rfc3339(publication.time)
         message = (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ChartLoad(Protocol):
-    """The load at the time of a decision, and what was expected then."""
+    """The load at the time of a decision, and the forecast of that decision."""
 
     @property
     def observed(self) -> float:
@@ -40,7 +40,7 @@ class ChartLoad(Protocol):
 
     @property
     def upper(self) -> float | None:
-        """The quantile that capacity is for; None without a forecast."""
+        """The quantile that the capacity is planned for; None without a forecast."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class ChartPoint(Protocol):
 
     @property
     def load(self) -> ChartLoad | None:
-        """The load; None for recommendations that do not look at one."""
+        """The load; None for recommendations that do not use one."""
         ...
 
 
@@ -96,7 +96,7 @@ def chart_of(points: Sequence[ChartPoint], noun: str = "replicas") -> Chart | No
     if not values:
         return None
     last = max((value for time, value in values if time == values[-1][0]), default=0)
-    # An even number at the top has a whole number in the middle. What is true now is never cut off.
+    # An even number at the top has a whole number in the middle. The present value is never cut off.
     scale = Scale(
         span_shown(points), rounded_up(usual_top((value for _, value in values), float(last), OUTLIER_RATIO), 2.0)
     )

@@ -1,4 +1,4 @@
-"""Recommendations and targets as lines of a list: in an order, found by a text, and with equals summed up."""
+"""Recommendations and targets as lines of a list, which can be sorted, searched, and grouped if they are equal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _LINE_OF_FILE: Final = re.compile(r"(?<=\.yaml|\.json):\d+(?=: )|(?<=\.yml):\d+(
 _DIGITS: Final = re.compile(r"(\d+)")
 _KEY_BYTES: Final = 8
 _COMPARED: Final = 1000
-"""Characters of a reason that equals share: the cost of a page does not depend on how long reasons are."""
+"""Characters of a reason that are compared to find equals: the cost of a page does not depend on how long reasons
+are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,9 @@ class PageLine:
     name: str
     records: tuple[Record, ...]
     status: Status
-    """The worst one."""
+    """The worst status."""
     replicas: int | None
-    """The recommended size, of several targets the sum; None without one."""
+    """The recommended size, or the sum for several targets; None without one."""
     current: int | None
     is_refused: bool
     """Whether something else owns a target, or may own it."""
@@ -54,7 +55,7 @@ class PageLine:
 
     @property
     def change(self) -> int:
-        """By how much the recommended size differs from the present one; 0 if either is not known."""
+        """The difference between the recommended and the present size; 0 if either is not known."""
         return 0 if self.replicas is None or self.current is None else abs(self.replicas - self.current)
 
     @property
@@ -69,7 +70,7 @@ class PageRow:
 
     lines: tuple[PageLine, ...]
     key: str = ""
-    """That of the group; empty for a line by itself."""
+    """The key of the group; empty for a single line."""
 
     @property
     def first(self) -> PageLine:
@@ -113,12 +114,12 @@ def _line_of_one(record: Record, name: str) -> PageLine:
 
 
 def sorted_lines(lines: Iterable[PageLine], order: SortOrder) -> list[PageLine]:
-    """Return the lines in an order; those that are equal in it by name, numbers in names by their value."""
+    """Return the lines in an order; equal ones are sorted by name, with numbers in names by their value."""
     return sorted(lines, key=_KEYS[order])
 
 
 def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
-    """Return what a name is sorted by, so that `web-2` is before `web-10`. Every other part is a number."""
+    """Return the sort key of a name, so that `web-2` is before `web-10`. Every other part is a number."""
     parts = _DIGITS.split(name)
     return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts))
 
@@ -152,7 +153,7 @@ def _is_in_record(record: Record, text: str) -> bool:
 
 
 def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
-    """Return a row for each line, and one for each group of equals, where the first of the group is."""
+    """Return a row for each line, and one for each group of equals, at the place of the first of the group."""
     keys = [equals_key(line) for line in lines]
     counts = Counter(keys)
     places: dict[str, list[PageLine]] = {}
@@ -168,9 +169,9 @@ def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
 
 
 def equals_key(line: PageLine) -> str:
-    """Return what lines with the same problem share; empty for lines without a problem and for many targets.
+    """Return the key that lines with the same problem share; empty for lines without a problem and for many targets.
 
-    The same trouble is the same status with the same reason, whatever the names, times and lines of files in it.
+    The same problem means the same status with the same reason, whatever names, times and lines of files it contains.
     """
     if len(line.records) > 1 or (line.status is Status.OK and not line.is_refused):
         return ""

@@ -1,7 +1,8 @@
-"""The chart of a load's last day: what was observed, and what had been expected for the same time.
+"""The chart of a load's last day: the observed load, and the forecasts for the same time.
 
-A forecast is drawn at the time that it is about, so that it lies on what came. The band reaches from the median to the
-quantile that capacity is for. There are more points than pixels, so each few pixels show the largest of their values.
+A forecast is drawn at the time that it is about, so that it lies on the load that followed. The band reaches from the
+median to the quantile that the capacity is planned for. There are more points than pixels, so each few pixels show the
+largest of their values.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.page.history import ChartPoint
 
 _UNITS_A_PLACE: Final = 2.0
-"""Width of what becomes one point, in SVG's user units."""
+"""Width of the interval that becomes one point, in SVG's user units."""
 _LEAST_TOP: Final = 1e-9
 
 
@@ -44,7 +45,7 @@ class LoadChart:
     band: str
     """Path data of the areas between the median and the upper quantile."""
     now: float | None
-    """Where the present is, if the forecast reaches visibly beyond it."""
+    """Position of the present, if the forecast reaches visibly beyond it."""
     value_labels: tuple[Label, ...]
     time_labels: tuple[Label, ...]
     cut_off: Label | None
@@ -72,7 +73,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
         return None
     expected = _expected_loads(points)
     drawn = [*observed, *((each.time, each.upper) for each in expected)]
-    # What is true now is never cut off, nor is what is expected next.
+    # Neither the present load nor the next forecast is ever cut off.
     least = max(0.0, observed[-1][1], expected[-1].upper if expected else 0.0)
     most = usual_top((value for _, value in drawn), least, OUTLIER_RATIO)
     scale = Scale(span_shown(points), rounded_up(most, _LEAST_TOP) if most > 0 else 1.0)
@@ -104,7 +105,7 @@ def _expected_loads(points: Iterable[ChartPoint]) -> list[_Expected]:
 
 
 _Run = list[tuple[float, float]]
-"""Places in SVG's user units, without a gap between them."""
+"""Points in SVG's user units, without a gap between them."""
 
 
 def _runs(values: Iterable[tuple[float, float]], scale: Scale) -> list[_Run]:

@@ -1,4 +1,4 @@
-"""What the page shows of a publication: cards of recommendations and of groups of equals, or an index of many."""
+"""The content of the page for a publication: cards of recommendations and of groups of equals, or an index of many."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from recommender.page.target_table import ShownTargets, TargetSums
 
 MOST_CARDS: Final = 60
-"""Of more recommendations the page shows an index."""
+"""With more recommendations than this, the page shows an index."""
 INDEX_ROWS: Final = 100
-"""In one answer."""
+"""Rows of the index in one answer."""
 _MOST_OPEN: Final = 10
 """With more cards, only those with a problem show their details at first."""
 _MOST_CHARTED: Final = 20
-"""Of more cards the others have no charts: the page of each alone has them."""
+"""Most cards with charts; the charts of the others are on their own pages."""
 
 Read: TypeAlias = "Callable[[str], Sequence[ChartPoint]]"
 
@@ -47,9 +47,9 @@ class Card:
     is_open: bool
     """Whether its details are shown at once."""
     sums: TargetSums | None = None
-    """With `forEach` alone."""
+    """The sums over targets; only with `forEach`."""
     shown: ShownTargets | None = None
-    """With `forEach`, if they are asked for."""
+    """The targets that are shown; with `forEach`, if requested."""
     chart: Chart | None = None
     load_chart: LoadChart | None = None
 
@@ -59,20 +59,20 @@ class PageOverview:
     """Everything that the page shows: cards, or an index."""
 
     cards: tuple[Card | PageRow, ...]
-    """A row is a group of equals."""
+    """The cards; a row is a group of equals."""
     index: ListPart[PageRow] | None
-    """None if there are cards."""
+    """The index; None if there are cards."""
     found: int
     """How many recommendations the selection finds."""
     total: int
     statuses: tuple[tuple[Status, int], ...]
-    """How many recommendations have each status, of those that occur, the worst first."""
+    """How many recommendations have each status, only statuses that occur, the worst first."""
     is_missing: bool = False
-    """Whether a recommendation is asked for that does not exist."""
+    """Whether the requested recommendation does not exist."""
 
 
 def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> PageOverview:
-    """Return what is shown; `read` returns the history of a name, and is called for cards alone."""
+    """Return the content; `read` returns the history of a name, and is called only for cards."""
     lines = lines_of(records)
     counts = Counter(line.status for line in lines)
     statuses = tuple((status, counts[status]) for status in WORST_FIRST if counts[status])

@@ -17,9 +17,9 @@ class ListPart(Generic[T]):
 
     items: tuple[T, ...]
     number: int
-    """Of this part; the first one is 1."""
+    """Number of this part; the first one is 1."""
     parts: int
-    """How many there are, at least 1."""
+    """Number of parts, at least 1."""
     first: int
     """The place of the first item in the list, whose first place is 1."""
     total: int

@@ -44,7 +44,7 @@ _SORT_TEXTS = {
 }
 _NO_SIZE = "\N{EN DASH}"
 _LISTED = 20
-"""Names of a group of equals; a link shows all of them."""
+"""Most names that are listed of a group of equals; a link shows all of them."""
 
 
 class PageRenderer:
@@ -89,7 +89,7 @@ class PageRenderer:
         return kind, self._environment.get_template(kind.page).module
 
     def _size(self, line: PageLine) -> str:
-        """Return what an index says of the size: its change, or the value of a kind without a number of replicas."""
+        """Return the size for the index: its change, or the value of a kind without a number of replicas."""
         if line.replicas is not None or line.current is not None:
             return _change_text(line.current, line.replicas)
         kind = kind_named(line.type)
@@ -110,7 +110,7 @@ def _message(record: Record) -> str:
 
 
 def _change(outcome: TargetOutcome, replicas: int | None) -> str:
-    """Return the change of a target: `3 → 11`, or its size where nothing changes."""
+    """Return the change of a target: `3 → 11`, or its size if nothing changes."""
     return _change_text(outcome.current_replicas, replicas)
 
 
@@ -120,10 +120,10 @@ def _change_text(current: int | None, replicas: int | None) -> str:
 
 
 def _ratio_text(ratio: float | None) -> str:
-    """Return what a shortage divided by that of plain headroom means."""
+    """Return the meaning of a ratio of shortage to that of plain headroom."""
     if ratio is None:
         return "neither had a shortage"
-    # As it is shown beside the text.
+    # The number is rounded as it is shown beside the text.
     if round(ratio, 2) == 1:
         return "as plain headroom"
     return "less shortage than plain headroom" if ratio < 1 else "more shortage than plain headroom"

@@ -1,4 +1,4 @@
-"""What the address of the page asks for, and the addresses of other selections: the page needs no script."""
+"""The selection in the address of the page, and the addresses of other selections, so that the page needs no script."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Selection:
     status: Status | None = None
     """Only recommendations with this status; None for any."""
     equals: str = ""
-    """The key of a group of equals, which is shown one by one; empty: groups are summed up."""
+    """The key of a group of equals, which is shown one by one; empty if groups are summed up."""
     sort: SortOrder = SortOrder.STATUS
     page: int = 1
-    """Of a list that does not fit into one answer; the first one is 1."""
+    """The page of a list that does not fit into one answer; the first one is 1."""
 
 
 _NAMES: Final = {field.name: "show" if field.name == "name" else field.name for field in fields(Selection)}
@@ -51,7 +51,7 @@ EVERYTHING: Final = Selection()
 
 
 def selection_of(query: str) -> Selection:
-    """Return what a query string asks for; anything unreadable asks for nothing."""
+    """Return the selection in a query string; unreadable parts are ignored."""
     try:
         given = parse_qs(query, max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.page.selection import Selection
 
 MOST_SHOWN: Final = 50
-"""Targets in one answer."""
+"""Most targets in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ShownTargets:
 
     part: ListPart[PageRow]
     matching: int
-    """How many there are that the filter finds."""
+    """Number of targets that the filter finds."""
     filter: str
 
 
@@ -40,12 +40,12 @@ class TargetSums:
 
     summary: Summary
     counts: tuple[tuple[Status, int], ...]
-    """How many targets have each status, of those that occur, the worst first."""
+    """How many targets have each status, only statuses that occur, the worst first."""
     targets: int
     load: float | None
     """None if no load is known."""
     predicted: float | None
-    """The load that the capacity is for; None unless each target with a load has a forecast."""
+    """The load that the capacity is planned for; None unless each target with a load has a forecast."""
     models: tuple[tuple[str, int], ...]
     """How many targets use each model, the most used first."""
     changing: int
@@ -70,9 +70,9 @@ def sums_of(records: Sequence[Record]) -> TargetSums:
 
 
 def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTargets:
-    """Return one page of the targets that the selection finds; equals are summed up unless something is looked for.
+    """Return one page of the targets that the selection finds; equals are summed up unless there is a filter.
 
-    A filter that is the namespace and name of a target finds that one alone.
+    A filter that is the namespace and name of a target finds only that one.
     """
     text = selection.filter.casefold()
     named = [record for record in records if text and text == place_of(record).casefold()]

@@ -1,1 +1,1 @@
-"""What all charts share: axes that one outlier does not flatten, labels that do not overlap."""
+"""The common parts of all charts: axes that one outlier does not flatten, labels that do not overlap."""

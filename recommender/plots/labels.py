@@ -21,7 +21,7 @@ _LEADER: Final = "#bbbbbb"
 _LONGEST_NAME: Final = 40
 _LONGEST_ENTRY: Final = 60
 _ROOM_RATIO: Final = 1.08
-"""Between the highest line and the upper edge."""
+"""Share of the height between the highest line and the upper edge."""
 _MARK_SIZE: Final = 8
 _ROWS: Final = 30
 """Entries of a legend before it gets a further column."""
@@ -74,7 +74,7 @@ def legend_beside(axes: Axes, entries: Mapping[str, Artist] | None = None, *, si
 
 
 def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
-    """Return a name that leaves room for what it names: beginning and end, which tell long names apart."""
+    """Return a shortened name that leaves room for the lines: its beginning and end, which distinguish long names."""
     if len(text) <= longest:
         return text
     end = longest // 3
@@ -89,7 +89,7 @@ def cut_axis(
 ) -> None:
     """Limit the shared axis of values of several panels to the usual range of all their lines, each (x, values).
 
-    The largest value beyond it is marked in each panel; `least` is a value that must be seen.
+    The largest value beyond it is marked in each panel; `least` is a value that must be visible.
     """
     together = (value for those in lines for _, values in those for value in values.tolist())
     top = _ROOM_RATIO * (usual_top(together, least) or 1.0)
@@ -104,7 +104,7 @@ def _largest(values: NDArray[np.float64]) -> float:
 
 
 def mark_cut_off(axes: Axes, x: NDArray[np.float64], values: NDArray[np.float64], top: float) -> None:
-    """Say how high the largest value is, at the upper edge beside it, if it is cut off there."""
+    """Write the largest value at the upper edge beside its line, if it is cut off there."""
     known = np.where(np.isfinite(values), values, -np.inf)
     if not len(known):
         return

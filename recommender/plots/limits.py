@@ -1,4 +1,4 @@
-"""Where the axis of a chart ends, so that one outlier does not flatten the rest. Pure, and without numpy."""
+"""Determines where the axis of a chart ends, so that one outlier does not flatten the rest. Pure, and without numpy."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _FEW: Final = 200
 _MOST_OF_FEW_RATIO: Final = 0.95
 _FAR_RATIO: Final = 10.0
 _ROOM_RATIO: Final = 2.0
-"""An axis that cuts outliers off ends at that many times the usual largest value."""
+"""An axis that cuts off outliers ends at this many times the usual largest value."""
 
 
 def usual_top(values: Iterable[float], least: float = 1.0, outlier_ratio: float = _ROOM_RATIO) -> float:
-    """Return where an axis of values from 0 on ends: at the largest one, or at twice the usual one if that is outlying.
+    """Return the end of an axis from 0: the largest value, or twice the usual one if the largest is an outlier.
 
     An outlier is more than `outlier_ratio` times the usual largest value. Values that are not finite do not count;
-    `least` is returned where the axis would end below it.
+    `least` is returned if the axis would end below it.
     """
     known = sorted(value for value in values if math.isfinite(value))
     if not known:
         return least
-    # As numpy interpolates percentiles.
+    # Percentiles are interpolated as in numpy.
     rank = _USUAL_RATIO * (len(known) - 1)
     below, above = known[math.floor(rank)], known[math.ceil(rank)]
     usual, largest = below + (above - below) * (rank % 1), known[-1]
@@ -37,7 +37,7 @@ def usual_top(values: Iterable[float], least: float = 1.0, outlier_ratio: float 
 
 
 def top_of_few(values: Iterable[float], usual_ratio: float = 0.5) -> float:
-    """Return the largest of a few values that is no outlier; 0 without any.
+    """Return the largest of a few values that is not an outlier; 0 without any.
 
     An outlier is more than ten times as large as at least `usual_ratio` of the values; by default, as their median.
     """

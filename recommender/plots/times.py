@@ -1,4 +1,4 @@
-"""The axis of time: days and hours in UTC, each of which says what it is without another label."""
+"""The axis of time: days and hours in UTC, each with a label that is clear by itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _YEAR, _MONTH, _DAY, _HOUR, _SECOND = "%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M:%
 _FORMATS: Final = [_YEAR, _MONTH, _DAY, _HOUR, _HOUR, _SECOND]
 """By distance of the ticks: years, months, days, hours, minutes and seconds."""
 _FIRST_FORMATS: Final = [_YEAR, _MONTH, _DAY, _DAY, _HOUR, _SECOND]
-"""The same where a tick begins the next longer unit, such as a day at midnight."""
+"""The formats of ticks at which the next longer unit begins, such as a day at midnight."""
 _FEWEST_TICKS: Final = 4
 _MOST_TICKS: Final = 10
 _THREE_DIGITS: Final = 100
 
 
 def time_axis(axes: Axes, start: float) -> None:
-    """Write times at the lower axis, and below it that they are UTC, and of which year; `start` is in seconds."""
+    """Write times at the lower axis, and the year and "UTC" below it; `start` is in seconds."""
     locator = AutoDateLocator(minticks=_FEWEST_TICKS, maxticks=_MOST_TICKS)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(
@@ -32,10 +32,10 @@ def time_axis(axes: Axes, start: float) -> None:
 
 
 def whole_numbers(axes: Axes) -> None:
-    """Let the axis of values count: no tick between two whole numbers."""
+    """Allow no tick between two whole numbers on the axis of values."""
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def amount_text(value: float) -> str:
-    """Return an amount with three digits, or all of those before the point: `1.63`, `57.2`, `21,240`."""
+    """Return an amount with three digits, or with all digits before the point: `1.63`, `57.2`, `21,240`."""
     return f"{value:,.0f}" if value >= _THREE_DIGITS else f"{value:.3g}"

@@ -1,6 +1,6 @@
 """Records as the JSON document that `recommend -o json` prints and `/api/v1/recommendations` serves.
 
-Keys are documented in docs/recommender.md. They are never absent; where there is no value, it is null.
+Keys are documented in docs/recommender.md. They are never absent; a key without a value is null.
 """
 
 from __future__ import annotations

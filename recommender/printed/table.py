@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"
 _MOST_TARGETS: Final = 50
-"""Of a recommendation with `forEach`, in the table of its targets."""
+"""Most targets in the table of a recommendation with `forEach`."""
 
 
 def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False, explain: bool = False) -> str:
@@ -39,7 +39,7 @@ def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool
 
 
 def _group_records(records: Sequence[Record]) -> list[list[Record]]:
-    """Return the records one by one, but those of the targets of one recommendation together."""
+    """Return the records one by one, except that those of the targets of one recommendation are grouped."""
     found: list[list[Record]] = []
     places: dict[str, int] = {}
     for record in records:
@@ -113,7 +113,7 @@ def _target_row(record: Record) -> tuple[str, ...]:
 
 
 def _decided_by(record: Record) -> str:
-    """Return the step that decided, with what keeps the target from following; the reason where there is no value."""
+    """Return the step that decided, with the obstacle of the target if any; the reason if there is no value."""
     refused = "; ".join(outcome.message for outcome in record.targets if outcome.action is TargetAction.REFUSED)
     if refused:
         return f"{record.binding or '-'}, refused: {refused}"
@@ -128,7 +128,7 @@ def _details(record: Record, width: int | None, paint: Callable[[str, str], str]
     kind = kind_named(record.type)
     message = f"{record.message if kind is None else kind.headline(record)};"
     for outcome in record.targets:
-        # It stands beside the target below.
+        # It is shown beside the target below.
         message = message.replace(f"; {outcome.message};", ";") if outcome.message else message
     if message := message.removesuffix(";"):
         yield from wrapped(printable(message), width, GAP)

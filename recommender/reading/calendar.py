@@ -22,7 +22,7 @@ def _is_unknown_zone(name: str) -> bool:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        # A folder such as `Europe` is an OSError, a path that leads elsewhere a ValueError.
+        # A folder such as `Europe` is an OSError, and a path that leads outside the folder is a ValueError.
         return True
     return False
 

@@ -30,16 +30,16 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """Minutes at which something begins, in the local time of a zone."""
+    """The minutes at which something begins, in the local time of a zone."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
     month_days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    """0 is Sunday."""
+    """Days of the week; 0 is Sunday."""
     is_either_day: bool
-    """Both fields of days are restricted: a day counts if either of them matches. Otherwise both must match."""
+    """Whether both fields of days are restricted, so that a day counts if either matches. Otherwise both must match."""
 
     def matches(self, moment: datetime) -> bool:
         """Return whether the expression includes the minute of a local time; seconds do not count."""
@@ -57,7 +57,7 @@ class _Field:
     first: int
     last: int
     names: tuple[str, ...] = ()
-    """In the order of their numbers, from `first` on."""
+    """Names in the order of their numbers, from `first` on."""
 
 
 _FIELDS: Final = (
@@ -65,7 +65,7 @@ _FIELDS: Final = (
     _Field("the hour", 0, 23),
     _Field("the day of the month", 1, 31),
     _Field("the month", 1, 12, _MONTHS),
-    # 7 is Sunday too.
+    # 7 is also Sunday.
     _Field("the day of the week", 0, 7, _WEEKDAYS),
 )
 
@@ -103,7 +103,7 @@ def _item(field: _Field, text: str) -> range:
         fix = f"write *, or numbers from {field.first} to {field.last}{hint}, such as {field.first},{field.first + 2}"
         raise CronError(f"{shortened(text)!r} is not {field.name} of a cron expression", fix)
     if found["all"]:
-        # Sunday counts once.
+        # Sunday must count only once.
         first, last = field.first, field.last - (field.names is _WEEKDAYS)
     else:
         first = _number(field, found["first"])

@@ -21,10 +21,10 @@ _DAY: Final = timedelta(days=1)
 
 @bounded_cache(MEBIBYTE)
 def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
-    """Return the latest start until a minute since the epoch; None if there was none within the duration.
+    """Return the latest start up to a minute since the epoch; None if there was none within the duration.
 
-    Starts are whole minutes, and the result is in seconds since the epoch. Thousands of targets of one recommendation
-    ask for the same minute. Raises CronError or ZoneInfoNotFoundError.
+    Starts are whole minutes, and the result is in seconds since the epoch. It is cached, since thousands of targets of
+    one recommendation ask for the same minute. Raises CronError or ZoneInfoNotFoundError.
     """
     now, zone = datetime.fromtimestamp(minute * 60, UTC), ZoneInfo(timezone)
     earliest = now - timedelta(seconds=duration_seconds)
@@ -32,14 +32,14 @@ def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: i
 
 
 def latest_start(cron: Cron, zone: ZoneInfo, earliest: datetime, latest: datetime) -> float | None:
-    """Return the last start after `earliest` and until `latest`, in seconds since the epoch; None if there is none.
+    """Return the last start after `earliest` and up to `latest`, in seconds since the epoch; None if there is none.
 
-    Where clocks go forward, a start that the local time leaves out is that of the first minute after the gap. Where
-    they go back, a start at a fixed hour is the first of the two, and one at every hour is both of them. Source:
-    cron(8) of Debian, which treats jobs in this way.
+    If clocks go forward, a start that the local time skips happens at the first minute after the gap. If they go back,
+    a start at a fixed hour is the first of the two, and one at every hour is both of them. Source: cron(8) of Debian,
+    which treats jobs in this way.
     """
     day = latest.astimezone(zone).date()
-    # The start of a gap at the end of a day belongs to that day, hence one more.
+    # The start of a gap at the end of a day belongs to that day, so there is one more day.
     while day >= earliest.astimezone(zone).date() - _DAY:
         starts = [start for start in _starts(cron, zone, day) if earliest < start <= latest]
         if starts:
@@ -61,12 +61,12 @@ def _starts(cron: Cron, zone: ZoneInfo, day: date) -> Iterator[datetime]:
 
 
 def _instant(local: datetime, zone: ZoneInfo) -> datetime:
-    """Return a local time in UTC; of one that a gap leaves out, the first minute after the gap."""
+    """Return a local time in UTC; for a time in a gap, the first minute after the gap."""
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local:
         return instant
     before = local.replace(tzinfo=zone, fold=0).utcoffset()
-    # Inside a gap, the offset from before it leads to an instant after it, by less than the gap is long.
+    # Inside a gap, the offset from before it leads to an instant after it, by less than the length of the gap.
     instant = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     while (instant - _MINUTE).astimezone(zone).utcoffset() != before:
         instant -= _MINUTE

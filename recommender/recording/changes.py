@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
 
 _UID_CHARACTERS = 13
-"""Of the end of a UID, which is random: enough to tell pods apart that live at one time."""
+"""Characters at the end of a UID, which is random: enough to distinguish pods that live at the same time."""
 
 
 class Changes:
-    """Compares each look at a cluster with the one before. One file of a recording has one of these."""
+    """Compares each look at a cluster with the previous one. One file of a recording has one of these."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[int, ClusterNode]] = {}
         self._pods: dict[str, tuple[int, str]] = {}
-        """By UID: number and node."""
+        """Number and node of each pod, by UID."""
         self._kinds: dict[bytes, int] = {}
         """Numbers of kinds by their text with the number 0."""
         self._node_numbers = self._pod_numbers = 0
@@ -43,9 +43,9 @@ class Changes:
         return line_of(Begin(VERSION, round(time, 1)))
 
     def lines(self, nodes: tuple[ClusterNode, ...], pods: tuple[ClusterPod, ...], time: float) -> Iterator[bytes]:
-        """Yield a line for each change, and at the end the one that says that all is recorded.
+        """Yield a line for each change, and at the end the line that says that everything is recorded.
 
-        Nothing is yielded for what is as before; an empty text stands for each object that has been compared.
+        An empty text is yielded for each object that has been compared; there is no line for unchanged objects.
         """
         time = round(time, 1)
         yield from self._node_lines(nodes, time)
@@ -105,5 +105,5 @@ class Changes:
 
 
 def _facts(node: ClusterNode) -> tuple[object, ...]:
-    """Return what of a node is recorded."""
+    """Return the facts of a node that are recorded."""
     return node.labels, node.taints, node.allocatable, node.created, node.annotations

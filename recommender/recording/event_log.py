@@ -1,7 +1,7 @@
 """The files of a recording: events are appended, a new file begins each day, and the oldest ones are dropped.
 
-A process that is killed leaves at most one line that is not whole, at the end of its file, and the reader passes over
-it. The next process begins a file of its own, with everything that is there then.
+A process that is killed leaves at most one incomplete line at the end of its file, and the reader skips it. The next
+process begins a new file with everything that exists then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "recording-"
 SUFFIX: Final = ".jsonl"
 MOST_BYTES: Final = 128 * 2**20
-"""Of all files together: beside the past of loads, they fit into the chart's `stateSizeLimit`."""
+"""Limit of all files together: beside the past of loads, they fit into the chart's `stateSizeLimit`."""
 _PARTS: Final = 8
 """A file that is larger than this part of all is ended early, so that old ones can be dropped."""
 _FILE_SECONDS: Final = 86_400.0
@@ -31,7 +31,7 @@ class EventLog:
         self._most_bytes = most_bytes
         self._stream: BinaryIO | None = None
         self._unused: Path | None = None
-        """The file that was begun, while nothing is in it."""
+        """The new file while it is empty."""
         self._began = 0.0
         self._size = 0
 
@@ -56,7 +56,7 @@ class EventLog:
     def append(self, lines: Iterable[bytes]) -> None:
         """Append whole lines, which survive the end of this process, and a loss of power once this has returned.
 
-        If the first lines of a file cannot be written, it is deleted: a full disk gets no file for each attempt.
+        If the first lines of a file cannot be written, it is deleted: a full disk must not get a file for each attempt.
         """
         stream = self._stream
         assert stream is not None, "a file has been begun"
@@ -82,7 +82,7 @@ class EventLog:
             stream.close()
 
     def drop_old(self, time: float) -> None:
-        """Delete files of which the next one is older than what is kept, and the oldest while all are too large."""
+        """Delete files whose successor is older than the kept time, and the oldest while the total is too large."""
         files = files_of(self._folder)
         oldest = time - self._keep_seconds
         total = sum(file.stat().st_size for file in files)

@@ -1,7 +1,7 @@
 """The events of a recording as they are written: short arrays of JSON, one in a line.
 
-A file begins with `Begin` and with all objects that there are; the first `Alive` after them ends this list. Pods, nodes
-and kinds of pods have numbers that hold in their file alone.
+A file begins with `Begin` and all present objects; the first `Alive` after them ends this list. Pods, nodes and kinds
+of pods have numbers that are valid only in their file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PodKindForm(msgspec.Struct, frozen=True, array_like=True, tag="k"):
     local_volumes: tuple[tuple[str, LocalVolume], ...]
     problem: str
     looks_at_others: bool
-    """Whether claims, ports, spread constraints or affinity to other pods are left out."""
+    """Whether the pod has claims, ports, spread constraints or affinity to other pods, which are left out."""
 
 
 class NodeCame(msgspec.Struct, frozen=True, array_like=True, tag="n"):
@@ -80,7 +80,7 @@ class NodeCame(msgspec.Struct, frozen=True, array_like=True, tag="n"):
     labels: dict[str, str]
     taints: tuple[tuple[str, str, str], ...]
     allocatable: dict[str, int]
-    """CPU in milli, all else in bytes or counts."""
+    """CPU in milli, everything else in bytes or counts."""
     annotations: dict[str, str]
     created: float
 
@@ -104,7 +104,7 @@ class PodCame(msgspec.Struct, frozen=True, array_like=True, tag="p"):
 
 
 class PodBound(msgspec.Struct, frozen=True, array_like=True, tag="b"):
-    """A pod that has got its node."""
+    """A pod that was bound to its node."""
 
     number: int
     node: int
@@ -129,7 +129,7 @@ def line_of(event: RecordedEvent) -> bytes:
 
 
 def pod_kind_form(number: int, pod: ClusterPod) -> PodKindForm:
-    """Return what a pod shares with equal ones."""
+    """Return the fields that a pod shares with equal ones."""
     facts, owner = pod.facts, pod.controller
     of = facts.scheduling if facts is not None else PodScheduling()
     return PodKindForm(

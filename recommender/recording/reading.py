@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from recommender.recording.forms import RecordedEvent
 
 GAP_SECONDS: Final = 300.0
-"""Without a sign of life, from which nothing is known of the time."""
+"""Time without a sign of life from which nothing is known about that time."""
 _LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
-"""Nobody records for longer: one of the times is from a clock that was wrong."""
+"""Longest recording: if it seems longer, one of the times is from a wrong clock."""
 _LAST_TIME: Final = 253_402_300_800.0
 """The end of the year 9999."""
 
@@ -68,7 +68,7 @@ def read_recording(path: Path, last_seconds: float | None = None, end: float | N
 
 
 def _refuse_impossible_time(event: RecordedEvent) -> None:
-    """Raise OverflowError for a time that no clock shows; one that a pod states costs that pod alone."""
+    """Raise OverflowError for a time that no clock shows; if a pod states one, only that pod is affected."""
     if isinstance(event, Begin | Alive | NodeCame | NodeGone | PodGone) and not 0 <= event.time < _LAST_TIME:
         raise OverflowError(f"a time of {event.time:g} s since 1970 is impossible")
 
@@ -101,7 +101,7 @@ class _Reader:
         self._others: list[bool] = []
         self._nodes: list[RecordedNode] = []
         self._present: dict[str, int] = {}
-        """By name: where in the list of nodes the present one is."""
+        """The place of the present node in the list of nodes, by name."""
         self._pods: dict[str, _Life] = {}
         self._gaps: list[RecordingGap] = []
         self._start: float | None = None
@@ -109,7 +109,7 @@ class _Reader:
         self._notes: list[str] = []
 
     def read(self, path: Path) -> None:
-        """Read a file; the end of one that breaks off is passed over. Raises RecordingError."""
+        """Read a file; an incomplete end is skipped. Raises RecordingError."""
         known = _File()
         for event in self._events(path):
             if isinstance(event, Begin):
@@ -161,7 +161,7 @@ class _Reader:
 
     def _live(self, known: _File, time: float) -> None:
         if known.is_listing:
-            # What an earlier file had and this one lacks has ended meanwhile.
+            # Objects of an earlier file that this one lacks have ended meanwhile.
             known.is_listing = False
             for name in self._present.keys() - known.listed_nodes:
                 self._node_gone(name, self._alive)
@@ -224,7 +224,7 @@ class _Reader:
             life.gone = event.time
 
     def recording(self, source: str, further_notes: tuple[str, ...]) -> Recording:
-        """Return what has been read. Raises RecordingError."""
+        """Return the recording that was read. Raises RecordingError."""
         if self._start is None or self._alive <= self._start:
             raise RecordingError(f"{source}: it covers no time yet: let `run` record for longer")
         pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in self._pods.values()]
@@ -251,7 +251,7 @@ class _Reader:
 
 
 def _within(recording: Recording, last_seconds: float | None, end: float | None) -> Recording:
-    """Return the part of a recording. Raises RecordingError if it has none of the time."""
+    """Return the part of a recording. Raises RecordingError if it contains nothing from that time."""
     until = recording.end if end is None else min(end, recording.end)
     start = recording.start if last_seconds is None else max(recording.start, until - last_seconds)
     if start >= until:

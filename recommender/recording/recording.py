@@ -1,4 +1,4 @@
-"""A recording of a cluster: which nodes and pods there were, from when to when. Pure values."""
+"""A recording of a cluster: its nodes and pods, each with its time. Pure values."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 class RecordingError(Exception):
-    """Nothing can be made of the recorded past; the message is one line: where, what is wrong, what to do."""
+    """The recorded past cannot be used; the message is one line: where, what is wrong, what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedNode:
-    """A node and its time. All times are seconds since the Unix epoch."""
+    """A node and the time in which it existed. All times are seconds since the Unix epoch."""
 
     node: ClusterNode
     came: float
     gone: float | None
-    """None: it was there at the end of the recording."""
+    """When it was removed; None if it existed at the end of the recording."""
 
     def is_there(self, time: float) -> bool:
         """Return whether the node existed at a time."""
@@ -29,22 +29,22 @@ class RecordedNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPod:
-    """A pod and its time."""
+    """A pod and the time in which it existed."""
 
     kind: int
-    """Which of `Recording.pod_kinds` it is like."""
+    """The index of its kind in `Recording.pod_kinds`."""
     created: float
     bound: float | None
-    """When it got its node; None: it had none to the end."""
+    """When it was bound to its node; None if it never was."""
     gone: float | None
-    """When it ended or was deleted; None: it was there at the end of the recording."""
+    """When it ended or was deleted; None if it existed at the end of the recording."""
     node: str = ""
-    """The node that it got; empty for none."""
+    """The node that it was bound to; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingGap:
-    """A time of which nothing is known."""
+    """A time about which nothing is known."""
 
     start: float
     end: float
@@ -62,7 +62,7 @@ class Recording:
     pods: tuple[RecordedPod, ...]
     """By the time of their creation."""
     pod_kinds: tuple[ClusterPod, ...]
-    """One for all pods that are alike to every decision; it has neither a name nor a node."""
+    """One pod for all that are equal to every decision; it has neither a name nor a node."""
     gaps: tuple[RecordingGap, ...] = ()
     notes: tuple[str, ...] = ()
     """The facts that the source lacks, one sentence each."""

@@ -82,7 +82,7 @@ class ConfigurationReloader:
         return is_whole
 
     def _take_in(self, read: Configuration) -> bool:
-        """Put in force what can be used; return whether that is all."""
+        """Put the usable parts in force; return whether that is everything."""
         self._in_force = with_last_good(read, self._in_force)
         for refused in read.refused:
             for problem in refused.problems:

@@ -1,4 +1,4 @@
-"""`why hpa/NAME`: each metric as the controller sees it, and what the next sync does."""
+"""`why hpa/NAME`: each metric as the controller sees it, and the effect of the next sync."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _report(
 
 
 def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mapping[str, Any]) -> _Target | NotRead:
-    """Return what the controller reads of the target: its scale, and the pods that the scale selects."""
+    """Return the parts of the target that the controller reads: its scale, and the pods that the scale selects."""
     reference = hpa["spec"]["scaleTargetRef"]
     group = str(reference.get("apiVersion", "")).rpartition("/")[0]
     try:

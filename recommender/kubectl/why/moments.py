@@ -1,4 +1,4 @@
-"""Times as people read them: how long ago."""
+"""Times as people read them: how long ago they were."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def seconds_of(moment: str | None) -> float | None:
 
 
 def ago(moment: float, now: float) -> str:
-    """Return the time that has passed, in the largest unit of which it has two, such as `3 min ago`."""
+    """Return the time that has passed, in the largest unit of which it contains at least two, such as `3 min ago`."""
     passed = max(now - moment, 0.0)
     for size, unit in _UNITS:
         if passed >= 2 * size:

@@ -1,8 +1,8 @@
 """Predicts what the HPA controller does next, as far as that can be known from outside (pure).
 
-The controller keeps its last recommendations and changes in memory and shows them to nobody. So the arithmetic runs
-twice: with a memory that holds nothing back, and with one in which the present size was recommended a moment ago. Where
-both give the same number it is certain; otherwise it lies between them, and the answer says until when.
+The controller keeps its last recommendations and changes in memory and does not expose them. So the arithmetic runs
+twice: with a memory that holds nothing back, and with one in which the present size was recommended a moment ago. If
+both result in the same number, it is certain; otherwise it lies between them, and the answer says until when.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.foundation.hpa.rules import ScalingRules
 
 _LONG_AGO: Final = -1e12
-"""Before every window, on any clock."""
+"""A time before every window, on any clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class NextSync:
 
     spec: HPASpec
     free: HpaDecision
-    """If nothing of the last minutes holds it back."""
+    """The size if nothing from the last minutes holds it back."""
     held: HpaDecision
-    """If the present size was recommended a moment ago."""
+    """The size if the present one was recommended a moment ago."""
     wait_seconds: float
-    """After so long without another recommendation, nothing holds it back any more; 0 if that is certain now."""
+    """Time without another recommendation after which nothing holds it back any more; 0 if that is certain now."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether the size does not depend on what only the controller remembers."""
+        """Whether the size does not depend on the controller's own memory."""
         return self.free.desired == self.held.desired
 
     @property
@@ -77,7 +77,7 @@ def next_sync(
 
 
 def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:
-    """Return the largest change that may have led to the present size: nobody shows how large it was."""
+    """Return the largest change that may have led to the present size: its actual size is not exposed."""
     current = workload.spec_replicas
     return ScaleEvent(current if rising else spec.max_replicas - current, at)
 
@@ -119,7 +119,7 @@ def _limit_of(spec: HPASpec, decision: HpaDecision) -> str:
 
 
 def _limit(spec: HPASpec, decision: HpaDecision) -> str:
-    """Return what keeps the size from what the metrics ask for, in the words of the HPA's spec."""
+    """Return the limit that keeps the size from the one that the metrics request, in the words of the HPA's spec."""
     behaviour = spec.behaviour
     match decision.reason:
         case LimitReason.TOO_MANY_REPLICAS:

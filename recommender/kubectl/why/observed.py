@@ -1,4 +1,4 @@
-"""The metrics of an HPA as its controller asks for them: the same paths, selectors and fields."""
+"""The metrics of an HPA, requested in the way of its controller: the same paths, selectors and fields."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ EXTERNAL: Final = "external.metrics.k8s.io"
 RESOURCE: Final = "metrics.k8s.io"
 _API_OF: Final = {"External": EXTERNAL, "Resource": RESOURCE, "ContainerResource": RESOURCE}
 _NO_SUCH_PATH: Final = "404 page not found"
-"""What kube-apiserver answers where no API is registered; an adapter that lacks a metric says more."""
+"""The answer of kube-apiserver if no API is registered; an adapter that lacks a metric says more."""
 _VERSIONS: Final = ("v1beta2", "v1beta1")
 """Versions of custom.metrics.k8s.io, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedMetric:
-    """One metric: the request, and what came."""
+    """One metric: the request and its result."""
 
     api: str
     metric: str
@@ -49,7 +49,7 @@ class AskedMetric:
     """The metric's own selector."""
     observation: Observation
     values_milli: Mapping[str, int]
-    """By the object's name, or by the labels of the series."""
+    """Values by the object's name, or by the labels of the series."""
     newest: float | None
     """Unix seconds of the newest value; None without values."""
 
@@ -66,11 +66,11 @@ class MetricsApis:
         self._version = ""
 
     def ask(self, metric: Mapping[str, Any]) -> AskedMetric:
-        """Return what came for an entry of `spec.metrics`. Raises UnauthorizedError."""
+        """Return the result for an entry of `spec.metrics`. Raises UnauthorizedError."""
         try:
             return self._ask(metric)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            # Whoever serves the API: its answer is no reason to give none.
+            # Whatever serves the API, its answer must not prevent ours.
             api = _API_OF.get(metric["type"], CUSTOM)
             message = f"the answer of {api} is not in the form of the API: {error!r}"
             return AskedMetric(api, str(metric["type"]), "", {}, "", "", Unavailable(message), {}, None)
@@ -182,7 +182,7 @@ def _values(items: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _usage(pod: Mapping[str, Any], resource: str, container: str) -> PodSample | None:
-    """Return what a pod uses; None if a container that counts lacks a value, as the controller takes it."""
+    """Return a pod's usage; as in the controller, None if a container that counts lacks a value."""
     counted = [one for one in pod.get("containers") or () if not container or one["name"] == container]
     usages = [(one.get("usage") or {}).get(resource) for one in counted]
     if not usages or any(usage is None for usage in usages):

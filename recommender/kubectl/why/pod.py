@@ -1,4 +1,4 @@
-"""`why pod/NAME`: what a pending pod waits for, and which metrics a running one has."""
+"""`why pod/NAME`: what a pending pod is waiting for, and which metrics a running one has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kubectl.recommendations import Recommendations
 
 _MOST_METRICS: Final = 20
-"""Custom metrics that are asked for one pod."""
+"""Most custom metrics that are requested for one pod."""
 
 
 def why_pod(
@@ -143,7 +143,7 @@ def _resource_metrics(reader: Reader, namespace: str, name: str) -> dict[str, An
 
 
 def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the values of this pod's custom metrics, and what could not be read."""
+    """Return the values of this pod's custom metrics, and the ones that could not be read."""
     base = f"/apis/{CUSTOM}/v1beta2"
     listed = reader.object(base, AccessRight("get", base))
     if isinstance(listed, NotRead):
@@ -155,7 +155,7 @@ def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dic
         path = f"{namespaced(f'{CUSTOM}/v1beta2', namespace, 'pods', name)}/{quote(metric, safe='')}"
         found = reader.items(path, AccessRight("get", "pods", CUSTOM, namespace, subresource=metric))
         if isinstance(found, NotRead):
-            # Not every metric is about every pod.
+            # Not every metric describes every pod.
             lacking += [] if found.is_absent else [f"pods/{metric}: {found.reason}"]
             continue
         values += [{"metric": metric, "value": one["value"], "time": one["timestamp"]} for one in found]

@@ -121,7 +121,7 @@ def _owner_sentences(owners: list[str], writers: list[dict[str, str | None]], no
 
 
 def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -> ReportSection:
-    """Return what a recommendation says of one of its targets; both are as the API of the page has them."""
+    """Return what a recommendation says about one of its targets; both have the form of the page's API."""
     lines = [f"Status {item['status']}" + (f": {item['message']}" if item["message"] else "") + "."]
     recommended = target["recommended_replicas"]
     if recommended is None:
@@ -143,7 +143,7 @@ def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -
 
 
 def _action_sentence(target: Mapping[str, Any]) -> str:
-    """Return what follows for the target, as its events, the conditions and the page say it."""
+    """Return the consequence for the target, in the words of its events, the conditions and the page."""
     action = next((one for one in TargetAction if one.value == target["action"]), None)
     if action is TargetAction.REFUSED:
         value = target["recommended_replicas"]

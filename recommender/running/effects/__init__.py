@@ -1,1 +1,1 @@
-"""What the leader does after a decision: sizes are written, events sent, and writes ended in time."""
+"""The leader's actions after a decision: it writes sizes, sends events, and ends writes in time."""

@@ -54,7 +54,7 @@ class ClusterEffects:
         limits: EventLimits | None = None,
         resizes: ResizeEffects | None = None,
     ) -> None:
-        """`limits` are those of the events of objects; None: there are no objects."""
+        """`limits` are those of the events of objects; None if there are no objects."""
         self._resizes = resizes
         self._writer = writer
         self._size_writers = size_writers
@@ -65,7 +65,7 @@ class ClusterEffects:
         self._acted: Configuration | None = None
         """The configuration of the decisions that are being carried out."""
         self._present: Configuration | None = None
-        """The one that is in force since; None: that of the start."""
+        """The configuration that is in force now; None if it is still that of the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; returns at once."""
@@ -77,7 +77,8 @@ class ClusterEffects:
         for decision in decisions:
             if decision.record.name in scaling:
                 last = decision.memory.last
-                # From the age of the inputs: no call on data that is older than staleAfter, even if polls stop.
+                # It follows from the age of the inputs: no call is based on data that is older than staleAfter, even if
+                # polls stop.
                 since = now if last is None else min(now, last.confirmed)
                 found = due.setdefault(decision.record.name, [])
                 found.append((decision.record, since + configuration.stale_after_seconds))
@@ -88,13 +89,13 @@ class ClusterEffects:
         if self._resizes is not None:
             self._resizes.requests.act(self._resizes.writer, configuration, decisions)
         if self._present is not None and self._present is not configuration:
-            # It has changed since the decisions were made, and its change may have been told before them.
+            # It has changed since the decisions were made, and `reconfigured` may have been called before them.
             self._end_calls_of_changed()
         self._announce(records)
         self._history.add(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
-        """Send no call any more that was decided by other settings, without a wait for the next poll.
+        """Stop sending calls that were decided by other settings, without waiting for the next poll.
 
         May be called from any thread.
         """
@@ -112,7 +113,7 @@ class ClusterEffects:
         return {} if self._resizes is None else self._resizes.requests.settled()
 
     def stand_down(self) -> None:
-        """Abandon what is under way: another process leads."""
+        """Abandon everything that is under way: another process leads."""
         self._writer.clear()
         if self._size_writers is not None:
             self._size_writers.clear()
@@ -121,9 +122,9 @@ class ClusterEffects:
         self._before.clear()
 
     def _end_calls_of_changed(self) -> None:
-        """Drop what the recommendations want that have changed: the next poll follows at once, and decides anew."""
+        """Drop the wishes of recommendations that have changed: the next poll follows at once, and decides again."""
         acted, present = self._acted, self._present
-        # Objects change at any time, and must not withdraw what is wanted for others.
+        # Objects change at any time, and must not withdraw the wishes of others.
         unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
         self._writer.retain(unchanged)
         if self._resizes is not None:
@@ -134,7 +135,8 @@ class ClusterEffects:
         for record in records:
             key = (record.name, record.each)
             last = before.get(key)
-            # Of what is not configured any more nothing is kept: should it come back, nothing is known to have changed.
+            # Nothing is kept about recommendations that are no longer configured: if one comes back, no change is
+            # known.
             self._before[key] = record
             if record.each is not None and not _is_news(last, record):
                 continue
@@ -145,7 +147,7 @@ class ClusterEffects:
 
 
 def of_file(records: Iterable[Record]) -> list[Record]:
-    """Return the records whose history is kept: objects come and go, and show their last change themselves."""
+    """Return the records whose history is kept: objects come and go, and their status shows their last change."""
     return [record for record in records if not object_namespace(record.name)]
 
 
@@ -160,7 +162,7 @@ def _refused_targets(record: Record) -> tuple[str, ...]:
 
 
 class HistoryAlone:
-    """For a process that writes nothing to a cluster: `--objects` and `--dry-run`."""
+    """The effects of a process that writes nothing to a cluster: `--objects` and `--dry-run`."""
 
     def __init__(self, history: RecordHistory) -> None:
         self._history = history

@@ -1,4 +1,4 @@
-"""The writer of requests: what the output resize of recommendations asks for, and why it was refused."""
+"""The writer of requests: the wishes of recommendations with the output resize, and why they were refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     _Place: TypeAlias = "tuple[str, TargetReference]"
 
 QUIET_SECONDS: Final = 300.0
-"""For so long requests that are there, or were refused, are not looked at again: usage is not read sooner."""
+"""How long requests that are in place, or were refused, are not checked again: usage is not read sooner."""
 
 
 class RequestWriters:
@@ -35,7 +35,7 @@ class RequestWriters:
         self._clock = clock
         self._lock = threading.Lock()
         self._settled: dict[_Place, tuple[Resizing, float]] = {}
-        """What the last attempt found to be there already, or refused, and when."""
+        """The requests that the last attempt found in place, or that were refused, with the time."""
         self._refusals: dict[_Place, WriteRefusal] = {}
 
     def refusals(self) -> Mapping[_Place, WriteRefusal]:
@@ -44,12 +44,12 @@ class RequestWriters:
             return dict(self._refusals)
 
     def settled(self) -> Mapping[_Place, Resizing]:
-        """Return what the last attempt found already in place, by recommendation and target."""
+        """Return the sizes that the last attempt found in place, by recommendation and target."""
         with self._lock:
             return {place: each for place, (each, _) in self._settled.items() if place not in self._refusals}
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Take note of what became of an attempt."""
+        """Note the outcome of an attempt."""
         wish = outcome.wish
         place = (wish.recommendation, wish.target)
         if wish.resizing is None:

@@ -1,4 +1,4 @@
-"""Writes at the end of a process: none begins any more, and the Lease is kept until those under way have ended.
+"""Writes at the end of a process: no new one begins, and the Lease is kept until those under way have ended.
 
 A Lease that is released while a write is under way lets the next leader decide before that write takes effect.
 """
@@ -28,14 +28,14 @@ class Writes:
         self._is_closed = False
         self._under_way = 0
         self._effective_until = 0.0
-        """When the last write whose outcome is not known can no longer have an effect."""
+        """When the last write with an unknown outcome can no longer have an effect."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object."""
         return self._objects.get(path, seconds=seconds)
 
     def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object. It is not waited for: what the next leader writes cannot be lost by it."""
+        """Create an object. `close` does not wait for it: it cannot undo a write of the next leader."""
         return self._objects.create(collection, document, seconds=seconds)
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RECORD_SECONDS: Final = 10.0
-"""Between two looks: a pod that lives for less may be missing."""
+"""Time between two looks: a pod that lives for less may be missing."""
 
 
 class ClusterRecorder:
-    """Looks at the cluster again and again, and appends what has changed."""
+    """Looks at the cluster regularly, and appends changes."""
 
     def __init__(self, cluster: Callable[[], ClusterState], folder: Path, pace: Pace, clock: Clock) -> None:
         self._cluster = cluster
@@ -41,7 +41,7 @@ class ClusterRecorder:
         self._failed = False
 
     def record(self, keep_seconds: float | None) -> None:
-        """Append what has changed; None: nothing is to be recorded."""
+        """Append the changes; None if nothing should be recorded."""
         with self._writing:
             if keep_seconds != self._keep_seconds:
                 self._end()
@@ -75,7 +75,7 @@ class ClusterRecorder:
         state, time = self._cluster(), self._clock.wall()
         if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
             return
-        # What the API server last confirmed; a watch that hangs must not look like a cluster at rest.
+        # The time when the API server last confirmed the state; a hanging watch must not look like a cluster at rest.
         time = min(time, max(state.nodes.time, state.pods.time))
         if self._log is None:
             self._log = EventLog(self._folder, keep_seconds)

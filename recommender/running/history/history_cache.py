@@ -6,7 +6,7 @@
     history.add(now, records)
     history.read("coredns", since)
 
-What is added is written in batches by the task's thread, so that no decision waits for a disk. A file that is corrupt
+Points are written in batches by the task's thread, so that no decision waits for a disk. A file that is corrupt
 is moved aside and replaced by an empty one; with a full disk the recommender continues without a history.
 """
 
@@ -51,7 +51,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     "ALTER TABLE points ADD COLUMN upper REAL",
     "ALTER TABLE points ADD COLUMN predicted_for REAL",
 )
-"""Each one leads from the version that is its index to the next. They are never changed, only added to."""
+"""Migrations, each from the version that is its index to the next one. They are never changed; new ones are
+appended."""
 
 
 class NewerHistoryError(Exception):
@@ -83,7 +84,7 @@ _MOST_WAITING = 20_000
 _BATCH = 1000
 _PRUNE_SECONDS = 600.0
 _AHEAD_SECONDS = 60.0
-"""Points further in the future than this come from a clock that was wrong."""
+"""Points further in the future than this come from a wrong clock."""
 _BUSY_SECONDS = 2.0
 _LOOP_SECONDS = 1.0
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -111,7 +112,7 @@ class HistoryCache:
         """Note the records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
         for name, point in points_of(now, records):
             last = self._last.get(name)
-            # A load differs in every poll, and that alone is not worth a point.
+            # A load differs in every poll, which alone is not worth a point.
             same = last is not None and replace(last, time=now, load=point.load) == point
             if last is None or not same or abs(now - last.time) >= _UNCHANGED_SECONDS:
                 self._last[name] = point
@@ -136,14 +137,14 @@ class HistoryCache:
         return tuple(point_of(row) for row in rows)
 
     def run(self, stop: threading.Event) -> None:
-        """Write what is added, until `stop` is set."""
+        """Write added points until `stop` is set."""
         while not stop.wait(_LOOP_SECONDS):
             self.flush()
         self.flush()
         self._close()
 
     def flush(self) -> None:
-        """Write what waits, and delete what is older than a day. To be called by one thread alone."""
+        """Write the queued points, and delete those that are older than a day. To be called by one thread only."""
         if self._clock.monotonic() < self._retry_at:
             return
         try:
@@ -188,7 +189,7 @@ class HistoryCache:
         return connection
 
     def _after(self, error: Exception) -> None:
-        """Get over a failure: another file if this one is of no use, otherwise another try later."""
+        """Recover from a failure: with a new file if this one is unusable, otherwise by trying again later."""
         self._failed()
         self._close()
         code = getattr(error, "sqlite_errorcode", None) or 0

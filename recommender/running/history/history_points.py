@@ -1,4 +1,4 @@
-"""The points of the history: what each recommendation was at one time, as a value and as a row of its table."""
+"""The points of the history: the state of each recommendation at one time, as a value and as a row of its table."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class HistoryPoint:
     time: float
     """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""
     replicas: int | None
-    """The recommended size, of a cluster size in nodes; None if there was no value."""
+    """The recommended size, for a cluster size in nodes; None if there was no value."""
     status: str
     binding: str | None
     current: int | None
-    """The present size of its first target, of a cluster size in nodes; with `forEach` the sum of all that are known.
+    """The present size of its first target, for a cluster size in nodes; with `forEach`, the sum of all known sizes.
     None if none is known."""
     load: LoadPoint | None = None
-    """Of predictive recommendations alone; with `forEach` the sums over all targets whose load is known."""
+    """The load, only of predictive recommendations; with `forEach`, the sums over all targets whose load is known."""
 
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
-    """Yield name and point of each recommendation; with `forEach` the sum of all targets and their worst status."""
+    """Yield name and point of each recommendation; with `forEach`, the sum of all targets and their worst status."""
     for name, group in grouped(records).items():
         if any(record.each is not None for record in group):
             summary = summary_of(group)
@@ -69,7 +69,7 @@ def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, Hist
 
 
 def _load_of(records: Iterable[Record]) -> LoadPoint | None:
-    """Return the load with its forecast, of several targets the sums; None if there is none."""
+    """Return the load with its forecast, or the sums for several targets; None if there is none."""
     loads = [found.load for record in records if (found := forecast_of(record)) is not None]
     if not loads:
         return None
@@ -79,7 +79,7 @@ def _load_of(records: Iterable[Record]) -> LoadPoint | None:
         for load in loads
         if load.predicted is not None and load.at is not None
     ]
-    # The sum of some forecasts beside the load of all targets would look like a fall.
+    # The sum of some forecasts beside the load of all targets would look like a drop.
     if len(forecasts) < len(loads):
         return LoadPoint(observed, None, None, None)
     medians, uppers, times = zip(*forecasts, strict=True)

@@ -1,1 +1,1 @@
-"""What a poll looks up: its plan, the state of each target, and all of it within one deadline."""
+"""The look-ups of a poll: their plan, the state of each target, and one deadline for all of them."""

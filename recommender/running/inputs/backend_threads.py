@@ -1,4 +1,4 @@
-"""Threads for the lookups of each backend, so that those of one that hangs take no thread of another one."""
+"""Threads for the lookups of each backend, so that those of a hanging one take no threads of another one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class BackendThreads:
-    """Makes the threads of a backend when it is first asked. For one thread."""
+    """Makes the threads of a backend when they are first requested. For one thread."""
 
     def __init__(self, make: Callable[[], LookUpThreads], known: Callable[[], Container[str]]) -> None:
-        """`known` returns the backends of the configuration in force: those of others are given to new ones."""
+        """`known` returns the backends of the configuration in force; threads of others are given to new ones."""
         self._make = make
         self._known = known
         self._made: dict[str, LookUpThreads] = {"": make()}

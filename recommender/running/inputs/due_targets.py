@@ -1,4 +1,4 @@
-"""Determines which targets of `forEach` and of objects are looked up in a poll: those first that are to be scaled.
+"""Determines which targets of `forEach` and of objects are looked up in a poll: first those that should be scaled.
 
 A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
 recent look-up. A target whose size is as recommended waits for its turn without harm.
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from recommender.running.inputs.gathering import TargetInput
 
 MOST_LOOK_UPS: Final = 200
-"""In a poll: the look-ups have 8 threads, and 5 s together."""
+"""Most look-ups in a poll: they have 8 threads, and 5 s together."""
 MOST_OBJECT_LOOK_UPS: Final = 400
-"""Likewise for targets of objects: all of 2,000 within a minute, for which a look-up counts."""
+"""The same for targets of objects: 2,000 of them are looked up within a minute, for which a look-up counts."""
 _OF_THE_OTHERS: Final = 50
-"""Of them, for targets whose size was as recommended when it was last looked up."""
+"""The part of these for targets whose size was as recommended when it was last looked up."""
 
 
 @dataclass(slots=True)
 class _ScaledTarget:
     replicas: int | None = None
-    """As recommended last."""
+    """The last recommended size."""
     found: TargetInput | None = None
-    """As looked up last."""
+    """The size that was last looked up."""
     poll: float = -math.inf
     """The number of the poll that looked it up last."""
 
     @property
     def is_to_be_scaled(self) -> bool:
-        """Whether the size is another than recommended, as far as that is known."""
+        """Whether the size differs from the recommended one, as far as that is known."""
         if self.replicas is None:
             return False
         if not isinstance(self.found, Observed):
@@ -68,7 +68,7 @@ class DueTargets:
     def looked_up(
         self, found: Mapping[TargetReference, TargetInput], now: float, fresh_seconds: float
     ) -> dict[TargetReference, TargetInput]:
-        """Note what was found, and return what is known recently enough, from earlier polls too."""
+        """Note the results, and return all that are recent enough, including those of earlier polls."""
         self._polls += 1
         for target, state in self._targets.items():
             if target in found:
@@ -94,7 +94,7 @@ class DueTargets:
                 state.replicas = record.replicas
 
     def sized(self, records: Iterable[Record]) -> None:
-        """Take the recommended sizes of targets that are followed."""
+        """Take the recommended sizes of the targets that are followed."""
         for outcome in (outcome for record in records for outcome in record.targets):
             if outcome.target in self._targets:
                 self._targets[outcome.target].replicas = outcome.recommended_replicas

@@ -1,4 +1,4 @@
-"""Threads that work for many payers in turn, so that the slow work of one payer delays no other one."""
+"""Threads that work for many payers in turn, so that slow work of one payer does not delay the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FairThreads:
-    """A fixed number of threads. Each payer has some of them at most, and those who wait take turns."""
+    """A fixed number of threads. Each payer has a limited number of them, and waiting payers take turns."""
 
     def __init__(self, name: str, count: int, most_each: int) -> None:
         """`most_each` is how many threads work for one payer at the same time."""
@@ -23,7 +23,7 @@ class FairThreads:
         self._most_each = most_each
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
-        """In the order of whose turn it is."""
+        """Payers in the order of their turns."""
         self._busy: defaultdict[str, int] = defaultdict(int)
 
     def submit(self, payer: str, work: Callable[[], None]) -> None:
@@ -33,7 +33,7 @@ class FairThreads:
             self._begin()
 
     def _begin(self) -> None:
-        """Begin as much as may begin. The lock is held."""
+        """Begin as much work as may begin. The lock is held."""
         while self._free:
             payer = next((each for each in self._waiting if self._busy[each] < self._most_each), None)
             if payer is None:
@@ -41,7 +41,7 @@ class FairThreads:
             works = self._waiting.pop(payer)
             work = works.popleft()
             if works:
-                # Back to the end of the line.
+                # The payer goes back to the end of the line.
                 self._waiting[payer] = works
             self._busy[payer] += 1
             self._free -= 1

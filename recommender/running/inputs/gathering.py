@@ -50,18 +50,18 @@ class InputSources:
     """Where inputs come from. Each function answers within its own time limit and never raises."""
 
     cluster: ReadCluster
-    """Answers from memory."""
+    """Returns the facts of the cluster from memory."""
     query: Callable[[AskedQuery], Observed[float] | Unknown]
     config_map: Callable[[str, str], ConfigMapInput]
     targets: ReadTargets
-    """Looks at all of them side by side, so that one that hangs does not delay the others."""
+    """Looks up all targets at the same time, so that a hanging one does not delay the others."""
     load: Callable[[LoadNeed], Observed[LoadInputs] | Unknown] = lambda _: _NO_LOADS
     usage: ReadUsage = dict
-    """Answers from memory."""
+    """Returns the usage from memory."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
-    """Likewise."""
+    """Returns refusals from memory."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
-    """Likewise."""
+    """Returns the sizes in place from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LookUps:
     targets: frozenset[TargetReference] = frozenset()
     loads: frozenset[LoadNeed] = frozenset()
     payers: Mapping[AskedQuery, str] = field(default_factory=dict)
-    """By query the namespace whose object asks it; empty or absent: the file."""
+    """The namespace whose object asks a query, by query; empty or absent if the file asks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,14 @@ class LookUpThreads:
 
     submit: Submit
     submit_slow: Submit
-    """For lookups that were slow last time, so that those which hang leave threads for the others."""
+    """Submits lookups that were slow last time, so that hanging ones leave threads for the others."""
     submit_for: Callable[[str, Callable[[], None]], None] | None = None
-    """For lookups of objects: takes the namespace that pays for the lookup. None: they are as those of the file."""
+    """Submits lookups of objects, given the namespace that pays for the lookup. None if they are treated like those of
+    the file."""
 
 
 ThreadsOf: TypeAlias = "Callable[[str], LookUpThreads]"
-"""Returns the threads of a backend, which no lookup of another one can take."""
+"""Returns the threads of a backend, which lookups of other backends cannot take."""
 
 
 class Gatherer:
@@ -102,7 +103,7 @@ class Gatherer:
         clock: Callable[[], float] = time.monotonic,
         load_threads: LookUpThreads | ThreadsOf | None = None,
     ) -> None:
-        """Separate the threads of each kind: a Prometheus that hangs must not delay the ConfigMaps.
+        """Keep the threads of each kind separate: a hanging Prometheus must not delay the ConfigMaps.
 
         Loads take the threads of queries unless they have their own.
         """
@@ -127,9 +128,9 @@ class Gatherer:
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
-        """Return the inputs; takes `seconds` at most. What has not arrived by then is `Unknown`."""
+        """Return the inputs; takes `seconds` at most. Values that have not arrived by then are `Unknown`."""
         until = self._clock() + seconds
-        # One backend that is slow must not delay the decisions that ask another one.
+        # A slow backend must not delay the decisions that query another one.
         backends = {each.backend for each in wanted.queries} | {each.backend for each in wanted.loads}
         self._loads.start(wanted.loads, lambda need: need.namespace, are_apart=len(backends) > 1)
         self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""), are_apart=len(backends) > 1)
@@ -142,7 +143,7 @@ class Gatherer:
             need.name: found.value if isinstance(found, Observed) else found
             for need, found in self._loads.results(wanted.loads, left).items()
         }
-        # Last, so that it is as recent as what was looked up.
+        # This comes last, so that it is as recent as the lookups.
         return Inputs(
             self._cluster(),
             queries.pop("", {}),
@@ -197,7 +198,7 @@ class _Parallel(Generic[K, T]):
         self._under_way: dict[K, _PendingLookUp[T]] = {}
         self._slow: frozenset[K] = frozenset()
         self._apart: frozenset[K] = frozenset()
-        """Lookups that nothing else waits for: those of objects, and all where there are several backends."""
+        """Lookups that nothing else waits for: those of objects, and all if there are several backends."""
         self._earlier: dict[K, Observed[T] | Unknown] = {}
         """Answers of such lookups that came too late for their poll."""
 
@@ -227,7 +228,7 @@ class _Parallel(Generic[K, T]):
             threads.submit(work)
 
     def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
-        """Return what has arrived; waits for the rest as long as there is time left.
+        """Return the results that have arrived; wait for the rest as long as there is time left.
 
         A lookup apart that was slow last time is not waited for, so that it delays no other decision.
         """

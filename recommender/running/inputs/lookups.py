@@ -3,10 +3,10 @@
     lookups = TargetLookups(objects, resolve)
     states = lookups.look(targets)
 
-Each target is asked for beside the others and for a limited time, and targets that did not answer last time have
-threads of their own: one that hangs delays no other. While the API server does not answer, what it said last stands,
-with its time: decisions judge whether that is recent enough. Where the object may not be read, as with
-cluster-proportional-autoscaler's rights, its scale alone is read.
+All targets are looked up at the same time and within a time limit, and targets that did not answer last time have
+separate threads, so that a hanging one does not delay the others. While the API server does not answer, its last
+answers remain in use with their times: decisions judge whether these are recent enough. If the object may not be read,
+as with cluster-proportional-autoscaler's rights, only its scale is read.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ _ALL_SECONDS = 5.0
 _THREADS = 8
 _SLOW_THREADS = 4
 _AWAITED_SECONDS = 60.0
-"""For so long a target without any answer so far counts as asked for; then it cannot be looked up."""
+"""How long a target without any answer so far counts as pending; after that, it counts as one that cannot be looked
+up."""
 _KEPT_SECONDS = 600.0
-"""For so long an answer about a target that is not asked for is kept; decisions use none that is so old."""
+"""How long an answer about a target that is no longer requested is kept; decisions do not use older ones."""
 _SCALE_ONLY_SECONDS = 600.0
-"""After which it is tried again whether the object may be read."""
+"""Time after which reading the object is tried again."""
 
 
 class TargetLookups:
@@ -73,7 +74,7 @@ class TargetLookups:
         seconds: float = _ALL_SECONDS,
         threads: tuple[int, int] = (_THREADS, _SLOW_THREADS),
     ) -> None:
-        """`seconds` is how long a look at all targets takes at most.
+        """`seconds` is the longest time of a look at all targets.
 
         `threads` are those of all targets, and those of targets that were slow last time.
         """
@@ -94,7 +95,7 @@ class TargetLookups:
         self._silent_since: dict[TargetReference, float] = {}
 
     def look(self, targets: Iterable[TargetReference]) -> Mapping[TargetReference, Found]:
-        """Return what is known of each target now; Unknown for one of which there has been no answer yet."""
+        """Return the known state of each target now; Unknown for one without any answer yet."""
         wanted = dict.fromkeys(targets)
         with self._ended:
             self._found = {}
@@ -160,7 +161,7 @@ class TargetLookups:
         return Observed(state, now)
 
     def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
-        """Return what the object states; None if it may not be read or does not state its size."""
+        """Return the state of the object; None if it may not be read or does not state its size."""
         if self._clock.monotonic() < self._scale_only_until.get(target, 0.0):
             return None
         try:

@@ -1,6 +1,6 @@
-"""The ConfigMaps that hold parameters: read at every poll, and created from default parameters where they are missing.
+"""The ConfigMaps that hold parameters: read at every poll, and created from default parameters if they are missing.
 
-They are read by GET, since the rights of cluster-proportional-autoscaler do not allow to watch them.
+They are read by GET, since the rights of cluster-proportional-autoscaler do not include watching them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class ParameterConfigMaps:
         *,
         is_dry_run: bool = False,
     ) -> None:
-        """`default_params` returns the data of a missing ConfigMap by its namespace and name; None: it is not created.
+        """`default_params` returns the data of a missing ConfigMap by namespace and name; None if it is not created.
 
-        `may_create` returns whether this process may write for the given number of seconds. A dry run creates
-        nothing, and goes on with the default parameters as if it had.
+        `may_create` returns whether this process may write for the given number of seconds. A dry run creates nothing,
+        and continues with the default parameters as if it had.
         """
         self._objects = objects
         self._default_params = default_params

@@ -1,4 +1,4 @@
-"""The plan of a poll: what it looks up, and how each recommendation is calculated."""
+"""The plan of a poll: the look-ups, and the calculation of each recommendation."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PollPlan:
-    """A configuration, with what follows from it."""
+    """A configuration, with its look-ups and calculations."""
 
     configuration: Configuration
     needs: ClusterNeeds
     look_ups: LookUps
     calculations: Mapping[str, Callable[[TargetReference | None], Calculate]]
-    """By name of each recommendation; with `forEach` for a target."""
+    """The calculation of each recommendation, by name; with `forEach`, that of a target."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
-    """By name of each recommendation with `forEach`."""
+    """Recommendations with `forEach`, by name."""
     object_targets: frozenset[TargetReference] = frozenset()
     """Targets of objects, which are looked up in turn."""
     slow: frozenset[str] = frozenset()
     """Names of the recommendations that are decided last, in threads of their own."""
     backends: Mapping[str, str] = field(default_factory=dict)
-    """By name of each recommendation that asks another backend than the default one: which."""
+    """The backends of recommendations that do not query the default one, by name."""
 
 
 def plan_of(configuration: Configuration) -> PollPlan:

@@ -1,4 +1,4 @@
-"""Turns the size that an object states into the facts that a decision needs of a target."""
+"""Turns the size that an object states into the facts that a decision needs about a target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def target_state_of(found: ScaledObject) -> TargetState:
 
 
 def target_input(found: Observed[ScaledObject | None] | Unknown) -> TargetInput:
-    """Return what files state of a target, as an input."""
+    """Return the state of a target from files, as an input."""
     if isinstance(found, Unknown):
         return found
     return Observed(None if found.value is None else target_state_of(found.value), found.time)

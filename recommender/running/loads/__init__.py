@@ -1,1 +1,1 @@
-"""The load of predictive recommendations: what it is, what it was, and what models make of it."""
+"""The load of predictive recommendations: its present, its past, and its forecasts."""

@@ -1,4 +1,4 @@
-"""The loads of a running recommender. Without predictive recommendations nothing of it is loaded."""
+"""The loads of a running recommender. Without predictive recommendations, none of it is loaded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoadService:
     def __init__(
         self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
-        """Begin without any; `state` is the folder in which histories are kept."""
+        """Begin without any; `state` is the folder in which histories are stored."""
         self._queries = queries
         self._state = state
         self._registry = registry
@@ -73,8 +73,8 @@ class LoadService:
         working = self._working
         if working is not None:
             return working
-        # It loads numpy, which takes 20 MiB that other recommendations have no use for, and a sixth of a second of
-        # processor time that a process which starts does not wait for.
+        # It loads numpy, which takes 20 MiB that other recommendations do not need, and a sixth of a second of
+        # processor time, for which the start of a process does not wait.
         from recommender.running.loads.load_workers import RunningLoadService  # noqa: PLC0415
 
         with self._lock:

@@ -56,7 +56,7 @@ class LoadTelemetry:
         self._left_out.labels(recommendation).set(count)
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
-        """Count a forecast that was cut."""
+        """Count a forecast that was capped."""
         self._bounded.labels(recommendation, model).inc()
 
     def downloaded(self, recommendation: str, result: str) -> None:
@@ -68,19 +68,19 @@ class LoadTelemetry:
         self._trials.labels(recommendation, model, result).inc()
 
     def covered(self, recommendation: str, coverage: Coverage) -> None:
-        """Show how much of a history is there."""
+        """Show how much of a history is available."""
         self._samples.labels(recommendation).set(coverage.samples)
         self._targets.labels(recommendation).set(coverage.targets)
         self._seconds.labels(recommendation).set(coverage.seconds)
         self._lacking.labels(recommendation).set(coverage.lacking_seconds)
 
     def keep(self, recommendations: Collection[str]) -> None:
-        """Forget all others: one that is gone before its history has begun, or is asked for while it goes, too."""
+        """Forget all others, including those that were removed before their history began, or during a query."""
         for gone in self._left_out_of - set(recommendations):
             self.removed(gone)
 
     def removed(self, recommendation: str) -> None:
-        """Forget a recommendation that is not configured any more."""
+        """Forget a recommendation that is no longer configured."""
         self._left_out_of.discard(recommendation)
         gauges = (self._samples, self._targets, self._seconds, self._lacking, self._left_out)
         for family in (*gauges, self._downloads, self._bounded, self._trials):

@@ -1,4 +1,4 @@
-"""Puts together what answers for loads, and what works for it in the background."""
+"""Assembles the parts that answer for loads and their background work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RunningLoadService:
         self._predictor.keep(names)
         self._delays.keep(names)
         for gone in self._of_objects - names:
-            # Objects come and go: what they leave behind would fill the disk.
+            # Objects come and go: files that they leave behind would fill the disk.
             self._files.remove(gone)
             self._stored.remove(gone)
         self._of_objects = frozenset(need.name for need in needs if need.namespace)

@@ -23,15 +23,15 @@ class LoadNeed:
     settings: PredictiveSettings
     poll_interval_seconds: float
     is_published: bool = True
-    """Whether an HPA acts on the value, which takes its sync period more."""
+    """Whether an HPA acts on the value, which adds its sync period."""
     namespace: str = ""
     """The namespace of its object; empty for an entry of the file."""
     backend: str = ""
-    """Which Prometheus is asked, as `Configuration.backend_of` has it."""
+    """The Prometheus that is queried, as `Configuration.backend_of` returns it."""
     source: str = ""
-    """Whose data it has, and for which tenant: the past of another one is that of another load."""
+    """Identifies its data and tenant: the past of another one is that of another load."""
     stale_after_seconds: float = 60.0
-    """After which what is known of the pods is not used any more."""
+    """Age after which facts about the pods are no longer used."""
 
     @property
     def query(self) -> str:
@@ -61,7 +61,7 @@ class LoadNeed:
 
 
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
-    """Return the loads that a configuration asks for."""
+    """Return the loads that a configuration needs."""
     policies = {each.policy.name: each.policy for each in configuration.recommendations}
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
 

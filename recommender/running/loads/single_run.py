@@ -50,10 +50,10 @@ _log = logging.getLogger(__name__)
 def load_inputs_once(
     configuration: Configuration, queries: BackendQueries, run_child: RunChild, report: Callable[[str], None]
 ) -> Mapping[str, LoadInputs | Unknown]:
-    """Return the loads by recommendation, as a recommender that has run for long would see them.
+    """Return the loads by recommendation, as a recommender that has been running for long would see them.
 
     It may take a minute for each recommendation: its history is downloaded, unless a recommender has stored it in the
-    folder `state` of the configuration, and its models are fitted. `report` gets a line on what is done at present.
+    folder `state` of the configuration, and its models are fitted. `report` gets a line about the present step.
     Nothing is written.
     """
     folder = configuration.state / FOLDER
@@ -76,7 +76,7 @@ def load_inputs_at_start(configuration: Configuration, queries: BackendQueries) 
 
 
 class _SingleHistory:
-    """The history of the recommendation at hand."""
+    """The history of the recommendation that is being processed."""
 
     def __init__(self) -> None:
         self._history: TargetHistory | None = None
@@ -137,11 +137,11 @@ class _SingleRun:
             Learner(lambda: (history,), services).learn_once(history)
         else:
             book.put(need, learned)
-        # What was observed before all that is old by now.
+        # The first observation is old by now.
         return source.load(need)
 
     def _learned_in_one_child(self, history: TargetHistory, delays: DelayMeter, clock: Clock) -> Learned | None:
-        """Return what light models learn; None if some are heavy, or cannot be tried.
+        """Return the results of light models; None if some are heavy, or cannot be tried.
 
         A child takes longer to start than light models take to be tried, so all of them share one, with the choice
         among them.

@@ -1,4 +1,4 @@
-"""ConfigMaps of memories: the labels, and where the content is."""
+"""ConfigMaps of memories: their labels, and the place of the content."""
 
 from __future__ import annotations
 

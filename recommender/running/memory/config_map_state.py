@@ -19,15 +19,15 @@ class ConfigMapState:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     document: Mapping[str, Any] | None = None
-    """As last read or written; None: there is no ConfigMap."""
+    """The ConfigMap as last read or written; None if there is none."""
     is_known: bool = False
-    """Whether `document` is what the server had last; False: read before the next write."""
+    """Whether `document` is the server's last version; if not, it must be read before the next write."""
     needs_load: bool = True
     is_foreign: bool = False
     ours: str | None = None
-    """The content from which this process goes on."""
+    """The content from which this process continues."""
     sent: str | None = None
-    """The content of a write whose outcome is not known."""
+    """The content of a write with an unknown outcome."""
     wanted: str | None = None
     written_at: float | None = None
 

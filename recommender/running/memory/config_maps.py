@@ -1,10 +1,10 @@
-"""Memories as ConfigMaps, one a recommendation or shard, written by the leader and read by the next one.
+"""Memories as ConfigMaps, one for each recommendation or shard, written by the leader and read by the next one.
 
     store = ConfigMapMemoryStore(objects, namespace, Fence(seconds, elector.may_write))
     tasks.running("memory", lambda stop: store.run(stop.event))
 
 Each write replaces the version that this process knows. If another client has changed the content meanwhile, nothing is
-overwritten: `needs_load` becomes true, and the runner loads before it goes on.
+overwritten: `needs_load` becomes true, and the runner loads it before it continues.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 MOST_SHARD_BYTES = 512 * 1024
-"""Of base64 text in one ConfigMap, whose limit is 1 MiB."""
+"""Most bytes of base64 text in one ConfigMap, whose limit is 1 MiB."""
 _READ_SECONDS = 5.0
 _EACH_SECONDS = 10.0
-"""Between two writes of one ConfigMap that are not urgent."""
+"""Time between two writes of one ConfigMap that are not urgent."""
 _ALL_PER_SECOND = 5.0
 _ATTEMPTS = 2
-"""Of one write: the second one after a conflict in which only something else than the content was changed."""
+"""Attempts of one write: the second one follows a conflict in which something other than the content was changed."""
 _LOOP_SECONDS = 0.5
 _SHOWN_CHARACTERS = 2000
-"""Of content that cannot be used, in the log: that is where it is kept."""
+"""Characters of unusable content in the log, which is the only place where it is kept."""
 
 
 class ConfigMapMemoryStore:
@@ -85,7 +85,7 @@ class ConfigMapMemoryStore:
         """Recommendations whose ConfigMap could not be read or written last time."""
 
     def load(self, name: str) -> StoredMemory | None:
-        """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
+        """Return the memory in the ConfigMap; unusable content is written to the log and then replaced."""
         key = MemoryKey(name)
         content = self._read_content(key)
         return None if content is None else self._decode_value(key, content, decode_memory)
@@ -99,13 +99,13 @@ class ConfigMapMemoryStore:
         return self._of(MemoryKey(name)).needs_load
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return what the ConfigMap of a shard holds, as `load`."""
+        """Return the shard in its ConfigMap, as `load` does."""
         key = MemoryKey(name, number)
         content = self._read_content(key)
         return None if content is None else self._decode_value(key, content, decode_shard_text)
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        """Store a shard, as `save`; raises ShardTooLargeError."""
+        """Store a shard, as `save` does; raises ShardTooLargeError."""
         text = base64.b64encode(encode_shard(name, shard)).decode()
         if len(text) > MOST_SHARD_BYTES:
             raise ShardTooLargeError(f"shard {number} of {shard.count} takes {len(text)} bytes")
@@ -116,7 +116,7 @@ class ConfigMapMemoryStore:
         return self._of(MemoryKey(name, number)).needs_load
 
     def flush(self) -> None:
-        """Write what has changed, as far as the limits allow, if this process may write."""
+        """Write changed memories, as far as the limits allow, if this process may write."""
         if not self._fence.permit(self._fence.seconds):
             return
         now = self._clock.monotonic()
@@ -132,12 +132,12 @@ class ConfigMapMemoryStore:
                 self._write(key, stored)
 
     def run(self, stop: threading.Event) -> None:
-        """Write what changes, until `stop` is set."""
+        """Write changed memories until `stop` is set."""
         while not stop.wait(_LOOP_SECONDS):
             self.flush()
 
     def _read_content(self, key: MemoryKey) -> str | None:
-        """Read the ConfigMap, from which this process goes on."""
+        """Read the ConfigMap, from which this process continues."""
         stored = self._of(key)
         if not stored.lock.acquire(timeout=_READ_SECONDS):
             raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
@@ -158,7 +158,7 @@ class ConfigMapMemoryStore:
     def _save_text(self, key: MemoryKey, text: str, *, urgent: bool) -> bool:
         stored = self._of(key)
         if not urgent:
-            # Without the lock, which is held during requests: no decision waits for a write.
+            # This is done without the lock, which is held during requests, so that no decision waits for a write.
             if stored.needs_load:
                 return False
             stored.wanted = text
@@ -174,7 +174,7 @@ class ConfigMapMemoryStore:
             return self._all.setdefault(key, ConfigMapState())
 
     def _write(self, key: MemoryKey, stored: ConfigMapState) -> bool:
-        """Bring what is wanted to the server; returns whether it is there. To be called with the lock held."""
+        """Send the wanted content to the server; return whether it is stored. To be called with the lock held."""
         text = stored.wanted
         if text is None or (text == stored.ours and stored.is_known):
             return True
@@ -186,7 +186,7 @@ class ConfigMapMemoryStore:
                     self._note_success(key)
                     return True
             except (ConflictError, NotFoundError) as error:
-                # Somebody else was quicker, or deleted it: the next attempt reads it first.
+                # Another client was quicker, or deleted it: the next attempt reads it first.
                 stored.is_known = False
                 self._count("conflict")
                 problem: KubernetesError = error
@@ -217,10 +217,10 @@ class ConfigMapMemoryStore:
         return True
 
     def _is_ours(self, key: MemoryKey, stored: ConfigMapState) -> bool:
-        """Return whether the content that was read is what this process goes on from; otherwise it must be loaded."""
+        """Return whether this process continues from the content that was read; otherwise it must be loaded."""
         found = content_of(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
-            # What was deleted is written again: nobody else's memory is lost by that.
+            # A deleted ConfigMap is written again, since no other memory is lost by that.
             stored.ours, stored.sent = found, None
             return True
         stored.needs_load = True
@@ -246,7 +246,7 @@ class ConfigMapMemoryStore:
         stored.document, stored.ours, stored.sent, stored.is_known = after, text, None, True
 
     def _read(self, key: MemoryKey, stored: ConfigMapState) -> None:
-        """Load what the server has. Raises KubernetesError and ForeignConfigMapError."""
+        """Load the server's version. Raises KubernetesError and ForeignConfigMapError."""
         try:
             found = self._objects.get(f"{self._collection}/{key.object_name}", seconds=_READ_SECONDS).document
         except NotFoundError:

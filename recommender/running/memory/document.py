@@ -28,7 +28,7 @@ KIND = "RecommendationMemory"
 SCHEMA_VERSION = 5
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_SHARDS = 4096
-"""More than the largest `forEach.max` needs. All of them are read before a target is decided."""
+"""Most shards: more than the largest `forEach.max` needs. All of them are read before a target is decided."""
 
 
 class MemoryDocumentError(ValueError):
@@ -49,7 +49,7 @@ class _Memory(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     last: _Last | None = None
     changes: list[Time] = []
     own: Any = None
-    """The memory of the kind; in a document that was read, as dictionaries and lists."""
+    """The memory of the kind; in a document that was read, it consists of dictionaries and lists."""
     known: dict[str, Count] = {}
 
 
@@ -63,7 +63,7 @@ class _Target(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 class _Whole(_Memory, omit_defaults=True):
     targets: list[_Target] = []
-    """With `forEach`."""
+    """The memories of targets, with `forEach`."""
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -80,7 +80,7 @@ class _Document(msgspec.Struct, rename="camel", omit_defaults=True):
     checksum: str
     memory: msgspec.Raw
     shards: Count = 0
-    """How many shards there are of which this is one; 0: this is not a shard."""
+    """Number of shards to which this one belongs; 0 if this is not a shard."""
 
 
 _WHOLE = decoder_of(_Whole)
@@ -105,7 +105,7 @@ def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
     ]
     content = msgspec.json.encode(_Whole(*_stored_fields(memory), targets=targets), order="deterministic")
     if b"null" in content:
-        # Without a number that is not finite, only texts have the word.
+        # If all numbers are finite, only texts contain the word.
         _raise_unless_finite(recommendation, content)
     document = _Document(
         API_VERSION, KIND, SCHEMA_VERSION, recommendation, _checksum(content), msgspec.Raw(content), shards
@@ -131,13 +131,13 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
 
 
 def decode_memory(recommendation: str, text: str) -> StoredMemory:
-    """Return the memory that a document holds. Raises MemoryDocumentError, and NewerMemoryError."""
+    """Return the memory in a document. Raises MemoryDocumentError, and NewerMemoryError."""
     memory, _, is_current = _decode_document(recommendation, text)
     return StoredMemory(memory, is_current)
 
 
 def decode_shard(recommendation: str, content: bytes) -> StoredShard:
-    """Return the shard that a compressed document holds. Raises MemoryDocumentError, and NewerMemoryError."""
+    """Return the shard in a compressed document. Raises MemoryDocumentError, and NewerMemoryError."""
     try:
         text = gunzipped(content, _MOST_BYTES)
     except GzipError as error:
@@ -180,7 +180,7 @@ def _memory_of(content: bytes | msgspec.Raw) -> Memory:
 
 
 def _form() -> object:
-    """Return the union of the memories of all kinds, which the field `type` tells apart."""
+    """Return the union of the memories of all kinds, which the field `type` distinguishes."""
     forms = tuple(kind.memory for kind in all_kinds() if kind.memory is not KindMemory)
     return Union[forms]  # noqa: UP007 - which ones is known at run time only
 

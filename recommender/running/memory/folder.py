@@ -1,6 +1,6 @@
 """Memories as files in a folder, for a recommender without a cluster.
 
-A file is replaced as a whole: whatever happens, the old or the new content is there.
+A file is replaced as a whole: whatever happens, it has either the old or the new content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _LARGEST_BYTES = 256 << 20
-"""Of one memory: many times what 10,000 targets take."""
+"""Limit of one memory: many times the size for 10,000 targets."""
 
 
 class FolderMemoryStore:
@@ -48,11 +48,11 @@ class FolderMemoryStore:
         self._stored: dict[MemoryKey, bytes] = {}
 
     def load(self, name: str) -> StoredMemory | None:
-        """Return what is stored; a file that cannot be used is renamed to `….broken`."""
+        """Return the stored memory; an unusable file is renamed to `….broken`."""
         return self._load_value(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
-        """Write the file if its content changes; returns whether it holds the memory now."""
+        """Write the file if its content changes; return whether it contains the memory now."""
         return self._save_text(MemoryKey(name), encode_memory(name, memory).encode())
 
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
@@ -60,11 +60,11 @@ class FolderMemoryStore:
         return False
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return what is stored of a shard, as `load`."""
+        """Return the stored shard, as `load` does."""
         return self._load_value(MemoryKey(name, number), lambda content: decode_shard(name, content))
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
-        """Write the file of a shard, as `save`. A file has no limit, so no shard is too large."""
+        """Write the file of a shard, as `save` does. A file has no limit, so no shard is too large."""
         return self._save_text(MemoryKey(name, number), encode_shard(name, shard))
 
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes

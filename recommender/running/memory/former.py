@@ -1,4 +1,4 @@
-"""Memories as versions before schema version 5 stored them. They are read once, and written in the present form. Pure.
+"""Memories as they were stored before schema version 5. They are read once, and written in the present form. Pure.
 
 All kinds had their part in one form: parameters and rungs of proportional, `policy` as numbers by name of predictive,
 and `clusterSize`. Version 1 had neither of the last two, version 2 no

@@ -32,23 +32,23 @@ class Memories:
         self._clock = clock
         self._targets = TargetMemories(store, clock)
         self._shards: dict[str, int] = {}
-        """How many ConfigMaps those of recommendations with `forEach` take."""
+        """Number of ConfigMaps of each recommendation with `forEach`."""
         self._memories: dict[str, Memory] = {}
         self._saved: dict[str, Memory | None] = {}
-        """The document that the store received last; None if it must be written anew."""
+        """The document that the store received last; None if it must be written again."""
         self._tried_at: dict[str, float] = {}
-        """When each memory was last read, or when that was last tried."""
+        """When each memory was last read, or when reading it was last tried."""
         self._read_until = math.inf
         self._objects = ObjectMemories(self._targets)
 
     def begin(
         self, names: Sequence[str], seconds: float, shards: Mapping[str, int] = MappingProxyType({})
     ) -> tuple[str, ...]:
-        """Begin a poll in which reading takes that many seconds, and at most one read more.
+        """Begin a poll in which reading takes this many seconds, and at most one more read.
 
-        `shards` has, for each recommendation with `forEach`, how many ConfigMaps its memory takes.
-        Returns the names in the order in which they are to be loaded: what hangs must not take the time of the others
-        in every poll, so what has waited longest comes first.
+        `shards` has, for each recommendation with `forEach`, the number of ConfigMaps of its memory. Returns the names
+        in the order in which to load them: a hanging one must not take the time of the others in every poll, so the one
+        that has waited longest comes first.
         """
         self._read_until = self._clock() + seconds
         self._shards = dict(shards)
@@ -56,7 +56,7 @@ class Memories:
         return tuple(sorted(names, key=lambda name: self._tried_at.get(name, -math.inf)))
 
     def load(self, name: str) -> Memory:
-        """Return the memory of a recommendation; it is read again if another client has changed what is stored.
+        """Return the memory of a recommendation; it is read again if another client has changed the stored one.
 
         Raises MemoryUnavailableError.
         """
@@ -80,7 +80,7 @@ class Memories:
     def remember(self, name: str, memory: Memory) -> None:
         """Replace the memory of a recommendation that has been loaded; it is stored if that is worth a write.
 
-        That of an object is stored by `keep_objects`.
+        The memory of an object is stored by `keep_objects`.
         """
         if object_namespace(name):
             self._objects.remember(name, memory)
@@ -97,13 +97,13 @@ class Memories:
             self._saved[name] = memory
 
     def keep_objects(self, names: Collection[str] | None) -> None:
-        """Store what is remembered of objects, and forget objects that are not among these; None: nobody knows them."""
+        """Store the memories of objects, and forget objects that are not among these; None if these are unknown."""
         self._objects.keep(names)
 
     def store_now(self, name: str, target: TargetReference) -> bool:
         """Store the memory of a recommendation, or with `forEach` of a target, at once; returns whether it is stored.
 
-        To be called before a scale call of the target, which starts what the memory counts.
+        To be called before a scale call of the target, whose effects the memory counts.
         """
         if object_namespace(name):
             return self._objects.store_now(name, target)
@@ -122,7 +122,7 @@ class Memories:
         return is_stored
 
     def forget(self) -> None:
-        """Forget everything: another process leads and will change what is stored."""
+        """Forget everything: another process leads and will change the stored memories."""
         self._memories, self._saved = {}, {}
         self._objects.forget()
         self._targets.forget()

@@ -1,7 +1,8 @@
 """The memories of recommendations that are objects: all of them together in a fixed number of shards.
 
-Namespaces make and delete objects as they like, so an object has no ConfigMap of its own that would be left behind, and
-a role can name all of them. A memory is stored as that of a target: the object itself, and each of its targets.
+Namespaces create and delete objects at any time, so an object has no ConfigMap of its own, which would be left behind,
+and a role can name all ConfigMaps. The memories of the object itself and of each of its targets are stored like those
+of targets.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class ObjectMemories:
     def __init__(self, targets: TargetMemories) -> None:
         self._targets = targets
         self._stored: Mapping[TargetReference, Memory] = {}
-        """As loaded, or as given to the store last."""
+        """The memories as loaded, or as last passed to the store."""
         self._by_object: dict[str, Memory] = {}
         self._is_read = False
-        """Whether the shards were read in this poll, or that was tried."""
+        """Whether the shards were read in this poll, or reading them was tried."""
         self._failure: MemoryUnavailableError | None = None
 
     def begin(self) -> None:
@@ -45,7 +46,7 @@ class ObjectMemories:
         self._is_read, self._failure = False, None
 
     def load(self, name: str, read_until: float) -> Memory:
-        """Return the memory of an object; raises MemoryUnavailableError, for all objects of a poll alike."""
+        """Return the memory of an object; raises MemoryUnavailableError, for all objects of a poll at once."""
         if not self._is_read:
             self._is_read = True
             self._read(read_until)
@@ -67,7 +68,7 @@ class ObjectMemories:
         self._by_object[name] = memory
 
     def keep(self, names: Collection[str] | None) -> None:
-        """Store all memories, without those of objects that are gone; None: it is not known which there are."""
+        """Store all memories except those of deleted objects; None if it is not known which objects exist."""
         if names is None or self._failure is not None or (not names and not self._by_object):
             return
         for gone in self._by_object.keys() - set(names):
@@ -78,12 +79,12 @@ class ObjectMemories:
         self._targets.remember(OBJECTS_MEMORY, Memory(by_target=self._stored))
 
     def store_now(self, name: str, target: TargetReference) -> bool:
-        """Store what is remembered of an object and of this target at once; returns whether it is stored."""
+        """Store the memory of an object and of this target at once; return whether it is stored."""
         keys = [key for key in (_own_key(name), _target_key(name, target)) if key in self._stored]
         return bool(keys) and all(self._targets.store_now(OBJECTS_MEMORY, key) for key in keys)
 
     def forget(self) -> None:
-        """Forget everything: another process leads and will change what is stored."""
+        """Forget everything: another process leads and will change the stored memories."""
         self._stored, self._by_object = {}, {}
 
 

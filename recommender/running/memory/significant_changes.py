@@ -1,7 +1,7 @@
 """Determines which changes of a memory are significant enough to be written. Pure.
 
 Every poll confirms the value and moves the times and capacities of a policy a little; a write for each would load the
-API server. What must survive a restart as it is, such as a hold, is worth one at once.
+API server. Facts that must survive a restart exactly, such as a hold, are worth a write at once.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from recommender.decisions.memory import Memory
 
 _LEAST_CHANGE_RATIO: Final = 0.05
-"""Of a capacity, or another number that every decision moves."""
+"""Smallest significant change of a capacity, or of another number that every decision changes."""
 _SAME_SECONDS: Final = 1.0
 
 
 def changed_enough_to_write(stored: Memory, newest: Memory) -> bool:
-    """Return whether the next leader would decide otherwise by the newest memory than by the stored one."""
+    """Return whether the next leader would decide differently with the newest memory than with the stored one."""
     if _facts(stored) != _facts(newest) or is_urgent(stored, newest) or _has_moved(stored, newest):
         return True
     return stored.by_target.keys() != newest.by_target.keys() or any(
@@ -26,14 +26,14 @@ def changed_enough_to_write(stored: Memory, newest: Memory) -> bool:
 
 
 def _facts(memory: Memory) -> tuple[object, ...]:
-    """Return what the next leader must know as it is: all but the time of the last decision."""
+    """Return the facts that the next leader must know exactly: all except the time of the last decision."""
     replicas = None if memory.last is None else memory.last.replicas
-    # How many objects there were is for people; what counts is whether there were any.
+    # The number of objects is only for people; it matters whether there were any.
     return replicas, memory.changes, memory.known.keys(), None if memory.own is None else memory.own.facts
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:
-    """Return whether a hold has begun or ended: its end is a time in the future, as of the last decision."""
+    """Return whether a hold has begun or ended: its end is in the future at the time of the last decision."""
     if stored.own is newest.own:
         return False
     now = 0.0 if newest.last is None else newest.last.decided

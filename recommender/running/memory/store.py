@@ -17,7 +17,7 @@ _DIGEST_CHARACTERS: Final = 12
 
 
 class MemoryUnavailableError(Exception):
-    """The memory cannot be read at present; the message says why. It must not be taken for empty."""
+    """The memory cannot be read at present; the message says why. It must not be mistaken for empty."""
 
 
 class ShardTooLargeError(Exception):
@@ -30,7 +30,7 @@ class StoredMemory:
 
     memory: Memory
     is_current: bool = True
-    """Whether it is stored as this version stores it; otherwise it is written anew."""
+    """Whether it is stored in the form of this version; otherwise it is written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class StoredShard:
     """The memories of some targets of a recommendation with `forEach`."""
 
     count: int
-    """How many shards there are in the layout to which this one belongs."""
+    """Number of shards in the layout to which this one belongs."""
     memory: Memory
-    """With `by_target` alone."""
+    """The memory, which only has `by_target`."""
     is_current: bool = True
-    """As of `StoredMemory`."""
+    """As in `StoredMemory`."""
 
 
 class MemoryKey(NamedTuple):
@@ -58,10 +58,10 @@ class MemoryKey(NamedTuple):
 
 
 class MemoryStore(Protocol):
-    """Where the memories of recommendations outlive the process. For any number of threads."""
+    """A store in which the memories of recommendations outlive the process. For any number of threads."""
 
     def load(self, name: str) -> StoredMemory | None:
-        """Return what is stored for a recommendation; None if there is nothing, or nothing that can be used.
+        """Return the stored memory of a recommendation; None if there is none, or none that is usable.
 
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
         would be forgotten.
@@ -71,13 +71,13 @@ class MemoryStore(Protocol):
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory of a recommendation.
 
-        `urgent`: at once; returns whether it is stored. Otherwise it may be stored later, and the result says whether
-        it has been accepted. It is not while `needs_load` is true.
+        If it is `urgent`, it is stored at once, and the result says whether that succeeded. Otherwise it may be stored
+        later, and the result says whether it was accepted. It is not accepted while `needs_load` is true.
         """
         ...
 
     def needs_load(self, name: str) -> bool:
-        """Return whether another client has changed what is stored, so that it must be loaded before a save."""
+        """Return whether another client has changed the stored memory, so that it must be loaded before a save."""
         ...
 
 
@@ -89,18 +89,18 @@ class ShardStore(Protocol):
         ...
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
-        """Store a shard, as `MemoryStore.save`; raises ShardTooLargeError."""
+        """Store a shard, as `MemoryStore.save` does; raises ShardTooLargeError."""
         ...
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Return whether another client has changed the shard, as `MemoryStore.needs_load`."""
+        """Return whether another client has changed the shard, as `MemoryStore.needs_load` does."""
         ...
 
 
 def stored_name(recommendation: str) -> str:
     """Return the name of the ConfigMap or file of a recommendation: a DNS subdomain (RFC 1123).
 
-    A name that Kubernetes does not allow is reduced to what it allows, with a digest that keeps two names apart.
+    A name that Kubernetes does not allow is reduced to allowed characters, with a digest that keeps names apart.
     """
     direct = f"{NAME_PREFIX}{recommendation}"
     if len(direct) <= _LONGEST_NAME and _OBJECT_NAME.fullmatch(direct):
@@ -125,7 +125,7 @@ class ProcessMemoryStore:
         self._shards: dict[tuple[str, int], StoredShard] = {}
 
     def load(self, name: str) -> StoredMemory | None:
-        """Return what this process has saved."""
+        """Return the memory that this process has saved."""
         found = self._memories.get(name)
         return None if found is None else StoredMemory(found)
 
@@ -139,7 +139,7 @@ class ProcessMemoryStore:
         return False
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return what this process has saved."""
+        """Return the shard that this process has saved."""
         return self._shards.get((name, number))
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise

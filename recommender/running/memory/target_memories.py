@@ -1,7 +1,7 @@
 """The memories of the targets of recommendations with `forEach`: in shards, by a hash of the target.
 
-Their number follows from `forEach.max`. Shards of another number, which another `forEach.max` or a former version of
-this program has left, are read once and written anew, in an order that survives a crash at any point.
+Their number follows from `forEach.max`. If `forEach.max` or a former version of this program has left a different
+number of shards, they are read once and written again, in an order that survives a crash at any point.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EACH_SECONDS: Final = 30.0
-"""Between two writes of a shard in which no hold has begun."""
+"""Time between two writes of a shard in which no hold has begun."""
 SHARDS_A_POLL: Final = 8
-"""Encoding a full one takes about 10 ms."""
+"""Most shards that are written in a poll; encoding a full one takes about 10 ms."""
 
 ByTarget = dict["TargetReference", Memory]
 
@@ -40,7 +40,7 @@ class _Shards:
     """The state of one recommendation."""
 
     by_target: Mapping[TargetReference, Memory]
-    """Replaced as a whole with each poll."""
+    """The memories by target, replaced as a whole with each poll."""
     count: int
     handed: ByTarget = field(default_factory=dict)
     """The memories that the store received last."""
@@ -59,7 +59,7 @@ class _Shards:
         return place % self.count
 
     def shard(self, number: int) -> StoredShard:
-        """Return what a shard is to hold."""
+        """Return the content that a shard should have."""
         part = {target: each for target, each in self.by_target.items() if self.number(target) == number}
         return StoredShard(self.count, Memory(by_target=part))
 
@@ -72,7 +72,7 @@ class TargetMemories:
         self._clock = clock
         self._known: dict[str, _Shards] = {}
         self._read: dict[str, dict[int, StoredShard | None]] = {}
-        """Of recommendations that are not known as a whole yet, the shards that have been read."""
+        """The shards that have been read of recommendations whose other shards are still unread."""
         self._states = StateLog(_log)
 
     def needs_load(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class TargetMemories:
     def load(self, name: str, count: int, read_until: float) -> Memory:
         """Return the memory of all targets, in `count` shards; raises MemoryUnavailableError if not all are read.
 
-        What has been read by then counts for the next call. A shard that cannot be used is as one without targets.
+        Shards that have been read by then count for the next call. An unusable shard counts as one without targets.
         """
         known = self._known.get(name)
         if known is None or known.count != count:
@@ -99,7 +99,7 @@ class TargetMemories:
         return Memory(by_target=known.by_target)
 
     def remember(self, name: str, memory: Memory) -> None:
-        """Replace the memory of all targets, and store the shards that are worth it."""
+        """Replace the memory of all targets, and store the shards with significant changes."""
         known = self._known.get(name)
         if known is None:
             return
@@ -139,11 +139,11 @@ class TargetMemories:
         return is_stored
 
     def forget(self) -> None:
-        """Forget everything: another process leads and will change what is stored."""
+        """Forget everything: another process leads and will change the stored memories."""
         self._known, self._read = {}, {}
 
     def _all(self, name: str, count: int, read_until: float) -> _Shards:
-        """Read all shards. Those of another number of shards, or of a former version, are written anew."""
+        """Read all shards. Those of another number of shards, or of a former version, are written again."""
         read = self._read.setdefault(name, {})
         stored = count
         number = 0
@@ -163,10 +163,10 @@ class TargetMemories:
         return known
 
     def _rewrite(self, name: str, known: _Shards, read: Mapping[int, StoredShard | None]) -> None:
-        """Store all shards anew; raises MemoryUnavailableError if one is not stored.
+        """Store all shards again; raises MemoryUnavailableError if one is not stored.
 
-        Those that held nothing come first: a process that ends in between leaves each target in the shard from which it
-        moves, and whoever loads takes the later one of two memories of a target.
+        Empty ones come first: a process that ends in between leaves each target in its former shard, and a loader takes
+        the later one of two memories of a target.
         """
         used = {known.number(target) for target in known.by_target} | {each for each in read if read[each] is not None}
         for number in sorted(used & set(range(known.count)), key=lambda number: (read[number] is not None, number)):
@@ -215,7 +215,7 @@ def _due(known: _Shards, now: float) -> set[int]:
 
 
 def _later(one: Mapping[TargetReference, Memory], other: Mapping[TargetReference, Memory]) -> ByTarget:
-    """Return the memories of both; of two of one target the later one."""
+    """Return the memories of both; if both have one of a target, the later one."""
     found = dict(one)
     for target, memory in other.items():
         before = found.get(target)

@@ -1,11 +1,11 @@
-"""The configuration in force where objects of the kind Recommendation count beside the file.
+"""The configuration in force if objects of the kind Recommendation count beside the file.
 
     source = ObjectConfigurations(file, clock)
     source.connect(lambda: known_objects)
     tasks.running("recommendation objects", lambda stop: source.run(stop.event))
 
-Each look takes what has changed. A namespace whose objects change all the time is taken in at a limited rate, since
-each change lets everything be decided anew; its deletions count at once.
+Each look takes the changed objects. Those of a namespace that change all the time are read at a limited rate, since
+each change causes all decisions to be made again; deletions count at once.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 BURST: Final = 10
-"""Changes of the objects of a namespace that are taken in at once."""
+"""Changes of the objects of a namespace that are read at once."""
 CHANGES_PER_SECOND: Final = 0.1
-"""Of the objects of a namespace, after the burst."""
+"""Changes per second of the objects of a namespace, after the burst."""
 _LOOK_SECONDS: Final = 1.0
 _COLLECT_SECONDS: Final = 0.1
 """How long changes are collected, so that an applied folder is one change."""
@@ -42,7 +42,7 @@ _COLLECT_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """An object as it was taken in, with what it was read by."""
+    """An object as it was read, with the settings that it was read by."""
 
     found: ReadObject
     basis: object
@@ -81,7 +81,7 @@ class ObjectConfigurations:
         self._on_change = on_change
 
     def on_admission(self, on_admission: Callable[[], None]) -> None:
-        """Call this function whenever other objects count, after `on_change`."""
+        """Call this function whenever the set of objects that count changes, after `on_change`."""
         self._on_admission = on_admission
 
     def check(self) -> None:
@@ -113,7 +113,7 @@ class ObjectConfigurations:
             self.follow()
 
     def follow(self) -> None:
-        """Take in the objects that have changed."""
+        """Read the objects that have changed."""
         self._limit(most_read(self._file.current.objects))
         known = self._known()
         if known is None or not self._file.current.objects.enabled:
@@ -132,7 +132,7 @@ class ObjectConfigurations:
         basis = _basis(self._file.current)
         changed = [each for key, each in known.items() if not _is_same(self._taken.get(key), each, basis)]
         namespaces = {each.namespace for each in known.values()}
-        # One that deletes all of its objects does not get a new burst for that.
+        # A namespace that deletes all of its objects does not get a new burst because of that.
         self._limits = {
             name: limit for name, limit in self._limits.items() if name in namespaces or not limit.is_full()
         }
@@ -178,13 +178,13 @@ class ObjectConfigurations:
 
 
 def shared_settings(file: Configuration) -> Shared:
-    """Return what objects are read by: they may choose from the backends that the administrator lists for them."""
+    """Return the settings that objects are read by: they may choose the backends that the administrator lists."""
     has_prometheus, backends = file.prometheus is not None, file.objects.backends
     return Shared(file.stale_after_seconds, file.owners, has_prometheus, for_backtest=False, backends=backends)
 
 
 def _basis(file: Configuration) -> object:
-    """Return what objects are read by, besides themselves."""
+    """Return everything, besides the objects, that affects how they are read."""
     return shared_settings(file), file.objects
 
 

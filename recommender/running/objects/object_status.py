@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 READY: Final = "Ready"
 ACTING: Final = "Acting"
 MOST_TARGETS: Final = 20
-"""Targets that a status lists; of more, the worst ones."""
+"""Most targets that a status lists; if there are more, the worst ones."""
 _MOST_STEPS: Final = 50
 _LONGEST_TEXT: Final = 2_000
 _REASONS: Final = {Status.STALE: "Stale", Status.ERROR: "Error"}
@@ -78,7 +78,7 @@ def refused_status(about: RecommendationObject, refusal: ObjectRefusal, now: flo
 
 
 def says_over_quota(status: Mapping[str, Any], generation: int) -> bool:
-    """Return whether a status says of this generation of an object that a quota refuses it."""
+    """Return whether a status for this generation of an object says that a quota refuses it."""
     refused = next((each for each in _conditions(status) if each.get("type") == "Refused"), {})
     is_current = status.get("observedGeneration") == generation
     return is_current and (refused.get("status"), refused.get("reason")) == ("True", QUOTA_EXCEEDED)
@@ -106,7 +106,7 @@ def _ready_reason(status: Status, *, has_value: bool) -> str:
 def _acting(
     policy: RecommendationPolicy, status: Status, outcomes: Sequence[TargetOutcome], message: str, *, has_value: bool
 ) -> _Condition:
-    """Return whether something follows from the value: sizes of targets are written, or the value is published."""
+    """Return whether the value has an effect: sizes of targets are written, or the value is published."""
     if not has_value:
         return ACTING, False, "NoValue", message
     refused = next((each for each in outcomes if each.action is TargetAction.REFUSED), None)
@@ -122,7 +122,7 @@ def _acting(
 def _whole(
     about: RecommendationObject, content: Mapping[str, Any], conditions: Sequence[_Condition], now: float
 ) -> dict[str, Any]:
-    """Return the status; times of what has not changed since the status of the object stay."""
+    """Return the status; times of unchanged parts of the object's status are kept."""
     time = rfc3339(now)
     before = about.status
     known = {each.get("type"): each for each in _conditions(before)}

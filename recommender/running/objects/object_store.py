@@ -1,4 +1,4 @@
-"""Where the watch keeps objects of the kind Recommendation: of each namespace, as many as its quota lets be read."""
+"""The store of watched objects of the kind Recommendation: of each namespace, as many as its quota permits."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ RecommendationStore: TypeAlias = QuotaStore[AnyObjectForm, RecommendationObject]
 def recommendation_store(
     resource: Callable[[], Resource], most: int, changed: Callable[[], None]
 ) -> RecommendationStore:
-    """Return an empty store that keeps so many objects of each namespace; one that is being deleted counts as gone.
+    """Return an empty store that keeps this many objects of each namespace; one that is being deleted counts as gone.
 
-    `resource` returns the version in which objects come; `changed` is called whenever one that is kept has changed.
+    `resource` returns the version of the received objects; `changed` is called whenever one that is kept has changed.
     """
 
     def convert(item: AnyObjectForm, _before: RecommendationObject | None) -> KeptObject[RecommendationObject] | None:

@@ -53,17 +53,17 @@ class KnownObjects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ObjectWatch:
-    """What is known of the objects. For any number of threads."""
+    """The known objects. For any number of threads."""
 
     _reflector: ObjectReflector
     _store: KnownObjects
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until the stop; where the kind is not installed, wait until it is."""
+        """Watch until the stop; if the kind is not installed, wait until it is."""
         self._reflector.run(stop)
 
     def known(self) -> Mapping[str, RecommendationObject] | None:
-        """Return the objects that are read, by `NAMESPACE/NAME`; None while it is not known which there are."""
+        """Return the objects that are read, by `NAMESPACE/NAME`; None while it is not known which objects exist."""
         if isinstance(self._reflector.refusal, NotFoundError):
             # The kind is not installed, or was removed with its objects.
             return {}
@@ -80,7 +80,7 @@ def object_watch(
     `most` objects of a namespace are read; `changed` is called whenever one of them has changed.
     """
     kinds = ServedKinds(client, settings.pace)
-    # The version in which the objects came; lists do not repeat it in each item.
+    # The version of the received objects; lists do not repeat it in each item.
     served: list[Resource] = []
     store = recommendation_store(lambda: served[-1], most, changed)
 

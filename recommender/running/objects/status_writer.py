@@ -1,12 +1,12 @@
-"""Writes the status of objects of the kind Recommendation: by the leader alone, on a change alone, at a limited rate.
+"""Writes the status of objects of the kind Recommendation: only by the leader, after changes, and at a limited rate.
 
     writer = StatusWriter(objects.apply, fence, source, watch.known)
     tasks.running("statuses", lambda stop: writer.run(stop.event))
     latest = Latest(writer.publish)
 
 A status is applied by server-side apply with a field manager of this program, and names the UID of the object: it never
-makes an object, nor reaches another one of the same name. What another client writes into a status stays until this
-program's own view changes, so there is no fight.
+creates an object, nor changes another one of the same name. Another client's changes of a status stay until this
+program's own view changes, so the two do not fight.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _log = logging.getLogger(__name__)
 
 MANAGER: Final = "tidewatch-recommender"
 CALM_SECONDS: Final = 30.0
-"""Between two writes of one status of which only texts and steps have changed."""
+"""Time between two writes of one status if only texts and steps have changed."""
 _PER_SECOND: Final = 20.0
 _BURST: Final = 40
 _RETRY_SECONDS: Final = 30.0
-"""After a write that failed. One that cannot succeed costs one call in that time."""
+"""Pause after a failed write. One that cannot succeed costs one call in this time."""
 _LOOP_SECONDS: Final = 1.0
 
 
 class _Outcome(Enum):
-    """What became of a write."""
+    """The outcome of a write."""
 
     WRITTEN = auto()
     LOST = auto()
-    """There is no such object any more."""
+    """The object no longer exists."""
     FAILED = auto()
 
 
@@ -76,12 +76,12 @@ class StatusClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What was written last."""
+    """The last write."""
 
     uid: str
     status: Mapping[str, Any]
     time: float
-    """By the monotonic clock; of a write that failed, too."""
+    """Time by the monotonic clock, also of a failed write."""
     failed: bool = False
 
 
@@ -117,7 +117,7 @@ class StatusWriter:
         self._states = StateLog(_log)
 
     def publish(self, publication: Publication) -> None:
-        """Take the result of a poll; its statuses are written soon. Never waits."""
+        """Accept the result of a poll; its statuses are written soon. Never waits."""
         self._publication = publication
         self._is_new = True
         self._wake.set()
@@ -129,26 +129,26 @@ class StatusWriter:
         self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Write what has changed, until the stop."""
+        """Write changed statuses until the stop."""
         while not stop.is_set():
             self._wake.wait(_LOOP_SECONDS)
             self._wake.clear()
             self.write_due()
 
     def write_due(self) -> None:
-        """Write what has changed, as far as the rate allows: values and conditions first, then what waited longest."""
-        # In this order: what is published meanwhile is new at the next look.
+        """Write changed statuses as far as the rate allows: values and conditions first, then those waiting longest."""
+        # The order matters: a publication in between is new at the next look.
         is_new, self._is_new = self._is_new, False
         publication, known = self._publication, self._known()
         if not publication.leads or known is None:
-            # Another leader writes them: what the objects have is what the next status goes on from.
+            # Another leader writes them: the next status continues from those of the objects.
             self._written.clear()
             self._waiting.clear()
             return
         if is_new:
             self._written = {key: each for key, each in self._written.items() if key in known}
             self._waiting = self._changed_statuses(publication, known)
-        # Whether each can wait, less the seconds since its last write, its key, the object and its status.
+        # Whether each can wait, the negative seconds since its last write, its key, the object and its status.
         due = []
         for key, (about, status) in self._waiting.items():
             written = self._written.get(key)
@@ -169,7 +169,7 @@ class StatusWriter:
         self._tell_unread()
 
     def _tell_unread(self) -> None:
-        """Write once to objects that are not read that a quota refuses them, of each namespace in turn."""
+        """Write once, to objects that are not read, that a quota refuses them; the namespaces take turns."""
         settings = self._admission().configuration.objects
         while self._clock.monotonic() >= self._resumes_at and (namespaces := self._unread.untold()):
             for namespace in sorted(namespaces):
@@ -182,7 +182,7 @@ class StatusWriter:
                     return
 
     def _tell(self, identity: ObjectIdentity, refusal: ObjectRefusal) -> bool:
-        """Write the status of an object that is not read; return whether that need not be tried again."""
+        """Write the status of an object that is not read; return whether the write need not be repeated."""
         about = RecommendationObject(
             identity.namespace, identity.name, identity.uid, identity.generation, identity.created, None, {}
         )
@@ -191,7 +191,7 @@ class StatusWriter:
     def _changed_statuses(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
     ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
-        """Return the objects whose status is to be another one, each as it was decided about."""
+        """Return the objects whose status must change, each in the version that was decided about."""
         admission, now = self._admission(), self._clock.wall()
         policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
         records = grouped(each for each in publication.records if each.name in admission.objects)
@@ -226,7 +226,7 @@ class StatusWriter:
                 f"{collection_path(about.namespace)}/{about.name}/status", document, MANAGER, self._fence
             )
         except (NotFoundError, ConflictError):
-            # It is gone, or another object of the same name.
+            # It was deleted, or replaced by another object of the same name.
             return _Outcome.LOST
         except FencedError:
             # This process no longer leads.

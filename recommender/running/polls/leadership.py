@@ -38,7 +38,7 @@ class WithoutLease:
         return True
 
     def holder(self) -> str:
-        """Return the empty text: there is no Lease to name a holder."""
+        """Return an empty text: there is no Lease to name a holder."""
         return ""
 
 
@@ -50,19 +50,19 @@ class WakingEvents:
         self._wake = wake
 
     def acquired(self) -> None:
-        """Pass it on, and wake the loop."""
+        """Pass the event on, and wake the loop."""
         self._events.acquired()
         self._wake.set()
 
     def renewed(self, until: float) -> None:
-        """Pass it on."""
+        """Pass the event on."""
         self._events.renewed(until)
 
     def lost(self) -> None:
-        """Pass it on, and wake the loop."""
+        """Pass the event on, and wake the loop."""
         self._events.lost()
         self._wake.set()
 
     def failed(self, error: str) -> None:
-        """Pass it on."""
+        """Pass the event on."""
         self._events.failed(error)

@@ -1,6 +1,6 @@
 """All decisions of one poll: each recommendation by itself, and each target of a recommendation with `forEach`.
 
-What one of them raises becomes its own record and leaves the others alone.
+An error of one of them becomes its own record and does not affect the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recommender.running.sizes.background import SlowDecisions
 
 MEMORY_SECONDS: Final = 3.0
-"""After which a poll begins to read no further memory; one read takes 5 s at most."""
+"""Time after which a poll begins no further reads of memories; one read takes at most 5 s."""
 _NOT_ASKED: Final = Unknown("its load has not been queried yet")
 
 
@@ -53,7 +53,7 @@ class PollDecisions:
     def __init__(
         self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None
     ) -> None:
-        """`slow` makes the decisions of kinds that are slow; without it they are made at once, without waiting."""
+        """`slow` makes the decisions of slow kinds; without it they are made at once, without waiting."""
         self._memories = memories
         self._slow = slow or ImmediateSizing()
         self._telemetry = telemetry
@@ -73,7 +73,7 @@ class PollDecisions:
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
         found: dict[str, Decided] = {}
-        # Those that are slow may follow the others of this poll, so they are decided last.
+        # Slow ones may follow the others of this poll, so they are decided last.
         for each in sorted(plan.configuration.recommendations, key=lambda each: each.policy.name in plan.slow):
             name, policy = each.policy.name, each.policy
             memory = memories[name]
@@ -92,7 +92,7 @@ class PollDecisions:
         return [found[name] for name in policies]
 
     def forget(self) -> None:
-        """Drop what is under way: another process leads."""
+        """Drop everything that is under way: another process leads."""
         self._slow.forget()
 
     def _load_memories(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
@@ -144,7 +144,7 @@ class PollDecisions:
 def _known_targets(
     inputs: Inputs, name: str
 ) -> Mapping[TargetReference | None, object] | Mapping[TargetReference, object] | Unknown:
-    """Return what is known of the targets of a recommendation."""
+    """Return the known loads or usage of a recommendation's targets."""
     return inputs.usage[name] if name in inputs.usage else inputs.loads.get(name, _NOT_ASKED)
 
 
@@ -157,8 +157,8 @@ def _rivals(
 ) -> dict[str, dict[TargetReference, tuple[str, ...]]]:
     """Return, by recommendation and target, which others scale the same target.
 
-    For targets that the configuration lists, `RecommendationPolicy.rivals` has those that scale; here are those of
-    `forEach`, and those that resize.
+    For targets that the configuration lists, `RecommendationPolicy.rivals` has the rivals that scale them; these are
+    those of `forEach`, and those that resize.
     """
     found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
     for output in (Output.SCALE, Output.RESIZE):
@@ -188,13 +188,13 @@ def _add_rivals(
 
 
 def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:
-    """Whether another recommendation keeps this one from a target: the file wins over objects, and the older object."""
+    """Whether another recommendation keeps this one from a target: the file comes first, then the older object."""
     if not policies[name].namespace:
         return not policies[other].namespace
     return in_order.index(other) < in_order.index(name)
 
 
 def _targets(policy: RecommendationPolicy, listed: Mapping[str, ListedTargets]) -> Iterable[TargetReference]:
-    # An entry that lists its targets writes them whether their usage is known yet or not.
+    # An entry that lists its targets counts whether their usage is already known or not.
     found = listed[policy.name].reasons if policy.name in listed else ()
     return dict.fromkeys((*policy.targets, *found))

@@ -1,4 +1,4 @@
-"""The decision of a poll, and the interface of those who decide."""
+"""The decision of a poll, and the interface of the code that decides."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Decided:
 
     name: str
     decisions: tuple[Decision, ...]
-    """One; with `forEach` one for each target, and one more if something is wrong with all of them."""
+    """One decision; with `forEach`, one for each target, and one more if something is wrong with all of them."""
     memory: Memory | None
-    """Of the recommendation as a whole; None if it cannot be read."""
+    """Memory of the recommendation as a whole; None if it cannot be read."""
 
 
 class Decisions(Protocol):
@@ -33,5 +33,5 @@ class Decisions(Protocol):
         ...
 
     def forget(self) -> None:
-        """Drop what is under way: another process leads."""
+        """Drop everything that is under way: another process leads."""
         ...

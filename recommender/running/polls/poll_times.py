@@ -11,21 +11,22 @@ if TYPE_CHECKING:
     from recommender.running.polls.poll_results import Decided
 
 LEAST_SECONDS_APART: Final = 1.0
-"""From one poll's decisions to the next poll, whatever the decisions ask for."""
+"""Least time from one poll's decisions to the next poll, whatever the decisions request."""
 LATER_SECONDS: Final = 0.01
-"""Clocks differ by some milliseconds, and a decision a moment too soon would have to be made again."""
+"""Added to requested times: clocks differ by some milliseconds, and a decision that is made too soon must be
+repeated."""
 
 
 def next_decision_at(decided: Iterable[Decided]) -> float:
-    """Return when the next decision is due, in seconds since the Unix epoch; infinite if nothing asks for one."""
+    """Return when the next decision is due, in seconds since the Unix epoch; infinite if none is requested."""
     asked = (decision.decide_again for each in decided for decision in each.decisions)
     return min((time for time in asked if time is not None), default=math.inf)
 
 
 def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
-    """Return the seconds to the end of the interval, or to the time that is asked for if that is earlier.
+    """Return the seconds to the end of the interval, or to the requested time if that is earlier.
 
-    `since_decided` are the seconds since the last decisions, which keep their distance. A time that is asked for can be
-    in the past, or infinite; it can only bring a poll forward.
+    `since_decided` are the seconds since the last decisions, from which the poll keeps its distance. A requested time
+    can be in the past, or infinite; it can only bring a poll forward.
     """
     return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)

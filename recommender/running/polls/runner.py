@@ -1,8 +1,8 @@
 """The recommender's loop: gather inputs, decide each recommendation, publish, act.
 
 A poll happens every `pollInterval`, a second after a relevant change of the cluster, and when a decision asks to be
-made again. Each recommendation is decided by itself: what one of them raises becomes its own record and leaves the
-others alone. Only the leader decides.
+made again. Each recommendation is decided by itself: an error of one of them becomes its own record and does not affect
+the others. Only the leader decides.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
 _STOP_NOTICED_SECONDS = 1.0
-"""Each look costs processor time, which an idle recommender should not take."""
+"""Time until a stop is noticed. Each look costs processor time, which an idle recommender should not take."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
 
@@ -54,16 +54,16 @@ class Effects(Protocol):
     """The effects of decisions outside of this process."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
-        """Begin to carry out the decisions; returns at once."""
+        """Begin to carry out the decisions; return at once."""
         ...
 
     def stand_down(self) -> None:
-        """Abandon what is under way: this process no longer leads."""
+        """Abandon everything that is under way: this process no longer leads."""
         ...
 
 
 class RunnerTelemetry(Protocol):
-    """Counts what the loop does."""
+    """Counts the actions of the loop."""
 
     def polled(self, seconds: float, failures: int) -> None:
         """Count a poll: its duration, and how many recommendations have no value because of an error."""
@@ -112,7 +112,7 @@ class RunnerServices:
 
 
 class Runner:
-    """Runs polls, in one thread."""
+    """Runs polls in one thread."""
 
     def __init__(self, parts: RunnerServices) -> None:
         self._parts = parts
@@ -121,9 +121,9 @@ class Runner:
         self._last: dict[str, tuple[object, ...]] = {}
         """The last log line of each recommendation."""
         self._decided = -math.inf
-        """When it was last decided, by the monotonic clock."""
+        """When each was last decided, by the monotonic clock."""
         self._again = math.inf
-        """When it is to be decided again, by the wall clock."""
+        """When each must be decided again, by the wall clock."""
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the process is asked to stop."""
@@ -152,7 +152,7 @@ class Runner:
         decided = parts.decisions.decided(plan, inputs, now)
         unchanged = unchanged_names(plan.configuration, parts.plan().configuration)
         if unchanged is None:
-            # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
+            # The next poll follows at once; a target that is no longer listed must not be scaled by this one.
             return
         decided = [each for each in decided if each.name in unchanged]
         # The leadership may have ended while inputs were gathered.
@@ -194,19 +194,19 @@ class Runner:
         return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
-        """Return what is looked up now: of many targets of forEach and of objects some in each poll."""
+        """Return the present look-ups: if forEach or objects have many targets, some of these in each poll."""
         self._object_targets.follow(plan.object_targets)
         in_turn = self._due_targets.chosen() | self._object_targets.chosen()
         return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:
-        """Publish that another process leads, and forget what it will change."""
+        """Publish that another process leads, and forget everything that it will change."""
         self._parts.effects.stand_down()
         self._parts.memories.forget()
         self._parts.decisions.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
-        # What failed while this process led is another's business now.
+        # Failures from the time when this process led now concern another one.
         self._parts.report_poll(())
 
     def _log_changes(self, records: Sequence[Record]) -> None:
@@ -219,7 +219,8 @@ class Runner:
                 is_fault = logged is None and bool(note_of(record))
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault)
         for name, group in grouped(record for record in records if record.each is not None).items():
-            # Lines for thousands of targets would be read by nobody: one for all of them, when what is wrong changes.
+            # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
+            # change.
             summary = summary_of(group)
             self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
         names = {record.name for record in records}
@@ -245,7 +246,7 @@ class Runner:
             left = until - self._parts.clock.monotonic()
             if left <= 0:
                 return
-            # Not all of it, so that a stop ends the wait too.
+            # It waits for only a part of the time, so that a stop also ends the wait.
             if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
                 stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
                 self._parts.wake.clear()
@@ -257,12 +258,15 @@ def _scales(recommendation: Recommendation) -> bool:
 
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
-    """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
+    """Return the facts that are logged when they change.
+
+    Ages and counts are left out, since they change with every poll.
+    """
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     own = tuple(each.recommended_replicas for each in record.targets)
     return record.status, record.replicas, own, record.binding, refused, note_of(record)
 
 
 def _valid_seconds(configuration: Configuration) -> float:
-    """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
+    """Return how long a poll counts: `staleAfter`, but at least until the next poll has surely ended."""
     return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)

@@ -23,18 +23,18 @@ _CHANGED: Final = "where it is asked has just changed: the next poll asks there"
 
 @dataclass(frozen=True, slots=True)
 class BackendConnection:
-    """What one backend is asked with."""
+    """The connection to one backend."""
 
     name: str
-    """As the configuration has it; empty for the only one, which needs no name."""
+    """Its name in the configuration; empty for the only one, which needs no name."""
     settings: PrometheusSettings | None
-    """None: there is nothing to ask."""
+    """The settings; None if there is nothing to query."""
     problem: str = ""
-    """Why it is not asked although it could be; empty: it is asked."""
+    """Why it is not queried although it could be; empty if it is queried."""
 
     @property
     def source(self) -> str:
-        """Whose data it has."""
+        """Identifies its data."""
         return source_of(self.settings)
 
 
@@ -53,7 +53,10 @@ class _Used:
 
 
 class BackendQueries:
-    """Asks the backends of the configuration in force. `of` is for any number of threads, `use` for one at a time."""
+    """Queries the backends of the configuration in force.
+
+    `of` is for any number of threads, `use` for one at a time.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class BackendQueries:
         self._used: Mapping[str, _Used] = {}
 
     def use(self, connections: Mapping[str, BackendConnection]) -> None:
-        """Ask these backends from now on."""
+        """Query these backends from now on."""
         before = self._used
         used = {}
         for backend, connection in connections.items():
@@ -81,9 +84,9 @@ class BackendQueries:
                 last.values.close()
 
     def of(self, backend: str, source: str) -> QueryValues:
-        """Return what asks a backend, empty for the default one, as long as it still has the data of this source.
+        """Return the client for a backend, empty for the default one, as long as it still has the data of this source.
 
-        So that nobody takes the answer of the Prometheus that has had this name since a change of the file.
+        So nobody uses the answer of a Prometheus that has this name only since a change of the file.
         """
         used = self._used.get(backend)
         if used is not None and used.source == source:

@@ -1,4 +1,4 @@
-"""Background work for each backend: one that hangs holds up the work for itself alone."""
+"""Background work for each backend: a hanging one delays only its own work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ W = TypeVar("W")
 _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 5.0
-"""After a fault of a worker."""
+"""Pause after a fault of a worker."""
 _LAST_SECONDS: Final = 5.0
-"""How long the end of the work of all other backends is waited for."""
+"""How long to wait for the end of the work of all other backends."""
 
 
 @dataclass(slots=True)
@@ -28,9 +28,9 @@ class _Employed(Generic[W]):
 
 
 class BackendWorkers(Generic[W]):
-    """A worker for each backend. That of the default one works in the thread of `run`, so a single one costs no other.
+    """A worker for each backend. That of the default one runs in the thread of `run`, so a single one needs no other.
 
-    For any number of threads, but `run` for one.
+    It is for any number of threads, but `run` for one.
     """
 
     def __init__(self, name: str, make: Callable[[], W], work: Callable[[str, W, threading.Event], None]) -> None:
@@ -58,7 +58,7 @@ class BackendWorkers(Generic[W]):
             return {backend: each.worker for backend, each in self._employed.items()}
 
     def keep(self, backends: Collection[str]) -> None:
-        """End the work for all others than the default backend and these."""
+        """End the work for all backends except the default one and these."""
         with self._lock:
             gone = [backend for backend in self._employed if backend and backend not in backends]
             for backend in gone:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
 _MILLISECOND = 0.001
-"""Samples are apart by this at least."""
+"""Least distance of two samples."""
 
 
 class QueryValues:
-    """Asks the Prometheus of the configuration in force. `value` is for any number of threads."""
+    """Queries the Prometheus of the configuration in force. `value` is for any number of threads."""
 
     def __init__(
         self,
@@ -38,8 +38,7 @@ class QueryValues:
     ) -> None:
         """`connect` returns a client; it may raise SettingsError.
 
-        `backend` is the name of this Prometheus for messages, where there are several. `lacking` says why there is
-        none.
+        `backend` is the name of this Prometheus for messages, if there are several. `lacking` says why there is none.
         """
         self._connect = connect
         self._pace = pace
@@ -50,7 +49,7 @@ class QueryValues:
         self._reason = f"{self._called}: {lacking}" if backend else lacking
 
     def use(self, settings: PrometheusSettings | None) -> None:
-        """Ask this Prometheus from now on; None: there is none to ask."""
+        """Query this Prometheus from now on; None if there is none."""
         if settings == self._settings:
             return
         before = self._client
@@ -68,7 +67,7 @@ class QueryValues:
         self.use(None)
 
     def client(self) -> PrometheusClient | None:
-        """Return the client of the Prometheus that is asked at present; None if there is none."""
+        """Return the client of the present Prometheus; None if there is none."""
         return self._client
 
     def value(self, query: str) -> Observed[float] | Unknown:
@@ -87,13 +86,13 @@ class QueryValues:
         """Return all samples of the query at present; the time beside them is that of the evaluation.
 
         The `timestamp` of each is the time of the data that it comes from (`sample_times`); `by` are the labels that
-        name its target, where each target has data of its own. A partial answer counts as none: a sum would be too
+        name its target, if each target has its own data. A partial answer counts as none, because a sum would be too
         small.
         """
         found = self._query_samples(query, None)
         if isinstance(found, Unknown) or not found.value:
             return found
-        # Prometheus states the time of the evaluation: an answer of another time is of that time.
+        # Prometheus states the time of the evaluation: an answer for another time counts as being of that time.
         stated = [sample.timestamp for sample in found.value]
         if max(stated) > found.time + CLOCK_SLACK_SECONDS:
             ahead = max(stated) - found.time
@@ -108,7 +107,7 @@ class QueryValues:
         return Observed(tuple(dated), found.time)
 
     def spacing_seconds(self, query: str, newest: float) -> float | None:
-        """Return how long before the newest sample of a query, at `newest`, the one before it is; None: not known."""
+        """Return the time between the newest sample of a query, at `newest`, and the one before it; None if unknown."""
         times = self._times(times_query(query), (Sample({}, 0.0, newest),), newest - _MILLISECOND)
         return None if isinstance(times, Unknown) else newest - times[0]
 

@@ -2,7 +2,7 @@
 
 Prometheus evaluates a query with samples that may be minutes old, and its answer states the time of the evaluation. So
 a second query is sent for the same instant: for each selector of the query, the time of its newest sample, by the
-labels that name a target where there are several. A value is as old as the selector whose newest sample is oldest.
+labels that name a target if there are several. A value is as old as the selector whose newest sample is oldest.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ class TimesQuery:
     """The queries that return the times of a query's samples."""
 
     text: str
-    """Empty: the query has no selector whose samples are meant to be of now."""
+    """The query; empty if no selector's samples are meant to be present ones."""
     search: str
-    """Asked if `text` finds nothing of a selector: the newest samples within the ranges; empty if there are none."""
+    """The query that is sent if `text` finds nothing for a selector: the newest samples within the ranges; empty if
+    there are none."""
     selectors: int
-    """How many selectors there are."""
+    """Number of selectors."""
     range_seconds: float
     """The longest range of the query: its value may come from samples as old as that."""
     by: tuple[str, ...]
     is_readable: bool = True
-    """Whether the parser can read the query; otherwise nothing is known but Prometheus's look-back."""
+    """Whether the parser can read the query; otherwise only Prometheus's look-back is known."""
 
 
 def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
-    """Return what to ask; `by` are the labels that name a target."""
+    """Return the queries; `by` are the labels that name a target."""
     try:
         tree = parse_query(query)
     except UnreadableQueryError:
         return TimesQuery("", "", 0, 0.0, by, is_readable=False)
     selectors = list(_selectors(tree))
     now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
-    # Where nothing else is read, a short offset only waits for samples that arrive late.
+    # If nothing else is read, a short offset only waits for late samples.
     counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
     if any(selector.alternatives for selector in counted):
         return TimesQuery("", "", 0, 0.0, by, is_readable=False)
@@ -76,15 +77,15 @@ def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
 
 
 def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
-    """Return whether a selector has no sample among the times found, though its range may have one."""
+    """Return whether a selector has no sample among the times found, although its range may have one."""
     return bool(asked.search) and len({row.labels.get(_PART) for row in found}) < asked.selectors
 
 
 def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
     """Return the time of each sample's data, in seconds since the Unix epoch; `found` is the answer about times.
 
-    The bound where nothing is known: Prometheus's look-back for a query that cannot be read, and otherwise the longest
-    range. A value that comes from no series at all, such as `vector(0)`, is of now.
+    If nothing is known, it is the bound: Prometheus's look-back for a query that cannot be read, and otherwise the
+    longest range. A value that comes from no series at all, such as `vector(0)`, is a present one.
     """
     if not asked.is_readable:
         return [at - LOOK_BACK_SECONDS] * len(samples)
@@ -100,8 +101,8 @@ def _time(asked: TimesQuery, part: Mapping[tuple[str, ...], float], labels: Mapp
     own = part.get(_group(labels, asked.by))
     if own is not None:
         return own
-    # Where the series carry the labels themselves, a target that is missing has no sample; elsewhere, nobody knows
-    # which samples are its own.
+    # If the series carry the labels themselves, a missing target has no sample; otherwise, it is unknown which samples
+    # are its own.
     has_labels = any(all(group) for group in part) and bool(asked.by)
     return at - asked.range_seconds if has_labels else max(part.values())
 
@@ -111,7 +112,7 @@ def _group(labels: Mapping[str, str], by: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _selectors(node: Node) -> Iterator[SelectorNode]:
-    """Yield the selectors below the node, but for subqueries that are evaluated at another time by intention."""
+    """Yield the selectors below the node, except in subqueries that are intentionally evaluated at another time."""
     if isinstance(node, SelectorNode):
         yield node
         return

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from recommender.running.sizes.write_results import WriteResults
 
 WAIT_SECONDS: Final = 1.0
-"""For so long a poll waits for a decision: that of a cluster with some hundred nodes takes less."""
+"""How long a poll waits for a decision; that of a cluster with some hundred nodes takes less."""
 
 
 class SlowDecisions(Protocol):
-    """Makes the decisions of kinds that are slow. For one thread."""
+    """Makes the decisions of slow kinds. For one thread."""
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
@@ -54,7 +54,7 @@ class SlowDecisions(Protocol):
         ...
 
     def forget(self) -> None:
-        """Drop what is under way and what was decided: another process leads."""
+        """Drop everything that is under way or was decided: another process leads."""
         ...
 
 
@@ -72,21 +72,21 @@ class ImmediateSizing:
         return decide(recommendation.policy, calculate, with_facts(recommendation, inputs, facts), memory, now)
 
     def forget(self) -> None:
-        """Let the plugins release what they hold."""
+        """Let the plugins release their resources."""
         self._plugins.close()
 
 
 def providers_of(
     plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState
 ) -> tuple[PluginReading, ...]:
-    """Return what the providers of a recommendation's node groups state now."""
+    """Return the present answers of the providers of a recommendation's node groups."""
     name = recommendation.policy.name
     settings = cluster_size_settings((recommendation,)).get(name)
     return () if settings is None else plugins.read(name, settings.node_groups, cluster)
 
 
 def with_facts(recommendation: Recommendation, inputs: Inputs, facts: SizeFacts) -> Inputs:
-    """Return the inputs with what is gathered for one recommendation alone."""
+    """Return the inputs with the facts that are gathered only for one recommendation."""
     return replace(inputs, own={**inputs.own, recommendation.policy.name: facts})
 
 
@@ -97,10 +97,10 @@ class _Work:
     recommendation: Recommendation
     calculate: Calculate
     memory: Memory
-    """The memory that it started from: a decision by an older memory is dropped."""
+    """The memory that it started from: a decision from an older memory is dropped."""
     done: threading.Event
     writes: Mapping[TargetReference, ScaleOutcome]
-    """The writes that it knows."""
+    """The writes whose results it knows."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -112,10 +112,10 @@ class _State:
     work: _Work | None = None
     last: Record | None = None
     answer: ClusterSizeAnswer | None = None
-    """The last one that was made from known facts."""
+    """The last decision that was made from known facts."""
     rests_until: float = 0.0
     again: float | None = None
-    """When the last decision asked to be made again, in seconds since the Unix epoch."""
+    """The time at which the last decision requested to be repeated, in seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ class SizingServices:
     """Runs work on another thread."""
     plugins: ReadsPlugins
     wake: Callable[[], None]
-    """Lets a poll follow soon."""
+    """Makes a poll follow soon."""
     measure: Callable[[str, float], None]
     """Records how long the decision of a recommendation took, from any thread."""
     results: WriteResults
-    """Where writers state what became of sizes."""
+    """The results of writing sizes."""
 
 
 class SizesInBackground:
@@ -155,12 +155,12 @@ class SizesInBackground:
         self._clock = clock
         self._states: dict[str, _State] = {}
         self._began: float | None = None
-        """When the first decision since this process leads was made, in seconds since the Unix epoch."""
+        """When this process made its first decision as the leader, in seconds since the Unix epoch."""
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
-        """Return the decision that has ended now or before, and let another one begin."""
+        """Return the last decision that has ended, and let another one begin."""
         self._began = now if self._began is None else self._began
         state = self._states.setdefault(recommendation.policy.name, _State())
         late = self._finished_decision(state, recommendation, memory)
@@ -178,13 +178,13 @@ class SizesInBackground:
         )
 
     def forget(self) -> None:
-        """Drop everything; what is under way ends without an effect."""
+        """Drop everything; decisions under way end without an effect."""
         self._states = {}
         self._began = None
         self._results.clear()
 
     def _after_rest(self, state: _State, now: float) -> float | None:
-        """Return when a decision that asked to be made again may begin; the end of one under way wakes the loop."""
+        """Return when a decision that requested to be repeated may begin; the end of one under way wakes the loop."""
         if state.work is not None or state.again is None:
             return None
         return max(state.again, now + state.rests_until - self._clock())
@@ -251,7 +251,7 @@ class SizesInBackground:
 
 
 def _meanwhile(last: Record | None, policy: RecommendationPolicy, now: float) -> Record:
-    """Return what is published while a decision is under way: the last one, as long as it is recent enough."""
+    """Return the record that is published while a decision is under way: the last one, while it is recent enough."""
     if last is None:
         message = "the first decision is under way: a large cluster takes a few seconds"
         return Record(policy.name, policy.type, now, Status.STALE, message)

@@ -1,6 +1,6 @@
 """The size of a CapacityBuffer, which Cluster Autoscaler and Karpenter obey.
 
-The buffer is one that somebody has created: it says what a chunk is. Its `spec.replicas` is written, and the value from
+The buffer was created by somebody else, and defines a chunk. Its `spec.replicas` is written, and the value from
 before the first write is kept in an annotation, so that it can be put back.
 """
 
@@ -35,7 +35,7 @@ class CapacityBufferAttempt:
         self._resolve = resolve
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Read the buffer, and replace the version that was read unless it is as it should be already."""
+        """Read the buffer, and replace the version that was read unless it is already as it should be."""
         missing = ScaleOutcome(wish, ScaleResult.ERROR)
         try:
             path = target_path(wish.target, self._resolve)

@@ -1,4 +1,4 @@
-"""Sizes of Cluster API's node groups, through their scale subresource, within the limits that hold when it is written.
+"""Sizes of Cluster API's node groups, through their scale subresource, within the limits at the time of the write.
 
 The scale is read first, then the object with its annotations. Both have one resourceVersion, so a limit or a pause that
 is set between the read and the write makes the write a conflict.
@@ -48,14 +48,14 @@ class _Group:
 
 
 class ClusterApiAttempt:
-    """Writes the size of a MachineDeployment, MachineSet or MachinePool, and marks the Machines that are to go."""
+    """Writes the size of a MachineDeployment, MachineSet or MachinePool, and marks the Machines to be removed."""
 
     def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
         self._objects = objects
         self._resolve = resolve
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Write the size if the limits and the pauses of now allow it."""
+        """Write the size if the present limits and pauses allow it."""
         try:
             group = self._read(wish.target)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
@@ -94,7 +94,7 @@ class ClusterApiAttempt:
     def _remove(self, found: ScaleOutcome, group: _Group, terms: SendingTerms) -> ScaleOutcome:
         """Mark one Machine after the other, each followed by a size that is lower by one.
 
-        Sizes are absolute: after an attempt whose end is not known, the size tells how many have been lowered.
+        Sizes are absolute: after an attempt with an unknown outcome, the size shows how many have been removed.
         """
         wish, scale, size = found.wish, group.scale, group.size
         done = wish.replicas + len(wish.removals) - size
@@ -126,7 +126,7 @@ class ClusterApiAttempt:
 
         outcome = sent(found, terms, lower)
         if outcome.result is not ScaleResult.OK and not is_unknown:
-            # A Machine that stays marked would be the first to go whenever somebody lowers the size.
+            # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)
         return outcome, answers[-1]
 
@@ -136,7 +136,7 @@ class ClusterApiAttempt:
     def _annotate(
         self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms, *, mark: bool
     ) -> ScaleOutcome:
-        """Mark a Machine, or take the mark away again; one that another client has marked stays as it is."""
+        """Mark a Machine, or remove the mark again; one that another client has marked stays as it is."""
         target = TargetReference(found.wish.target.api_version, "Machine", removal.namespace, removal.name)
         try:
             path = target_path(target, self._resolve)

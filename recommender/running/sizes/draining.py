@@ -1,4 +1,4 @@
-"""Which pods of a node are evicted before it is deleted, and what stops that. Pure."""
+"""Determines which pods of a node are evicted before it is deleted, and what prevents that. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LONGEST_GRACE_SECONDS: Final = 600
-"""Longest time that a pod has to end (`--max-graceful-termination-sec`)."""
+"""Longest time that a pod has to terminate (`--max-graceful-termination-sec`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class EvictedPod:
 
 
 def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
-    """Return the pods that must leave: neither those that end with the node nor those that have ended."""
+    """Return the pods that must leave: not those that end with the node or have already ended."""
     return tuple(_evicted_pod(pod) for pod in pods if not _stays(pod))
 
 
 def obstacle_to(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why the node must not be drained after all, since a pod has come meanwhile; empty if nothing is."""
+    """Return why the node must not be drained because of a new pod; empty if there is no such reason."""
     for pod in pods:
         if _stays(pod) or text(pod, "metadata", "deletionTimestamp"):
             continue

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from recommender.running.sizes.removal_marks import RemovalMark
 
 _ACCEPTED_SECONDS: Final = 900.0
-"""How long a machine may take to go once the provider has accepted its deletion."""
+"""How long a machine may take to disappear after the provider has accepted its deletion."""
 _UNCERTAIN_SECONDS: Final = 120.0
-"""The same where nobody knows whether it has."""
+"""The same if it is unknown whether the provider has accepted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +29,22 @@ class DeletionProblem:
 
     message: str = ""
     waits: bool = False
-    """Whether it may pass by itself, or may not be one: the node stays as it is."""
+    """Whether the problem may pass by itself or may not exist: the node stays as it is."""
 
 
 class MachineDeletion:
     """Deletes machines. For one thread."""
 
     def __init__(self, groups: WritesGroups, monotonic: Callable[[], float]) -> None:
-        """Delete nothing yet."""
+        """Nothing is deleted yet."""
         self._groups = groups
         self._monotonic = monotonic
         self._expected: dict[tuple[str, str, str], tuple[int, float]] = {}
-        """The size of a group after its last deletion, which the provider may show late, and until when it counts."""
+        """The size of a group after its last deletion, which the provider may show late, and the time until which it
+        counts."""
 
     def problem_of(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
-        """Return what is against the deletion right now."""
+        """Return the present reason against the deletion."""
         try:
             group = self._look(mark)
         except ProviderUnreachableError as error:
@@ -58,7 +59,7 @@ class MachineDeletion:
         return DeletionProblem()
 
     def delete(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
-        """Ask the provider once; return what is wrong, which waits if the outcome is not known."""
+        """Ask the provider once; return the problem, which `waits` if the outcome is unknown."""
         machine = ProviderNode(
             text(node, "metadata", "name"),
             text(node, "spec", "providerID"),
@@ -85,7 +86,7 @@ class MachineDeletion:
             self._expected[key] = size - 1, self._monotonic() + _UNCERTAIN_SECONDS
 
     def is_under_way(self, node: Mapping[str, Any], mark: RemovalMark) -> bool:
-        """Return whether the provider deletes the machine, or has deleted it."""
+        """Return whether the provider is deleting the machine, or has deleted it."""
         try:
             group = self._look(mark)
         except ProviderUnreachableError:
@@ -113,7 +114,7 @@ class MachineDeletion:
 
 
 def _ids(node: Mapping[str, Any]) -> set[str]:
-    """Return by what a provider may list the machine of a node."""
+    """Return the identifiers by which a provider may list the machine of a node."""
     return {text(node, "spec", "providerID"), text(node, "metadata", "name")} - {""}
 
 

@@ -1,4 +1,4 @@
-"""Objects that are only known to be needed once others are known: the templates that groups of Cluster API name."""
+"""Objects whose need is only known from others: the templates that groups of Cluster API name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Watching(Protocol):
-    """States facts of the cluster. `change` replaces which ones are needed."""
+    """Returns facts of the cluster. `change` replaces the set of needed ones."""
 
     @property
     def cluster(self) -> Callable[[], ClusterState]:
@@ -29,13 +29,13 @@ class Watching(Protocol):
 
 
 class FollowedNeeds:
-    """The facts of a cluster; when they name further objects, these are watched too. For one thread."""
+    """The facts of a cluster; if they name further objects, these are also watched. For one thread."""
 
     def __init__(self, plan: Callable[[], PollPlan], world: Watching) -> None:
         self._plan = plan
         self._world = world
         self._followed: tuple[PollPlan, ClusterNeeds] | None = None
-        """The plan in force, and what is watched for it."""
+        """The plan in force, and the objects that are watched for it."""
 
     def cluster(self) -> ClusterState:
         """Return the facts."""
@@ -43,7 +43,7 @@ class FollowedNeeds:
         if not plan.needs.objects:
             return state
         needs = needs_of(plan.configuration, state)
-        # With a changed configuration, the watches begin with what its plan names.
+        # After a change of the configuration, the watches begin with the objects that its plan names.
         watched = self._followed[1] if self._followed and self._followed[0] is plan else plan.needs
         if needs.objects != watched.objects:
             self._world.change(replace(plan, needs=needs))

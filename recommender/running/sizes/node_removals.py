@@ -1,8 +1,8 @@
-"""Nodes are drained and deleted through the provider of their group, one step after the other.
+"""Drains and deletes nodes through the provider of their group, one step after the other.
 
-A removal is a mark on its node (`removal_marks`), so a process that ends at any moment leaves all that the next one
-needs: it goes on, or makes the node usable again. Each step reads first and is repeated until it has an effect, apart
-from the deletion: the provider is asked for it once, after the mark says so.
+A removal is a mark on its node (`removal_marks`), so a process that ends at any moment leaves everything that the next
+one needs: it continues, or makes the node usable again. Each step reads first and is repeated until it has an effect,
+except the deletion: the provider is asked for it once, after the mark says so.
 """
 
 from __future__ import annotations
@@ -58,22 +58,22 @@ _log = logging.getLogger(__name__)
 
 _STEP_SECONDS: Final = 1.0
 _LEFT_OVER_STEPS: Final = 60
-"""So seldom marks are looked for where no removal is configured: those of an earlier configuration."""
+"""In how many steps marks of an earlier configuration are looked for once, if no removal is configured."""
 SETTLE_SECONDS: Final = 5.0
 """How long a node is cordoned before it is deleted, so that pods that were on their way to it are seen."""
 EVICTION_SECONDS: Final = 120.0
 """How long evictions are tried (`--max-pod-eviction-time`)."""
 _RETRY_SECONDS: Final = 5.0
-"""After which an eviction that was refused is tried again."""
+"""Time after which a refused eviction is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
-"""How long the pods of a node may take in all."""
+"""How long all pods of a node may take to end."""
 
 
 class BeginsRemovals(Protocol):
     """Begins the removal of a node."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
-        """Mark the node. What follows takes minutes."""
+        """Mark the node. The following steps take minutes."""
         ...
 
 
@@ -86,11 +86,11 @@ class RemovalParts:
     fence: Fence
     deletion: MachineDeletion
     nodes: Callable[[], ClusterState]
-    """Which nodes are marked, as far as it is known."""
+    """The marked nodes, as far as they are known."""
     stopped: Callable[[RemovalMark], str]
-    """Why a removal must not go on, such as a changed configuration; empty if it may."""
+    """Why a removal must not continue, such as a changed configuration; empty if it may."""
     is_configured: Callable[[], bool]
-    """Whether nodes are removed at all by the configuration in force."""
+    """Whether the configuration in force removes nodes at all."""
     announce: Callable[[TargetEvent], None]
     clock: Clock
 
@@ -99,11 +99,11 @@ class NodeRemovals:
     """Carries removals out. `begin` may be called from any thread."""
 
     def __init__(self, parts: RemovalParts) -> None:
-        """Begin nothing yet."""
+        """Nothing is begun yet."""
         self._parts = parts
         self._states = StateLog(_log)
         self._evicts_at: dict[str, float] = {}
-        """By node, when evictions that were refused are tried again, by the monotonic clock."""
+        """When refused evictions of a node are tried again, by the monotonic clock."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
@@ -128,7 +128,7 @@ class NodeRemovals:
         return sent(found, terms, lambda fence: self._parts.writes.replace(path, marked(node, mark), fence))
 
     def run(self, stop: threading.Event) -> None:
-        """Go on with all removals until `stop` is set."""
+        """Continue all removals until `stop` is set."""
         for number in itertools.count():
             if stop.wait(_STEP_SECONDS):
                 return
@@ -136,7 +136,7 @@ class NodeRemovals:
                 self.step()
 
     def step(self) -> None:
-        """Go one step on with each removal, if this process may write."""
+        """Advance each removal by one step, if this process may write."""
         known = self._parts.nodes().nodes
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
@@ -182,7 +182,7 @@ class NodeRemovals:
         return items(self._parts.objects.get("/api/v1/pods", query, seconds=READ_SECONDS).document, "items")
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
-        """Evict what is not ending yet, within the budgets; give up after a while."""
+        """Evict pods that are not ending yet, within the budgets; give up after a while."""
         refusals = [why for pod in pods if not pod.is_terminating and (why := self._refused_eviction(pod))]
         if refusals:
             self._evicts_at[text(node, "metadata", "name")] = self._parts.clock.monotonic() + _RETRY_SECONDS
@@ -192,19 +192,19 @@ class NodeRemovals:
             self._roll_back(node, f"{pods[0]} has not ended within {waited:.0f} s")
 
     def _refused_eviction(self, pod: EvictedPod) -> str:
-        """Evict a pod; return why it could not be, or empty."""
+        """Evict a pod; return why that was refused, or an empty text."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
         try:
             self._parts.objects.create(path, eviction_of(pod), seconds=READ_SECONDS)
         except NotFoundError:
             return ""
         except KubernetesError as error:
-            # 429: a PodDisruptionBudget, which is asked again, as is a server that fails.
+            # A 429 comes from a PodDisruptionBudget; as with a failing server, the eviction is tried again.
             return f"{pod}: {error}"
         return ""
 
     def _delete(self, node: dict[str, Any], mark: RemovalMark) -> None:
-        """Let the provider delete the machine. The mark says so before; the call is sent once."""
+        """Let the provider delete the machine. The mark says so beforehand; the call is sent once."""
         name, now = text(node, "metadata", "name"), self._parts.clock.wall()
         problem = self._parts.deletion.problem_of(node, mark)
         if problem.waits:
@@ -226,7 +226,7 @@ class NodeRemovals:
             self._accept(node, begun)
 
     def _follow(self, node: dict[str, Any], mark: RemovalMark) -> None:
-        """Look at what became of a deletion that the provider was asked for; it is never asked again."""
+        """Check the outcome of a deletion that the provider was asked for; it is never asked again."""
         now = self._parts.clock.wall()
         if not mark.accepted and self._parts.deletion.is_under_way(node, mark):
             self._accept(node, mark)
@@ -275,7 +275,7 @@ def are_configured(configuration: Configuration) -> bool:
 
 
 def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:
-    """Return why a removal must not go on by the configuration in force; empty if it may."""
+    """Return why the configuration in force stops a removal; empty if it does not."""
     entry = next((each for each in configuration.recommendations if each.policy.name == mark.recommendation), None)
     settings = cluster_size_settings(() if entry is None else (entry,)).get(mark.recommendation)
     if entry is None or settings is None or Output.SCALE not in entry.policy.outputs:

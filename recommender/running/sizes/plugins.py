@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class ReadsPlugins(Protocol):
-    """Asks providers."""
+    """Reads from providers."""
 
     def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
-        """Return what the providers of a recommendation's node groups state now."""
+        """Return the present answers of the providers of a recommendation's node groups."""
         ...
 
 
@@ -32,25 +32,28 @@ class WritesGroups(Protocol):
     """Changes groups of providers. For any number of threads."""
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
-        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        """Return the provider's present state of a group. Raises ProviderUnreachableError."""
         ...
 
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
     ) -> None:
-        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
+        """Make one change.
+
+        Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError if nothing was sent.
+        """
         ...
 
 
 class PluginHosts:
-    """The providers of all recommendations. For any number of threads, of which one asks for a recommendation."""
+    """The providers of all recommendations. For any number of threads, but one for each recommendation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._hosts: dict[str, Hosts] = {}
 
     def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
-        """Return what the providers of a recommendation's node groups state now."""
+        """Return the present answers of the providers of a recommendation's node groups."""
         with self._lock:
             known = self._hosts.pop(recommendation, {})
             hosts: Hosts = {}
@@ -66,13 +69,16 @@ class PluginHosts:
         return tuple(host.read(nodes) for _, host in hosts.values())
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
-        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        """Return the provider's present state of a group. Raises ProviderUnreachableError."""
         return self._host(recommendation, provider).look(group)
 
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
     ) -> None:
-        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
+        """Make one change.
+
+        Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError if nothing was sent.
+        """
         self._host(recommendation, provider).change(group, change)
 
     def _host(self, recommendation: str, provider: str) -> PluginHost:
@@ -83,7 +89,7 @@ class PluginHosts:
         return found[1]
 
     def close(self) -> None:
-        """Let all providers release what they hold."""
+        """Let all providers release their resources."""
         with self._lock:
             hosts, self._hosts = self._hosts, {}
         for of_one in hosts.values():

@@ -1,7 +1,7 @@
 """Sizes of groups of providers, which are changed by a difference and not set: each change is sent at most once.
 
-The size is looked at first: it says what a call whose end is not known has done. After such a call nothing is sent for
-the group until its size has changed, or long after the call.
+The size is read first: it shows the effect of a call with an unknown outcome. After such a call, nothing is sent for
+the group until its size has changed, or until long after the call.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from recommender.running.sizes.plugins import WritesGroups
 
 _UNCERTAIN_SECONDS: Final = 300.0
-"""As long as a group backs off after a failure."""
+"""The back-off of a group after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Uncertain:
-    """A change of which nobody knows whether it took effect."""
+    """A change of which it is unknown whether it took effect."""
 
     size: int
-    """That was found before it."""
+    """The size that was found before the change."""
     until: float
 
 
 class ProviderAttempt:
-    """Changes the size of a group through its provider, or lets the removal of its nodes begin."""
+    """Changes the size of a group through its provider, or begins the removal of its nodes."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class ProviderAttempt:
         removals: BeginsRemovals,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Send nothing yet."""
+        """Nothing is sent yet."""
         self._groups = groups
         self._removals = removals
         self._wall = wall
         self._uncertain: dict[TargetReference, _Uncertain] = {}
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Change the size if the limits and the size of now allow it."""
+        """Change the size if the present limits and size allow it."""
         target = wish.target
         if self._wall() < wish.waits_until:
             message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
@@ -77,7 +77,7 @@ class ProviderAttempt:
         return self._begin_removals(stored, terms) if wish.node_removals else self._change_size(stored, group, terms)
 
     def _outcome_before_change(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
-        """Return what is to be done at the size of now: OK if something may be sent."""
+        """Return the outcome at the present size: OK if something may be sent."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
         if group.target_size == wish.replicas:
             self._uncertain.pop(wish.target, None)
@@ -89,7 +89,7 @@ class ProviderAttempt:
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
-        """Return why nothing is sent after a call whose end is not known; empty if that is over."""
+        """Return why nothing is sent after a call with an unknown outcome; empty if that is over."""
         known = self._uncertain.get(target)
         if known is None:
             return ""

@@ -1,4 +1,4 @@
-"""The mark of a node that is being drained and deleted: all that is known of it, so any process can go on.
+"""The mark of a node that is being drained and deleted: everything known about it, so that any process can continue.
 
 The node is cordoned and has the taint of Cluster Autoscaler, which load balancers and other programs know. Pure.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""
 _CLOCK_SECONDS: Final = 60.0
-"""By so much the clocks of two processes may differ."""
+"""How far the clocks of two processes may differ."""
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -31,18 +31,18 @@ class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     group: str
     since: float
     cordoned: bool = False
-    """Whether the node took pods before, so that it does again if the removal fails."""
+    """Whether the node accepted pods before, so that it does so again if the removal fails."""
     deleting_since: float | None = None
-    """When the provider was asked to delete the machine; stored before it is asked. None: it has not been asked."""
+    """When the provider was asked to delete the machine; stored before it is asked. None if it has not been asked."""
     accepted: bool = False
-    """Whether it has accepted that."""
+    """Whether the provider has accepted that."""
 
 
 _MARKS: Final = decoder_of(RemovalMark)
 
 
 def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
-    """Return the mark of a Node; None if there is none, or none that can be read."""
+    """Return the mark of a Node; None if there is none, or if it cannot be read."""
     text = texts(node, "metadata", "annotations").get(REMOVAL, "")
     try:
         return _MARKS.decode(text) if text else None
@@ -51,7 +51,7 @@ def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
 
 
 def without_future(mark: RemovalMark, now: float) -> RemovalMark:
-    """Return the mark with the present in place of times of the future, after which a removal would wait for long."""
+    """Return the mark with the present time in place of future ones, for which a removal would wait for long."""
     if max(mark.since, mark.deleting_since or 0.0) <= now + _CLOCK_SECONDS:
         return mark
     deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)
@@ -68,7 +68,7 @@ def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
 
 
 def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
-    """Return the Node as it was before, with the time at which its removal failed, if it did."""
+    """Return the Node in its former state, with the time at which its removal failed, if it did."""
     mark = mark_of(node)
     annotations = {key: text for key, text in texts(node, "metadata", "annotations").items() if key != REMOVAL}
     if failed_at is not None:
@@ -80,7 +80,7 @@ def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
 
 
 def is_cordoned(node: Mapping[str, Any]) -> bool:
-    """Return whether the Node takes no new pods."""
+    """Return whether the Node accepts no new pods."""
     return section(node, "spec").get("unschedulable") is True
 
 

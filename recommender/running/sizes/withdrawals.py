@@ -1,6 +1,6 @@
 """CapacityBuffers that a changed configuration no longer sizes: they get back the size from before the first write.
 
-The end of this process withdraws nothing: the next one goes on from there.
+The end of this process withdraws nothing: the next one continues from there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _DONE: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 
 
 class Withdrawals:
-    """Which buffers are to get their former size back. For any number of threads.
+    """The buffers that should get their former size back. For any number of threads.
 
-    Every process follows the configuration, also one that does not lead: it may lead before all is withdrawn.
+    Every process follows the configuration, even one that does not lead: it may lead before everything is withdrawn.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Withdrawals:
         self._due: dict[BufferSettings, str] = {}
 
     def follow(self, configuration: Configuration) -> None:
-        """Note what the configuration sizes; what the last one sized and this one does not is to be withdrawn."""
+        """Note which buffers the configuration sizes; those that only the last one sized are withdrawn."""
         sized = buffers_of(configuration)
         with self._lock:
             self._due.update({buffer: name for name, buffer in self._sized.items()})
@@ -40,7 +40,7 @@ class Withdrawals:
             self._sized = sized
 
     def due(self) -> dict[str, tuple[BufferSettings, ...]]:
-        """Return the buffers by the recommendation that has sized them."""
+        """Return the buffers by the recommendation that sized them."""
         with self._lock:
             found: dict[str, tuple[BufferSettings, ...]] = {}
             for buffer, name in self._due.items():
@@ -48,7 +48,7 @@ class Withdrawals:
             return found
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Note the result of an attempt: a buffer that has its former size is done."""
+        """Note the result of an attempt: a buffer that has its former size again is done."""
         wish = outcome.wish
         if wish.withdraws and outcome.result in _DONE:
             with self._lock:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class WriteResults:
-    """The latest result for each target, until a decision has been made from it. For any number of threads."""
+    """The latest result for each target, until a decision has used it. For any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._outcomes: dict[str, dict[TargetReference, ScaleOutcome]] = {}
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Keep a result; it replaces an older one, so that a failure counts only if its repetition failed too."""
+        """Keep a result; it replaces an older one, so that a failure counts only if its repetition also failed."""
         with self._lock:
             self._outcomes.setdefault(outcome.wish.recommendation, {})[outcome.wish.target] = outcome
 
@@ -30,7 +30,7 @@ class WriteResults:
             return dict(self._outcomes.get(recommendation, {}))
 
     def drop(self, recommendation: str, seen: Mapping[TargetReference, ScaleOutcome]) -> None:
-        """Forget results that a decision has been made from; later ones stay."""
+        """Forget results that a decision has used; later ones stay."""
         with self._lock:
             left = {
                 target: outcome

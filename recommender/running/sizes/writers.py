@@ -41,7 +41,7 @@ class SizeWriters:
         withdrawals: Withdrawals,
         provided: ScaleWriter | None = None,
     ) -> None:
-        """Write with `groups` the sizes that objects hold, and with `provided` those of providers."""
+        """Take the writers: `groups` writes the sizes in objects, and `provided` those of providers."""
         self._groups = groups
         self._provided = provided
         self._buffers = buffers
@@ -67,14 +67,14 @@ class SizeWriters:
             self._buffers.wanted(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
-        """Send nothing any more for recommendations without the output. May be called from any thread."""
+        """Stop sending for recommendations without the output. May be called from any thread."""
         self._withdrawals.follow(configuration)
         for writer in self._group_writers():
             writer.retain(_names_that_scale(configuration))
         self._buffers.retain(buffers_of(configuration))
 
     def clear(self) -> None:
-        """Abandon what is under way: another process leads, or this one ends."""
+        """Abandon everything that is under way: another process leads, or this one ends."""
         for writer in (*self._group_writers(), self._buffers):
             writer.clear()
 

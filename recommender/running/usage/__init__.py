@@ -1,1 +1,1 @@
-"""Usage of containers, as Prometheus knows it: read in slices, kept as histograms, and made into sizes."""
+"""Usage of containers, as Prometheus knows it: read in slices, stored as histograms, and turned into sizes."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _CONTAINER: Final = ("namespace", "pod", "container")
 _MOST: Final = {CPU: MOST_CORES, MEMORY: MOST_BYTES}
 _MOST_ASKED_AGAIN: Final = 200
-"""Containers whose peak is impossible, of each day; of more, that day is unknown."""
+"""Most containers with an impossible peak in a day that are queried again; if there are more, the day is unknown."""
 
 
 class SeveralClustersError(Exception):
@@ -50,12 +50,12 @@ class ClusterHistory:
     running: frozenset[PodContainer]
     """Containers that use memory at the end."""
     kills: tuple[frozenset[PodContainer], ...]
-    """By day: containers that were killed because they were out of memory."""
+    """The containers that were killed because they were out of memory, by day."""
     facts: ClusterFacts
 
     @property
     def kill_counts(self) -> Counter[PodContainer]:
-        """On how many days each container was killed."""
+        """The number of days on which each container was killed."""
         return Counter(pod for day in self.kills for pod in day)
 
 
@@ -68,13 +68,13 @@ class ClusterReader:
     where: str
     """Matcher of the namespaces, with the comma before it."""
     memory_query: str = ""
-    """PromQL of the bytes in use by namespace, pod and container; empty: cAdvisor's working sets."""
+    """PromQL of the bytes in use by namespace, pod and container; empty for cAdvisor's working sets."""
     choice: str = "--prometheus-matchers '{}'"
-    """How one cluster of several is chosen, for messages."""
+    """How to choose one of several clusters, for messages."""
     replica_sets_seconds: int = 0
-    """How long before the end of each day ReplicaSets are looked for; 0: at that moment."""
+    """How long before the end of each day ReplicaSets are looked for; 0 for only at that moment."""
     kills_before_seconds: int = 0
-    """How long before the window kills are looked for: a restart shows only between two samples."""
+    """How long before the window kills are looked for: a restart is visible only between two samples."""
     doubled: set[PodContainer] = field(default_factory=set, compare=False)
     """Containers with several series, which are left out."""
 
@@ -98,7 +98,7 @@ class ClusterReader:
         return bool(self._now(f"count({now})", ()))
 
     def resolution(self) -> usage_queries.Resolution:
-        """Return how finely CPU can be asked for."""
+        """Return the finest resolution in which CPU can be queried."""
         found = self._now(usage_queries.scrapes_in_an_hour(self.where), ())
         in_an_hour = max((each.value for each in found if each.value >= 1), default=120.0)
         return usage_queries.resolution_of(3600.0 / in_an_hour)
@@ -131,13 +131,13 @@ class ClusterReader:
         return usage_queries.memory_peaks(self.where, seconds)
 
     def _possible_peaks(self, pods: Collection[PodContainer], seconds: int) -> str:
-        """Return the query of the largest values that a machine can have; it may answer with more than these pods."""
+        """Return the query of the largest values that a machine can have; it may return more than these pods."""
         where = self.where + usage_queries.pods_matcher({each.pod for each in pods})
         usage = self.memory_query or usage_queries.memory_usage(where)
         return usage_queries.peaks_of(usage_queries.below(usage, MOST_BYTES), seconds)
 
     def _day_peaks(self, day: tuple[float, int]) -> list[Element]:
-        """Return the peaks of a day. What no machine can have hides no other sample of its day."""
+        """Return the peaks of a day. A value that no machine can have does not hide other samples of its day."""
         end, seconds = day
         found = self._each_once(self._peaks(seconds), end)
         wrong = {pod: each for each in found if each.value >= MOST_BYTES and (pod := PodContainer(*each.labels))}
@@ -201,7 +201,7 @@ class ClusterReader:
     def _owners(self, metric: str, label: str, *, in_days: bool) -> dict[tuple[str, str], frozenset[ObjectOwner]]:
         """Return the owners of each object on the newest day on which it is known.
 
-        ReplicaSets outlive their pods, so they are looked up at the end of each day alone.
+        ReplicaSets outlive their pods, so they are looked up only at the end of each day.
         """
         labels = ("namespace", label, "owner_kind", "owner_name")
 
@@ -224,10 +224,10 @@ def _amounts(found: Iterable[Element]) -> dict[str, dict[PodContainer, float]]:
     amounts: dict[str, dict[PodContainer, float]] = {}
     for each in found:
         namespace, pod, container, resource = each.labels
-        # What no machine has, somebody has made up. A comparison with NaN is false.
+        # A value that no machine can have was made up. A comparison with NaN is false.
         if 0 <= each.value <= _MOST.get(resource, 0.0):
             amounts.setdefault(resource, {})[PodContainer(namespace, pod, container)] = each.value
-    # Some containers have requests, so that a resource without any is one that nobody asks for.
+    # Some containers have requests, so a resource without any is one that nobody requests.
     return {resource: amounts.get(resource, {}) for resource in RESOURCES} if amounts else {}
 
 
@@ -235,7 +235,7 @@ _AUTOSCALED: Final = {CPU: "CPU", MEMORY: "memory"}
 
 
 def _autoscalers(targets: Iterable[Element], follows: Iterable[Element]) -> dict[SizedWorkload, WorkloadAutoscaler]:
-    """Return which autoscaler follows which resources; a server may answer with other metrics than it was asked."""
+    """Return which autoscaler follows which resources; a server may return metrics that were not requested."""
     resources: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in follows:
         namespace, name, resource = each.labels

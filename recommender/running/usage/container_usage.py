@@ -1,4 +1,4 @@
-"""Which containers belong to which workloads, and what CPU they used."""
+"""Determines which containers belong to which workloads, and their CPU usage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadC
         workload = history.facts.owners.workload_of(pod.of_pod)
         if workload is not None:
             found[pod] = WorkloadContainer(workload, pod.container)
-    # An init container is known as such only while its pod exists; the same name in newer pods tells.
+    # An init container is known as such only while its pod exists; later, newer pods with the same name show it.
     inits = {
         WorkloadContainer(workload, pod.container)
         for pod in history.facts.init_containers

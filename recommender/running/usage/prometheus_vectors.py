@@ -1,4 +1,4 @@
-"""Vectors and ranges from Prometheus, a few at a time, each whole or an error."""
+"""Vectors and ranges from Prometheus, a few at a time, each complete or an error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Element:
     """One sample of a vector."""
 
     labels: tuple[str, ...]
-    """The values of the labels that were asked for; empty for a label that the series lacks."""
+    """The values of the requested labels; empty for a label that the series lacks."""
     value: float
 
 
@@ -59,7 +59,7 @@ def matrix(client: PrometheusClient, query: str, start: float, end: float, step_
 
 
 def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
-    """Yield the answer to each question, in order; `AT_ONCE` of them are asked or wait to be taken at a time."""
+    """Yield the answer to each question, in order; `AT_ONCE` of them are under way or wait to be taken at a time."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         waiting = deque(what)
         asked = deque(threads.submit(ask, waiting.popleft()) for _ in range(min(AT_ONCE, len(waiting))))
@@ -75,10 +75,10 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
 
 
 def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozenset[PodContainer]:
-    """Return the containers that have several series, of which nobody knows which one is right.
+    """Return the containers that have several series, so that it is unknown which one is right.
 
-    Raises UnexpectedAnswerError if all have: then the query lacks an aggregation. Some may be the doing of their
-    owners, and must not harm the others.
+    Raises UnexpectedAnswerError if all have several: then the query lacks an aggregation. Owners may cause some
+    themselves, which must not harm the others.
     """
     counts = Counter(containers)
     found = frozenset(pod for pod, count in counts.items() if count > 1)

@@ -1,7 +1,7 @@
-"""The usage of the targets of one recommendation as it grows: histograms and peaks by day of UTC.
+"""The growing usage of the targets of one recommendation: histograms and peaks by day of UTC.
 
-Usage is added in parts, each of which is in one day. What is older than the history is dropped when a day begins. The
-number of rows is bounded, so that a book has at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
+Usage is added in parts, each of which is in one day. Usage that is older than the history is dropped when a day begins.
+The number of rows is bounded, so that a book has at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_PODS: Final = 200_000
 SAME_KILL_SECONDS: Final = 900.0
 """A kill is seen in each part whose look-back contains it; a second one within this time counts as the same."""
 GONE_SECONDS: Final = 900.0
-"""A container without samples for so long, in a workload that has some, is not part of it any more."""
+"""A container without samples for this long, in a workload that has some, is no longer part of it."""
 _ROWS_AT_ONCE: Final = 500
 
 
@@ -45,15 +45,15 @@ class UsagePart:
     start: float
     end: float
     cpu: CollectedCpu
-    """Of one day, which ends with the part."""
+    """CPU of one day, which ends with the part."""
     peaks: Mapping[PodContainer, float]
     """The largest working set in bytes."""
     kills: frozenset[PodContainer]
     """Containers that were killed because they were out of memory, in this part or shortly before."""
     running: frozenset[PodContainer]
-    """At the end."""
+    """Running containers at the end."""
     facts: ClusterFacts
-    """At the end."""
+    """Facts at the end."""
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
     """Workloads with a container that has several series, which are left out."""
 
@@ -69,14 +69,14 @@ class OomKill:
 
 @dataclass(slots=True)
 class UsageBook:
-    """For one thread."""
+    """The usage of one recommendation. For one thread."""
 
     cpu: CollectedCpu
-    """Ends with the day of UTC that goes on."""
+    """CPU histograms, which end with the present day of UTC."""
     peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
-    """By day, 0 is the one that goes on; NaN where it is unknown."""
+    """Peaks by day; 0 is the present day; NaN where it is unknown."""
     kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
-    """By day."""
+    """Kills by day."""
     covered: float = 0.0
     """Unix seconds up to which usage is known; 0 before the first part."""
     left_out: int = 0
@@ -84,13 +84,13 @@ class UsageBook:
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
-    """As in the newest part."""
+    """Workloads with doubled series in the newest part."""
     memory_seen: dict[SizedWorkload, float] = field(default_factory=dict)
-    """The last moment at which memory of each workload was measured, in Unix seconds; since the start alone."""
+    """When the memory of each workload was last measured, in Unix seconds; only since the start."""
 
     @classmethod
     def empty(cls, days: int) -> UsageBook:
-        """Return a book of so many days, the one that goes on included, without usage."""
+        """Return an empty book of this many days, including the present one."""
         return cls(CollectedCpu.empty(ContainerRows((), {}), days, 0.0), kills=[{} for _ in range(days)])
 
     @property
@@ -99,7 +99,7 @@ class UsageBook:
         return self.cpu.histograms.weights.shape[0]
 
     def add(self, part: UsagePart) -> None:
-        """Add a part that follows on those before."""
+        """Add a part that follows the earlier ones."""
         self._begin_day(math.ceil(part.end / DAY_SECONDS) * DAY_SECONDS)
         names = self._with_room(part.cpu.rows)
         self._add_cpu(part, names)
@@ -108,7 +108,7 @@ class UsageBook:
         self.note_present(part)
 
     def note_present(self, part: UsagePart) -> None:
-        """Note which containers exist at the end of a part, whose usage may be known already."""
+        """Note which containers exist at the end of a part whose usage may already be known."""
         self.running, self.facts, self.doubled = part.running, part.facts, part.doubled
         rows = part.cpu.rows
         measured = {rows.names[rows.places[pod]].workload for pod in part.running}
@@ -136,7 +136,7 @@ class UsageBook:
             yield from self._sizes_of(chosen, options)
 
     def last_samples(self) -> dict[SizedWorkload, float]:
-        """Return up to when both CPU and memory of each workload are known, in Unix seconds.
+        """Return the time up to which both CPU and memory of each workload are known, in Unix seconds.
 
         A workload that lacks one of them is left out.
         """
@@ -172,7 +172,7 @@ class UsageBook:
         yield from (_at_least(record, float(floor)) for record, floor in zip(records, floors, strict=True))
 
     def _begin_day(self, end: float) -> None:
-        """Make room for the day that ends then, and forget what only days that are too old knew."""
+        """Make room for the day that ends then, and forget containers that only appear in days that are too old."""
         passed = self.days if not self.cpu.end else round((end - self.cpu.end) / DAY_SECONDS)
         if passed <= 0:
             return
@@ -188,7 +188,7 @@ class UsageBook:
         self._keep_rows(np.flatnonzero(weights.any(axis=(0, 2))))
 
     def _keep_rows(self, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Keep these rows alone, with those of their pods that still have a peak."""
+        """Keep only these rows, with those of their pods that still have a peak."""
         place = {int(row): number for number, row in enumerate(rows)}
         cpu = self.cpu
         places = {pod: place[row] for pod, row in cpu.rows.places.items() if row in place and pod in self.peaks}
@@ -199,7 +199,7 @@ class UsageBook:
         self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
 
     def _with_room(self, rows: ContainerRows) -> dict[WorkloadContainer, int]:
-        """Return the row of each name; new ones get rows of their own, as long as there is room."""
+        """Return the row of each name; new names get new rows as long as there is room."""
         known = {name: row for row, name in enumerate(self.cpu.rows.names)}
         new = [name for name in rows.names if name not in known]
         self.left_out = max(0, len(known) + len(new) - MOST_CONTAINERS)

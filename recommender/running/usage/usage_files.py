@@ -1,7 +1,7 @@
-"""Usage in files, so that a restart reads only what it lacks, and what Prometheus has forgotten is kept.
+"""Usage in files, so that a restart reads only missing parts, and usage that Prometheus has forgotten is kept.
 
-A file is NumPy's archive of arrays, compressed, with a digest of its own in front. It is replaced as a whole. One that
-is damaged, of another version or of other workloads is ignored.
+A file is NumPy's archive of arrays, compressed, with a digest in front. It is replaced as a whole. A file that is
+damaged, of another version or of other workloads is ignored.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class UsageFiles:
         self._states = StateLog(_log)
 
     def restore(self, need: UsageNeed, days: int) -> UsageBook | None:
-        """Return the book of a recommendation; None if there is no file that can be used."""
+        """Return the book of a recommendation; None if there is no usable file."""
         path = self._path(need.name)
         try:
             with opened_regular(path) as file:
@@ -132,7 +132,7 @@ def _content(need: UsageNeed, book: UsageBook) -> bytes:
 
 
 def _restored_book(file: BinaryIO, need: UsageNeed, days: int) -> UsageBook:
-    """Return what a file holds. Raises UsageFileError."""
+    """Return the book in a file. Raises UsageFileError."""
     digest, content = file.read(_DIGEST_BYTES), file.read(_MOST_BYTES)
     if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() != digest:
         raise UsageFileError("it is damaged: its digest does not match")

@@ -1,4 +1,4 @@
-"""Usage of containers step by step, for what judges requests against it."""
+"""Usage of containers step by step, with which requests are compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_usage_grid(
                 if place is None:
                     continue
                 steps = edges[-1] - 1 - np.rint((reader.window.end - each.times) / resolution.step_seconds)
-                # A comparison with NaN is false. What no machine has, somebody has made up.
+                # A comparison with NaN is false. A value that no machine can have was made up.
                 usable = (steps >= 0) & (steps < edges[-1]) & (each.cores >= 0) & (each.cores <= most)
                 found[place, steps[usable].astype(np.int64)] = each.cores[usable]
         return found

@@ -1,4 +1,4 @@
-"""Keeps the usage that recommendations follow: reads what is missing, part by part, and makes sizes of it."""
+"""Keeps the usage that recommendations follow: reads missing usage part by part, and turns it into sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 300.0
 _SCRAPE_SECONDS: Final = 30.0
-"""For so long after a moment samples of it may still arrive."""
+"""How long after a moment samples of it may still arrive."""
 _RESOLUTION_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 60.0
 _SAVE_SECONDS: Final = 1800.0
@@ -54,11 +54,11 @@ class _Kept:
     knows_facts: bool = False
     """Whether a part has been read since the start of this process."""
     saved: float = -math.inf
-    """Up to when the stored usage goes."""
+    """The time up to which usage is stored."""
 
 
 def parts_of(covered: float, until: float, history_seconds: float) -> Iterator[tuple[float, float]]:
-    """Yield the parts that are missing, oldest first, each in one day of UTC; times are Unix seconds."""
+    """Yield the missing parts, oldest first, each in one day of UTC; times are Unix seconds."""
     start = max(covered, until - history_seconds)
     while start < until:
         end = min(until, (math.floor(start / DAY_SECONDS) + 1) * DAY_SECONDS)
@@ -73,10 +73,10 @@ def days_of(need: UsageNeed) -> int:
 
 @dataclass(slots=True)
 class UsageKeeper:
-    """The usage of all recommendations that follow it. For one thread; what it returns is for any."""
+    """The usage of all recommendations that follow it. For one thread; its results are for any."""
 
     client: Callable[[UsageNeed], PrometheusClient | None]
-    """Returns what is asked for a need; None if there is nothing to ask."""
+    """Returns the client to query for a need; None if there is none."""
     files: UsageFiles
     wall: Callable[[], float]
     _kept: dict[str, _Kept] = field(default_factory=dict)
@@ -89,11 +89,11 @@ class UsageKeeper:
         return self._found
 
     def due(self, need: UsageNeed) -> bool:
-        """Return whether a part is missing; after a failure, only a while later."""
+        """Return whether a part is missing; after a failure, only after a while."""
         kept = self._kept.get(need.name)
         if kept is None or kept.need != need:
             return True
-        # More than the wait is left only if the clock has been set back since.
+        # More than the wait can be left only if the clock has been set back since.
         left = self._retry_at.get(need.name, 0.0) - self.wall()
         return self._until() > kept.book.covered and not 0.0 < left <= _RETRY_SECONDS
 
@@ -105,7 +105,7 @@ class UsageKeeper:
         self._found = {name: found for name, found in self._found.items() if name in names}
 
     def read(self, need: UsageNeed, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Read what is missing, and make sizes of it. A failure leaves what was known before, with its time."""
+        """Read missing usage, and turn it into sizes. After a failure, the former usage remains, with its time."""
         kept = self._kept_for(need)
         until, client = self._until(), self.client(need)
         if client is None:
@@ -121,7 +121,7 @@ class UsageKeeper:
                 self._show_progress(need, end, until)
                 self._read_part(client, kept, start, end)
             if not kept.knows_facts:
-                # Of stored usage, nobody knows who owns it now and what it requests.
+                # The present owners and requests of stored usage are unknown.
                 resolution = self._resolution(client, kept, until)
                 newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
                 kept.book.note_present(newest)
@@ -133,7 +133,7 @@ class UsageKeeper:
         self._publish(kept)
 
     def save(self, *, is_last: bool = False) -> None:
-        """Store what has been read since the last time, if that is worth a write."""
+        """Store the usage that was read since the last time, if that is worth a write."""
         for kept in self._kept.values():
             if kept.book.covered - kept.saved >= (PERIOD_SECONDS if is_last else _SAVE_SECONDS):
                 self.files.save(kept.need, kept.book)
@@ -151,7 +151,7 @@ class UsageKeeper:
             book = kept.book
         else:
             restored = self.files.restore(need, days)
-            # A clock that was set back must not make usage of the future.
+            # A clock that was set back must not result in usage of the future.
             is_usable = restored is not None and restored.covered <= self.wall()
             book = restored if restored is not None and is_usable else UsageBook.empty(days)
         self._kept[need.name] = found = _Kept(need, book, saved=book.covered)
@@ -187,7 +187,7 @@ class UsageKeeper:
         usage = need.settings.from_usage
         options = SizingOptions(
             SizeSettings(usage.percentile_ratio, usage.margin_ratio, has_interval=False),
-            # Who follows which resource is judged with what the cluster itself says.
+            # Which autoscaler follows which resource is judged by the cluster itself.
             also_with_hpa=True,
             step_seconds=kept.resolution.step_seconds if kept.resolution else PERIOD_SECONDS,
             rate_seconds=kept.resolution.rate_seconds if kept.resolution else PERIOD_SECONDS,

@@ -25,15 +25,15 @@ class UsageNeed:
     """The name of the recommendation."""
     settings: ResourcesSettings
     targets: tuple[TargetReference, ...]
-    """Those that the configuration lists; none with `forEach`."""
+    """The targets that the configuration lists; none with `forEach`."""
     source: str
-    """Whose data is read, and for which tenant: the past of another one is that of other workloads."""
+    """Identifies the data and its tenant: the past of another one is that of other workloads."""
     backend: str = ""
-    """Which Prometheus is asked, as `Configuration.backend_of` has it."""
+    """The Prometheus that is queried, as `Configuration.backend_of` returns it."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Where usage is read; empty: everywhere."""
+        """The namespaces whose usage is read; empty for all."""
         each = self.settings.for_each
         return each.namespaces if each is not None else tuple(sorted({target.namespace for target in self.targets}))
 
@@ -46,7 +46,7 @@ class UsageNeed:
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
     def target_of(self, workload: SizedWorkload) -> TargetReference | None:
-        """Return the target that a workload is; None if it is none of this recommendation."""
+        """Return the target of a workload; None if it is not one of this recommendation."""
         each = self.settings.for_each
         if each is None:
             named = (workload.namespace, workload.kind, workload.name)
@@ -57,7 +57,7 @@ class UsageNeed:
 
 
 def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
-    """Return what a configuration asks for."""
+    """Return the usage that a configuration needs."""
     if configuration.prometheus is None:
         return ()
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}

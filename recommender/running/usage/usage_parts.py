@@ -32,11 +32,11 @@ _CHOICE: Final = "prometheus: {{matchers: '{}'}}"
 
 
 class OwnersUnknownError(Exception):
-    """Containers used something, and nobody knows whose pods they are. The message names the metric that is missing."""
+    """Containers used something, but the owners of their pods are unknown. The message names the missing metric."""
 
 
 class NoUsageError(Exception):
-    """No container uses anything at a moment, as that of a clock that is ahead, or while nothing is scraped."""
+    """No container uses anything at a moment, because the clock is ahead or nothing is scraped."""
 
 
 def refuse_nothing(client: PrometheusClient, need: UsageNeed, at: float) -> None:
@@ -52,7 +52,7 @@ def refuse_nothing(client: PrometheusClient, need: UsageNeed, at: float) -> None
 
 
 def reader_of(client: PrometheusClient, need: UsageNeed, window: SizeWindow) -> ClusterReader:
-    """Return what asks for the usage in a window."""
+    """Return the reader of the usage in a window."""
     return ClusterReader(
         client,
         window,
@@ -69,9 +69,9 @@ def read_part(
 ) -> UsagePart:
     """Return the usage between two moments of one day.
 
-    Raises PrometheusError, SeveralClustersError, and OwnersUnknownError for a part that `is_recent`: without owners its
-    usage would be lost, and they may come back.
-    An answer that may be partial is an error, and so is one with series of several clusters: nothing is added then.
+    Raises PrometheusError, SeveralClustersError, and OwnersUnknownError for a part that `is_recent`: without owners,
+    its usage would be lost, but they may come back. An answer that may be partial is an error, and so is one with
+    series of several clusters: then nothing is added.
     """
     reader = reader_of(client, need, SizeWindow(end, end - start))
     reader.refuse_several_clusters()
@@ -99,7 +99,7 @@ def read_part(
 
 
 def _workloads_of(pods: AbstractSet[PodContainer], history: ClusterHistory) -> dict[SizedWorkload, PodContainer]:
-    """Return one of these containers for each workload that has some."""
+    """Return one of these containers for each workload that has any."""
     found = ((history.facts.owners.workload_of(pod.of_pod), pod) for pod in sorted(pods))
     return {workload: pod for workload, pod in found if workload is not None}
 

@@ -1,4 +1,4 @@
-"""The queries of `sizes`: cAdvisor's usage and kube-state-metrics' objects, without what is counted twice."""
+"""The queries of `sizes`: cAdvisor's usage and kube-state-metrics' objects, without what would be counted twice."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PEAK_STEP_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How CPU is asked for: a sample each `step_seconds`, of the `rate_seconds` before it."""
+    """How CPU is queried: a sample every `step_seconds`, over the `rate_seconds` before it."""
 
     step_seconds: int
     rate_seconds: int
 
 
 def resolution_of(scrape_seconds: float) -> Resolution:
-    """Return the resolution that samples of this distance allow: a rate needs two of them."""
+    """Return the resolution that samples at this distance allow: a rate needs two of them."""
     if scrape_seconds * 2 < _SHORTEST_RATE_SECONDS:
         return Resolution(round(_STEP_SECONDS), round(_SHORTEST_RATE_SECONDS))
     step = math.ceil(scrape_seconds / _STEP_SECONDS) * _STEP_SECONDS
@@ -53,7 +53,7 @@ def resolution_of(scrape_seconds: float) -> Resolution:
 
 
 def namespace_matcher(namespaces: Collection[str]) -> str:
-    """Return a matcher of these namespaces, with the comma before it; of none, nothing: all are meant."""
+    """Return a matcher of these namespaces, with the comma before it; empty if there are none, which means all."""
     if not namespaces:
         return ""
     if len(namespaces) == 1:
@@ -72,22 +72,22 @@ def memory_usage(where: str) -> str:
 
 
 def memory_peaks(where: str, seconds: int) -> str:
-    """Return the query of the largest working sets in a time."""
+    """Return the query of the largest working sets in a period."""
     return f"{_BY_CONTAINER} (max_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[{seconds}s]))"
 
 
 def peaks_of(query: str, seconds: int) -> str:
-    """Return the query of the largest values of a query in a time."""
+    """Return the query of the largest values of a query in a period."""
     return f"max_over_time(({query})[{seconds}s:{PEAK_STEP_SECONDS}s])"
 
 
 def below(query: str, most: float) -> str:
-    """Return the query of those values of a query that are below this one."""
+    """Return the query of the values of a query that are below this one."""
     return f"({query}) < {most:g}"
 
 
 def scrapes_in_an_hour(where: str) -> str:
-    """Return the query of how many samples a series has in an hour; of those that just began, it has fewer."""
+    """Return the query of how many samples a series has in an hour; a series that just began has fewer."""
     return f"quantile(0.9, count_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[1h]))"
 
 
@@ -97,7 +97,7 @@ def clusters(metric: str, labels: Collection[str], where: str) -> str:
 
 
 def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
-    """Return the query of the owners of objects, which existed at a moment or at some time of the seconds before it.
+    """Return the query of the owners of objects, which existed at a moment or some time in the seconds before it.
 
     `name` is the label that holds the name of the object.
     """
@@ -118,13 +118,13 @@ def init_containers(where: str) -> str:
 
 
 def autoscaler_targets(where: str) -> str:
-    """Return the query of what each HorizontalPodAutoscaler scales."""
+    """Return the query of the target of each HorizontalPodAutoscaler."""
     labels = "namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name"
     return f"group by ({labels}) ({HPA_METRIC}{{{_HONOURED}{where}}})"
 
 
 def autoscaler_metrics(where: str) -> str:
-    """Return the query of which HorizontalPodAutoscalers follow CPU or memory."""
+    """Return the query of the HorizontalPodAutoscalers that follow CPU or memory."""
     selector = f'kube_horizontalpodautoscaler_spec_target_metric{{metric_name=~"cpu|memory",{_HONOURED}{where}}}'
     return f"group by (namespace, horizontalpodautoscaler, metric_name) ({selector})"
 
@@ -133,8 +133,9 @@ def kills(where: str, seconds: int) -> str:
     """Return the query of containers that were killed out of memory in the seconds before a moment.
 
     The reason stays until the next restart. So the container must have restarted in this time, or its pod must have
-    begun in it; where restarts are unknown, each time with the reason counts, which is rather too much than too little.
-    While kube-state-metrics itself restarts, the number before is the last one of an hour.
+    begun in it; if restarts are unknown, each time with the reason counts, which is too much rather than too little.
+
+    While kube-state-metrics itself restarts, the former number is the last one within an hour.
     """
     reason = f'kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_HONOURED}{where}}}'
     restarts = f"kube_pod_container_status_restarts_total{{{_HONOURED}{where}}}"

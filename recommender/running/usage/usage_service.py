@@ -1,4 +1,4 @@
-"""The usage of a running recommender. Without recommendations that follow usage nothing of it is loaded."""
+"""The usage of a running recommender. Without recommendations that follow usage, none of it is loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_READ: Final = Unknown("its usage has not been read yet", is_awaited=True)
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the usage of one backend, as soon as anything follows it."""
+    """Reads the usage of one backend as soon as any recommendation follows it."""
 
     keeper: UsageKeeper | None = None
 
@@ -42,7 +42,7 @@ class UsageService:
     """The usage of all recommendations that follow it. `inputs` and `use` are for any number of threads."""
 
     def __init__(self, queries: BackendQueries, state: Path, clock: Clock) -> None:
-        """Begin without any; `queries` waits long enough for a day of usage, and is used by nobody else."""
+        """Begin without any; `queries` waits long enough for a day of usage, and is not used by other code."""
         self._queries = queries
         self._state = state
         self._clock = clock
@@ -53,7 +53,7 @@ class UsageService:
         """Follow a configuration with its connections, at the start and when it has changed."""
         needs = usage_needs_of(configuration)
         backends = {need.backend for need in needs}
-        # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+        # Queries name their own time limit; a server sends nothing while it calculates.
         patient = {
             backend: replace(each, settings=replace(each.settings, read_timeout_seconds=LONGEST_QUERY_SECONDS))
             for backend, each in connections.items()
@@ -81,7 +81,7 @@ class UsageService:
             self._reading(self._readers.of(need.backend)).read(need)
 
     def keep(self, stop: threading.Event) -> None:
-        """Read usage as it comes until the stop, and store it; a backend that hangs delays no other one."""
+        """Read usage as it arrives until the stop, and store it; a hanging backend does not delay the others."""
         self._readers.run(stop)
 
     def _keep(self, backend: str, reader: _Reader, stop: threading.Event) -> None:
@@ -103,7 +103,7 @@ class UsageService:
         return self._needs is needs and not stop.is_set()
 
     def _reading(self, reader: _Reader) -> UsageKeeper:
-        # It loads numpy, which takes 20 MiB that other recommendations have no use for.
+        # It loads numpy, which takes 20 MiB that other recommendations do not need.
         from recommender.running.usage.usage_files import UsageFiles  # noqa: PLC0415
         from recommender.running.usage.usage_keeping import UsageKeeper  # noqa: PLC0415
 

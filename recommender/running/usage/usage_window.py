@@ -1,4 +1,4 @@
-"""The time that sizes are made from, and how it is asked for in slices of days."""
+"""The period that sizes are computed from, and its slices of days for queries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_POINTS: Final = 600_000
-"""Of one answer: about 15 MB of text."""
+"""Most points of one answer: about 15 MB of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
-    """Steps of one day, which is counted back from the end; both moments are Unix seconds and are asked for."""
+    """Steps of one day, which is counted back from the end; both moments are Unix seconds and are included."""
 
     day: int
     start: float
@@ -34,7 +34,7 @@ class SizeWindow:
 
     @property
     def start(self) -> float:
-        """Unix seconds."""
+        """Start of the window in Unix seconds."""
         return self.end - self.seconds
 
     @property
@@ -48,7 +48,7 @@ class SizeWindow:
             yield self.end - day * DAY_SECONDS, round(min(DAY_SECONDS, self.seconds - day * DAY_SECONDS))
 
     def slices(self, series: int, step_seconds: int) -> Iterator[TimeSlice]:
-        """Yield slices that together have each step once, none of them with many more than `MOST_POINTS` points."""
+        """Yield slices that together contain each step once, none of them with many more than `MOST_POINTS` points."""
         most = max(1, MOST_POINTS // max(series, 1))
         steps = math.ceil(self.seconds / step_seconds)
         for day in range(self.days):

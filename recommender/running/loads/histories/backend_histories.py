@@ -1,4 +1,4 @@
-"""The histories of all loads, kept by backend: one that hangs delays no history of another one."""
+"""The histories of all loads, kept by backend: a hanging one does not delay the histories of another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BackendHistories:
     """All histories. `run` is for one thread, everything else for any number."""
 
     def __init__(self, make: Callable[[], HistoryKeeper]) -> None:
-        """`make` returns what keeps the histories of one backend."""
+        """`make` returns the keeper of the histories of one backend."""
         self._keepers = BackendWorkers("loads", make, lambda _backend, keeper, stop: keeper.run(stop))
 
     def use(self, needs: frozenset[LoadNeed]) -> None:

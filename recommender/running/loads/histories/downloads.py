@@ -1,4 +1,4 @@
-"""Asks Prometheus for the load of the past, in pieces, and only for what is lacking.
+"""Asks Prometheus for the load of the past, in pieces, and only for missing parts.
 
 The newest piece comes first, since the recent past is what models need most. A piece that is too large for Prometheus,
 or takes it too long, is halved. Between two pieces there is a pause as long as the last one took, two seconds at most.
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MOST_POINTS: Final = 10_000
-"""Of one series in one request; Prometheus returns at most 11,000."""
+"""Most points of one series in one request; Prometheus returns at most 11,000."""
 MOST_SAMPLES: Final = 400_000
-"""Of all series in one request: about 8 MB of JSON."""
+"""Most samples of all series in one request: about 8 MB of JSON."""
 PIECE_SECONDS: Final = 60.0
 """Time limit of a request."""
 PAUSE_SECONDS: Final = 2.0
 CHECK_SECONDS: Final = 300.0
 """How often it is checked whether something is lacking."""
 _MOST_FAILURES: Final = 6
-"""In a row; each failure of a piece that is too large halves the next one."""
+"""Most consecutive failures; each failure of a piece that is too large halves the next one."""
 _SERIES_OF_THE_PAST: Final = 5
-"""Over two weeks a query has more series than at present, by as much at most."""
+"""Over two weeks, a query has at most this many times as many series as at present."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """How the download of one history goes."""
+    """The progress of the download of one history."""
 
     most_samples: int = MOST_SAMPLES
     due: float = 0.0
@@ -61,7 +61,7 @@ class _Progress:
 
 
 class Downloads:
-    """Downloads what histories lack. For one thread."""
+    """Downloads the missing parts of histories. For one thread."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Downloads:
     ) -> None:
         """Begin without any progress.
 
-        `client` returns what is asked for a load; None if there is nothing to ask. `count` is called with the
+        `client` returns the client to query for a load; None if there is none. `count` is called with the
         recommendation and the result of each request.
         """
         self._client = client
@@ -87,7 +87,7 @@ class Downloads:
         self._progress = {name: each for name, each in self._progress.items() if name in names}
 
     def step(self, history: TargetHistory) -> bool:
-        """Ask for the newest piece that a history lacks, if it is time to; returns whether more is to be asked."""
+        """Ask for the newest piece that a history lacks, if it is due; return whether more pieces are missing."""
         progress = self._progress.setdefault(history.need.name, _Progress())
         started, client = self._monotonic(), self._client(history.need)
         if started < progress.due or client is None:
@@ -116,7 +116,7 @@ class Downloads:
         return bool(progress.spans)
 
     def all(self, history: TargetHistory, report: Callable[[float], None]) -> None:
-        """Ask for everything that a history lacks, without pauses; gives up after some failures in a row.
+        """Ask for everything that a history lacks, without pauses; give up after some consecutive failures.
 
         `report` gets the share of the history that is still lacking.
         """
@@ -158,7 +158,7 @@ class Downloads:
                 progress.most_samples = max(series, progress.most_samples // 2)
             return str(error)
         if answer.warnings:
-            # A part of the series would make a load that is too small.
+            # A part of the series would result in a load that is too small.
             self._count(history.need.name, "partial")
             return f"Prometheus answered with a warning, so the values may be partial: {answer.warnings[0]}"
         history.fill(span, answer.series)

@@ -1,4 +1,4 @@
-"""Histories of loads in files, so that a restart asks Prometheus only for what it lacks.
+"""Histories of loads in files, so that a restart asks Prometheus only for missing parts.
 
 A file is one line of JSON, the samples as float32 (little-endian) target by target, and a digest of all of it. It is
 replaced as a whole. A file that is damaged, of another version or of another query is ignored.
@@ -62,7 +62,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     first: _Number
     steps: _Steps
     asked: list[tuple[_Number, _Number]]
-    """Spans of grid times that have been asked for: the first and the last."""
+    """Spans of grid times that have been requested: the first and the last of each."""
     targets: list[tuple[str, str, str, str] | None]
 
 
@@ -78,7 +78,7 @@ class LoadFiles:
         self._states = StateLog(_log)
 
     def restore(self, history: TargetHistory) -> bool:
-        """Fill a history from its file; returns whether there was one that could be used."""
+        """Fill a history from its file; return whether there was a usable one."""
         path = self._path(history.need.name)
         try:
             with opened_regular(path) as file:
@@ -94,7 +94,7 @@ class LoadFiles:
         return True
 
     def save(self, history: TargetHistory) -> bool:
-        """Write the file of a history; returns whether it is written. A failure is logged once."""
+        """Write the file of a history; return whether it was written. A failure is logged once."""
         path = self._path(history.need.name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class LoadFiles:
         return True
 
     def remove(self, name: str) -> None:
-        """Delete the file of a recommendation that will not come back. A failure costs room alone."""
+        """Delete the file of a recommendation that will not come back. A failure only wastes space."""
         with suppress(OSError):
             self._path(name).unlink(missing_ok=True)
 
@@ -150,7 +150,10 @@ def _spans(asked: np.ndarray[Any, np.dtype[np.bool_]], first: int) -> list[list[
 
 
 def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
-    """Return the first line of a file whose digest is right; the file then stands behind it. Raises LoadFileError."""
+    """Return the first line of a file whose digest is right; the position in the file is then after it.
+
+    Raises LoadFileError.
+    """
     size = os.fstat(file.fileno()).st_size
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for piece in _pieces(file, size - _DIGEST_BYTES):
@@ -196,7 +199,7 @@ def _restore(file: BinaryIO, head: _Head, history: TargetHistory) -> None:
 
 
 def _identity_of(history: TargetHistory) -> str:
-    """Return a digest of what decides what a sample means; the same query may mean other targets, or other data."""
+    """Return a digest of what determines the meaning of samples; equal queries may concern other targets or data."""
     need = history.need
     each = need.settings.for_each
     labels = None if each is None else (each.kind, each.namespace_label, each.name_label)

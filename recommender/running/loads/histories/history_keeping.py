@@ -1,4 +1,4 @@
-"""Keeps the histories of all loads: restores them at the start, downloads what they lack, stores them."""
+"""Keeps the histories of all loads: restores them at the start, downloads missing parts, and stores them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class HistoryTelemetry(Protocol):
         ...
 
     def covered(self, recommendation: str, coverage: Coverage) -> None:
-        """Show how much of a history is there."""
+        """Show how much of a history is available."""
         ...
 
     def removed(self, recommendation: str) -> None:
-        """Forget a recommendation that is not configured any more."""
+        """Forget a recommendation that is no longer configured."""
         ...
 
 
@@ -110,7 +110,7 @@ class HistoryKeeper:
             self._files.save(history)
 
     def work(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
-        """Begin new histories, download a piece of each, store what is due."""
+        """Begin new histories, download a piece of each, and store those that are due."""
         self._begin()
         self._downloads.keep({history.need.name for history in self.all()})
         for history in self.all():
@@ -136,12 +136,12 @@ class HistoryKeeper:
             new, self._first = self._first, {}
         for need, values, time in new.values():
             history = TargetHistory(need, len(values))
-            # What has been downloaded is stored as soon as it is complete.
+            # A downloaded history is stored as soon as it is complete.
             self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -math.inf
             history.note(values, time)
             with self._lock:
                 self._histories[need.name] = history
-        # With many more targets than at first, the memory suffices for a coarser grid alone.
+        # With many more targets than at first, the memory suffices only for a coarser grid.
         for history in self.all():
             self._coarsen(history)
 
@@ -171,7 +171,7 @@ class HistoryKeeper:
 
 
 def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
-    """Return whether a history serves a need: other settings than those of the query do not change it."""
+    """Return whether a history serves a need: only settings of the query change it."""
     return need is not None and _asked_by(history.need) == _asked_by(need)
 
 

@@ -25,41 +25,41 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
 
 DOUBTED_SECONDS = 7_200.0
-"""So long samples may arrive late, for example by remote write after an outage."""
+"""How late samples may arrive, for example by remote write after an outage."""
 SET_BACK_SECONDS = 300.0
-"""A poll so long before the newest grid time shows that the clock was ahead, not that it is corrected by a little."""
+"""A poll this long before the newest grid time shows that the clock was ahead, and not just corrected slightly."""
 FORGOTTEN_SECONDS = DAY_SECONDS
-"""After which the history of a target without a series is forgotten."""
+"""Time after which the history of a target without a series is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a history is there."""
+    """How much of a history is available."""
 
     samples: int
     """Known samples of all targets."""
     targets: int
     seconds: float
-    """Start of the longest history of a target's load."""
+    """Length of the longest known history of a target's load."""
     lacking_seconds: float
-    """How much of it Prometheus has yet to be asked for."""
+    """How much of it has not been requested from Prometheus yet."""
 
 
 class TargetHistory:
     """The history of the targets of one recommendation. For any number of threads."""
 
     def __init__(self, need: LoadNeed, series: int) -> None:
-        """`series` is how many targets there are at first."""
+        """`series` is the number of targets at first."""
         self.need = need
         self.is_downloaded = False
-        """Whether all that was lacking has been asked for at least once."""
+        """Whether everything that was missing has been requested at least once."""
         history = need.settings.history_seconds
         self.step_seconds = step_of(history, need.poll_interval_seconds, series)
         block = 1 if need.settings.for_each is None else ROWS_A_BLOCK
         self._ring = SampleRing(steps_of(history, self.step_seconds), block)
         self._rows: dict[Target, int] = {}
         self._seen: dict[Target, int] = {}
-        """By target, the number of the grid time at which it last had a series."""
+        """The number of the grid time at which a target last had a series, by target."""
         self._lock = threading.Lock()
 
     def note(self, values: Mapping[Target, float], time: float) -> None:
@@ -78,7 +78,7 @@ class TargetHistory:
             self._forget_gone(index)
 
     def lacking(self, now: float) -> list[Span]:
-        """Return which grid times Prometheus has yet to be asked for, oldest first.
+        """Return the grid times that have not been requested from Prometheus yet, oldest first.
 
         The newest one is left to the next poll.
         """
@@ -91,7 +91,7 @@ class TargetHistory:
     def fill(self, span: Span, series: Iterable[RangeSeries]) -> None:
         """Take the answer to a range query over a span.
 
-        A target may have had several series one after another. Where it had two at a time, its load is unknown.
+        A target may have had several series one after another. If it had two at a time, its load is unknown.
         """
         found = self._samples_of(series)
         with self._lock:
@@ -104,8 +104,8 @@ class TargetHistory:
     def history(self, targets: Sequence[Target], now: float, seconds: float | None = None) -> LoadHistory:
         """Return the samples of targets up to the grid time that is nearest to `now`, in the time of models; a copy.
 
-        `seconds` of models limit how far it reaches back; None: all that is kept, from the first sample of any of them
-        on.
+        `seconds` of models limit how far it reaches back; None means everything that is kept, from the first sample of
+        any of them on.
         """
         stretch = self.need.settings.stretch
         with self._lock:
@@ -136,7 +136,7 @@ class TargetHistory:
             for place, row in enumerate(self._rows.get(target, -1) for target in targets):
                 first = self._ring.first_known(row)
                 if first is not None:
-                    # One after another: many long histories at a time would need much memory.
+                    # They are processed one after another: many long histories at a time would need much memory.
                     found[place] = np.fmax.reduce(self._ring.window([row], first, last)[0], initial=np.nan)
         return found
 
@@ -147,11 +147,11 @@ class TargetHistory:
 
     @property
     def size_bytes(self) -> int:
-        """Return how large the samples are."""
+        """Return the size of the samples."""
         return len(self._rows) * self._ring.steps * 4
 
     def coverage(self, now: float) -> Coverage:
-        """Return how much is there."""
+        """Return how much of the history is available."""
         lacking = sum(last - first + 1 for first, last in self.lacking(now))
         targets = self.targets()
         seconds = float(self.known_seconds(targets, now).max(initial=0.0)) / self.need.settings.stretch
@@ -160,7 +160,7 @@ class TargetHistory:
         return Coverage(samples, len(targets), seconds, lacking * self.step_seconds)
 
     def asked(self) -> tuple[int, BoolArray]:
-        """Return the number of the oldest grid time, and which ones from it on have been asked for."""
+        """Return the number of the oldest grid time, and which ones from it on have been requested."""
         with self._lock:
             if self._ring.newest is None:
                 return 0, np.zeros(0, dtype=np.bool_)
@@ -176,14 +176,14 @@ class TargetHistory:
             return found
 
     def restore(self, first: int, asked: BoolArray) -> None:
-        """Take which grid times had been asked for, from the one of number `first` on; before the samples."""
+        """Restore which grid times had been requested, from number `first` on; to be called before `restore_rows`."""
         with self._lock:
             self._ring.advance(first + len(asked) - 1)
             for place in np.flatnonzero(asked):
                 self._ring.asked(first + int(place), first + int(place))
 
     def restore_rows(self, first: int, targets: Sequence[Target], values: Samples) -> None:
-        """Take stored samples, shape (targets, steps), from the grid time of number `first` on."""
+        """Restore stored samples, shape (targets, steps), from the grid time of number `first` on."""
         numbers = np.arange(first, first + values.shape[1], dtype=np.int64)
         with self._lock:
             for target, samples in zip(targets, values, strict=True):
@@ -209,7 +209,7 @@ class TargetHistory:
         return found
 
     def _follow_clock(self, index: int) -> None:
-        """Forget everything if the clock was ahead, so that it is downloaded again: the ring only moves forward."""
+        """If the clock was ahead, forget everything, so that it is downloaded again: the ring only moves forward."""
         newest = self._ring.newest
         if newest is not None and (newest - index) * self.step_seconds > max(SET_BACK_SECONDS, 2 * self.step_seconds):
             self._ring.clear()

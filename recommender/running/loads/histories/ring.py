@@ -1,7 +1,7 @@
 """Samples of many series on one grid, in memory that does not grow with time.
 
-Each series has a row; a sample of grid time `index * step` stands in column `index % steps`. Samples are float32: seven
-digits are more than a load is known by, and 10,000 series of two weeks need half of the memory.
+Each series has a row; a sample of grid time `index * step` is in column `index % steps`. Samples are float32: seven
+digits are more than the precision of a load, and 10,000 series of two weeks need half of the memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SampleRing:
     """A ring of samples. For one thread at a time."""
 
     def __init__(self, steps: int, rows_a_block: int = ROWS_A_BLOCK) -> None:
-        """Make an empty ring of so many grid times."""
+        """Make an empty ring of this many grid times."""
         self.steps = steps
         self._rows_a_block = rows_a_block
         self._blocks: list[Samples] = []
@@ -38,9 +38,9 @@ class SampleRing:
         self._asked = np.zeros(steps, dtype=np.bool_)
         self._any = np.zeros(steps, dtype=np.bool_)
         self._first: dict[int, int] = {}
-        """By row, the number of its first known sample."""
+        """The number of the first known sample of each row."""
         self.newest: int | None = None
-        """The number of the newest grid time; None: nothing has been put yet."""
+        """The number of the newest grid time; None if nothing has been put yet."""
 
     @property
     def oldest(self) -> int:
@@ -63,7 +63,7 @@ class SampleRing:
         self._rows.append(row)
 
     def advance(self, newest: int) -> None:
-        """Make room up to a grid time; what is older than the ring is long is forgotten."""
+        """Make room up to a grid time; samples that are older than the length of the ring are forgotten."""
         if self.newest is None:
             self.newest = newest
             return
@@ -78,7 +78,7 @@ class SampleRing:
         self.newest = newest
 
     def clear(self) -> None:
-        """Forget all samples and what has been asked for; the rows stay."""
+        """Forget all samples, and which have been requested; the rows stay."""
         for block in self._blocks:
             block[:] = np.nan
         self._asked[:] = False
@@ -87,7 +87,7 @@ class SampleRing:
         self.newest = None
 
     def put_at(self, index: int, rows: Sequence[int], values: Sequence[float]) -> None:
-        """Put one sample of each of the rows, and note that the grid time has been asked for.
+        """Put one sample of each of the rows, and note that the grid time has been requested.
 
         A value that a sample cannot hold is left out, as in `put`.
         """
@@ -105,7 +105,7 @@ class SampleRing:
         self._any[column] = self._any[column] or bool(rows)
 
     def put(self, row: int, indices: IntArray, values: FloatArray) -> None:
-        """Put samples of one row; those outside of the ring are left out."""
+        """Put samples of one row; those outside the ring are left out."""
         kept = (indices >= self.oldest) & (indices <= (self.newest or 0)) & (values <= LARGEST_SAMPLE)
         if not kept.any():
             return
@@ -117,16 +117,16 @@ class SampleRing:
         self._first[row] = min(self._first.get(row, first), first)
 
     def asked(self, first: int, last: int) -> None:
-        """Note that the grid times have been asked for, so that what is unknown of them does not exist."""
+        """Note that the grid times have been requested, so that unknown samples of them do not exist."""
         if self.newest is None:
             return
         for start, end in self._column_spans(max(first, self.oldest), min(last, self.newest)):
             self._asked[start:end] = True
 
     def lacking(self, first: int, last: int, doubted_from: int) -> list[Span]:
-        """Return the spans between two grid times that have not been asked for, oldest first.
+        """Return the spans between two grid times that have not been requested, oldest first.
 
-        From `doubted_from` on, a grid time without any sample counts as not asked for: its samples may arrive late.
+        From `doubted_from` on, a grid time without any sample counts as not requested: its samples may arrive late.
         """
         numbers = np.arange(max(first, self.oldest), last + 1, dtype=np.int64)
         columns = numbers % self.steps
@@ -139,7 +139,7 @@ class SampleRing:
     def window(self, rows: Iterable[int], first: int, last: int) -> Samples:
         """Return the samples of rows from one grid time to another, shape (rows, steps); NaN where unknown.
 
-        Grid times that the ring does not hold are NaN.
+        Grid times that are not in the ring are NaN.
         """
         rows = list(rows)
         found = np.full((len(rows), last - first + 1), np.nan, dtype=np.float32)
@@ -162,7 +162,7 @@ class SampleRing:
         return sum(block.size - int(np.count_nonzero(np.isnan(block))) for block in self._blocks)
 
     def asked_of(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Return which of the grid times have been asked for; all of them must be in the ring."""
+        """Return which of the grid times have been requested; all of them must be in the ring."""
         return self._asked[np.arange(first, last + 1, dtype=np.int64) % self.steps]
 
     def _column_spans(self, first: int, last: int) -> list[tuple[int, int]]:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 
 Target: TypeAlias = TargetReference | None
-"""None: the one target of a recommendation without `forEach`."""
+"""A target; None for the only one of a recommendation without `forEach`."""
 
 POD_LABEL: Final = "pod"
 _NAMED: Final = 3
-"""How many series or targets a message names."""
+"""Most series or targets that a message names."""
 
 
 class LoadSeriesError(Exception):
@@ -41,15 +41,15 @@ class TargetLoads:
     unknown: Mapping[Target, str] = field(default_factory=dict)
     """Targets that have a series but no load, with the reason."""
     left_out: int = 0
-    """Series that belong to no target, or to one too many."""
+    """Series that belong to no target, or to a target beyond the limit."""
     problems: tuple[str, ...] = ()
     """Why series are left out, in sentences that name some of them."""
 
 
 def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
-    """Return the target of a series. Raises LoadSeriesError, with what the series does, if it has none.
+    """Return the target of a series. Raises LoadSeriesError, with the fault of the series, if it has none.
 
-    Whoever writes the labels of a metric must not be able to write the path of a request to the API server.
+    A writer of the labels of a metric must not be able to choose the path of a request to the API server.
     """
     if for_each is None:
         return None
@@ -70,7 +70,7 @@ def loads_of(
 ) -> TargetLoads:
     """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used.
 
-    Where there are too many targets, `known` ones come first: nobody's new series take a target's load away.
+    If there are too many targets, `known` ones come first, so that new series do not take away a target's load.
     """
     if for_each is None:
         if not samples:
@@ -117,10 +117,10 @@ def loads_of(
 def pods_of(
     samples: Iterable[Sample], connections: Connections, for_each: ForEach | None
 ) -> Mapping[Target, tuple[PodConnections, ...]]:
-    """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that comes twice.
+    """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that occurs twice.
 
-    A pod counts as ready unless it has as many connections as the limit, by which its readiness probe answers too. One
-    whose sample is not a number counts as full; one without any sample is unknown, and offers no room either.
+    A pod counts as ready unless its connections have reached the limit, which also decides its readiness probe. One
+    whose sample is not a number counts as full; one without any sample is unknown, and has no room either.
     """
     found: dict[Target, dict[str, PodConnections]] = defaultdict(dict)
     for sample in samples:
@@ -160,7 +160,7 @@ def _by_target(
 def _check_values(
     samples: Mapping[Target, Sample], unknown: Mapping[Target, str], left_out: int, problems: tuple[str, ...]
 ) -> TargetLoads:
-    """Return the loads; a value that cannot be a load is none."""
+    """Return the loads; a value that cannot be a load is dropped."""
     good = {target: each for target, each in samples.items() if _is_load(each.value)}
     bad = {
         target: f"its load is {each.value}, which is not a valid load"

@@ -1,1 +1,1 @@
-"""What models have learned of each target, where it is stored, and the tasks that models are given."""
+"""The results of learning for each target, their storage, and the tasks that models are given."""

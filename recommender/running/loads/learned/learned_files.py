@@ -1,7 +1,7 @@
-"""Verdicts on targets in files beside the histories, so that a restart goes on with what was chosen.
+"""Verdicts on targets in files beside the histories, so that a restart continues with the chosen models.
 
 A file is one JSON document, which is replaced as a whole. A file that is damaged, old or of another configuration is
-ignored. Fits are not stored: those of trees have no form but the library's own, which may run code when it is read, and
+ignored. Fits are not stored: those of trees only have the library's own format, which may run code when it is read, and
 they are made again from the restored history in seconds.
 """
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 VERSION: Final = 1
 OLDEST_SECONDS: Final = 2 * DAY_SECONDS
-"""Older verdicts are of no use: they are found again before they would be right."""
+"""Older verdicts are not used, since new ones are found soon."""
 _LARGEST_BYTES: Final = 256 << 20
 _Ratio = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -66,7 +66,7 @@ class _StoredVerdict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, om
 class _Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     version: int
     learned_for: str
-    """A digest of what was learned from."""
+    """A digest of the load that was learned from."""
     time: float
     """Seconds since the Unix epoch."""
     verdicts: tuple[_StoredVerdict, ...]
@@ -85,7 +85,7 @@ class LearnedFiles:
         self._states = StateLog(_log)
 
     def restore(self, need: LoadNeed) -> Mapping[Target, SeriesVerdict]:
-        """Return the verdicts of a recommendation by target; none if there are none that can be used."""
+        """Return the verdicts of a recommendation by target; none if there are no usable ones."""
         path = self._path(need.name)
         try:
             stored = _STORED.decode(read_regular(path, _LARGEST_BYTES))
@@ -117,7 +117,7 @@ class LearnedFiles:
             self._states.recovered("write", "the choices of models are written again")
 
     def remove(self, name: str) -> None:
-        """Delete the file of a recommendation that will not come back. A failure costs room alone."""
+        """Delete the file of a recommendation that will not come back. A failure only wastes space."""
         with suppress(OSError):
             self._path(name).unlink(missing_ok=True)
 

@@ -24,15 +24,16 @@ class Learned:
     targets: tuple[Target, ...] = ()
     """The targets that models were tried on, in the order of the series of parameters."""
     trials: Mapping[str, ModelTrial] = field(default_factory=dict)
-    """By model: its parameters and its record."""
+    """The parameters and the record of each model."""
     shared: Mapping[str, SharedFit] = field(default_factory=dict)
-    """By model, the fits that serve all targets, of many targets or since a restart; a trial comes first."""
+    """The fits that serve all targets, by model, if there are many targets or after a restart; a trial takes
+    precedence."""
     verdicts: Mapping[Target, SeriesVerdict] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
-    """By model, why it could not be fitted."""
+    """Why a model could not be fitted, by model."""
 
     def verdict(self, target: Target) -> SeriesVerdict | None:
-        """Return the verdict on a target; None if nothing has been learned of it."""
+        """Return the verdict on a target; None if nothing has been learned about it."""
         return self.verdicts.get(target)
 
     def has(self, model: str) -> bool:
@@ -52,13 +53,13 @@ class LearnedModels:
         self._learned: dict[str, tuple[object, Learned]] = {}
 
     def get(self, need: LoadNeed) -> Learned | None:
-        """Return what has been learned for a recommendation as it is configured now; None if nothing has been."""
+        """Return the learned models of a recommendation in its present configuration; None if there are none."""
         with self._lock:
             learned_for, learned = self._learned.get(need.name, (None, None))
         return learned if learned_for == need.learned_for else None
 
     def put(self, need: LoadNeed, learned: Learned) -> None:
-        """Replace what has been learned."""
+        """Replace the learned models."""
         with self._lock:
             self._learned[need.name] = need.learned_for, learned
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
-    """Return the task: the largest load from when capacity serves, for as long as a decision stands.
+    """Return the task: to predict the largest load from when capacity serves, for as long as a decision is valid.
 
     Its times are those of the models, for which a season takes a day.
     """
@@ -25,7 +25,7 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
 
 
 def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:
-    """Return how the models are simulated: a pod serves when the lead of the task is over."""
+    """Return how the models are simulated: a pod serves after the lead of the task."""
     settings = need.settings
     fleet = FleetSettings(
         step_seconds=step_seconds,

@@ -1,4 +1,4 @@
-"""Lets models learn: who is fitted when, in child processes, one at a time.
+"""Lets models learn: which recommendation is fitted when, in child processes, one at a time.
 
 Every two days the models of a recommendation are tried on its trailing days and fitted to its whole history. Every ten
 minutes, or every hour with many recommendations, their records are continued, and the model in use is chosen again. The
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 _LOOP_SECONDS: Final = 2.0
 _FITS_A_TRIAL: Final = 5
 _STEPS_OF_ONE_RUN: Final = 6
-"""The fits, and the turns of 1,000 targets: some minutes."""
+"""Most steps of a single run: the fits, and the turns of 1,000 targets, which take some minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _State:
     """When a recommendation learned."""
 
     basis: object
-    """The load that it learned from; with another one, it learns anew."""
+    """The load that it learned from; if that changes, it learns again from the beginning."""
     tried: float
     judged: float
     has_problems: bool
@@ -73,7 +73,7 @@ class Learner:
         self._services = services
         self._states: dict[str, _State] = {}
         self._served: dict[str, float] = {}
-        """When a recommendation last learned anything."""
+        """When each recommendation last learned anything."""
         self._many = ManyTargetsLearner(services)
         self._rest_seconds = 0.0
         self._log = StateLog(_log)
@@ -96,7 +96,7 @@ class Learner:
                 if self._learn_due(histories[name]):
                     self._served[name] = self._services.clock.monotonic()
                     if self._many.is_settled(name):
-                        # There is no hurry, and others need the processor, too.
+                        # There is no hurry, and others also need the processor.
                         self._rest_seconds = self._served[name] - began
                     return True
             except ChildClosedError:
@@ -108,7 +108,7 @@ class Learner:
         return False
 
     def learn_once(self, history: TargetHistory) -> None:
-        """Let a recommendation learn for a single decision; of very many targets, those with the largest loads."""
+        """Let a recommendation learn for a single decision; of very many targets, only those with the largest loads."""
         if len(history.targets()) <= MOST_FITTED_TARGETS:
             self.learn(history)
             return
@@ -125,7 +125,7 @@ class Learner:
         known = float(history.known_seconds(targets, now).max(initial=0.0))
         models = models_to_try(need.settings.model, len(targets), known)
         names = tuple(model.name for model in models)
-        # Before anything can fail, so that the others have their turn.
+        # This is noted before anything can fail, so that the others have their turn.
         began = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), began, began, has_problems=True, models=names)
         before = self._go_on(need, self._services.models.get(need), targets, past, task)
@@ -178,7 +178,7 @@ class Learner:
         past: LoadHistory,
         task: ForecastTask,
     ) -> Learned | None:
-        """Return what has been learned; after a restart with fits, which act until the models have been tried."""
+        """Return the learned models; after a restart, with fits that act until the models have been tried."""
         if learned is None or learned.trials or not learned.verdicts:
             return learned
         chosen = {part.model for verdict in learned.verdicts.values() for part in verdict.blend.parts}
@@ -219,7 +219,7 @@ class Learner:
         return found
 
     def _judge(self, history: TargetHistory, need: LoadNeed, learned: Learned, past: LoadHistory) -> None:
-        """Continue the records, choose the models, and put all of it into the book."""
+        """Continue the records, choose the models, and store everything."""
         task = learned.task
         fleet = fleet_of(need, task, history.step_seconds)
         arguments = (str(need.settings.model), past, tuple(learned.trials.values()), task, fleet)
@@ -245,5 +245,5 @@ class Learner:
 
 
 def _tried_again_after(state: _State) -> float:
-    """Return how long what was tried stands, in seconds."""
+    """Return how long a trial is valid, in seconds."""
     return RETRY_SECONDS if state.has_problems else REFIT_SECONDS

@@ -1,8 +1,8 @@
 """Lets models learn for recommendations with many targets: fits for all together, and a verdict for each in turn.
 
-Every two days the models whose fit serves every series are fitted to a sample, half of it the largest loads, in a child
-process for each. From then on groups of targets have their turns: a child process replays the last eight days of each
-target with all models, and returns the verdicts.
+Every two days, the models whose fit serves every series are fitted to a sample, half of which are the largest loads,
+each in a child process. From then on, groups of targets have their turns: a child process replays the last eight days
+of each target with all models, and returns the verdicts.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 SAMPLED_TARGETS: Final = 100
-"""Models are fitted to so many of the targets."""
+"""Models are fitted to this many of the targets."""
 _JUDGE_SECONDS: Final = 10.0
-"""Budget of one target's turn, beside `FIT_SECONDS` of its group's; it takes a fifth of a second, or one at 60 s."""
+"""Budget of one target's turn, in addition to `FIT_SECONDS` for its group; it takes a fifth of a second, or one at 60
+s."""
 _TARGETS_AS_ONE: Final = 60
-"""So many targets count as a recommendation where it is said how often models are compared again."""
+"""This many targets count as one recommendation when the interval between comparisons of models is computed."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """How far a recommendation is."""
+    """The progress of a recommendation."""
 
     basis: object
     turns: Turns
@@ -79,11 +80,11 @@ class ManyTargetsLearner:
         self._rounds.pop(name, None)
 
     def is_settled(self, name: str) -> bool:
-        """Return whether each target of a recommendation has had a turn: from then on there is no hurry."""
+        """Return whether each target of a recommendation has had a turn: after that, there is no hurry."""
         return name in self._rounds and self._rounds[name].turns.are_all_served
 
     def learn_due(self, history: TargetHistory, recommendations: int) -> bool:
-        """Let a recommendation fit its models, or some of its targets have their turn; returns whether any was due."""
+        """Fit the models of a recommendation, or give some of its targets their turn; return whether any was due."""
         need, now = history.need, self._services.clock.monotonic()
         state = self._rounds.get(need.name)
         if state is None or state.basis != learns_anew_for(history):
@@ -108,13 +109,13 @@ class ManyTargetsLearner:
     def _fit(
         self, history: TargetHistory, models: tuple[Model, ...], state: _Round, loads: Mapping[Target, float]
     ) -> None:
-        """Fit the models that serve all targets, and put them into the book one by one."""
+        """Fit the models that serve all targets, and store them one by one."""
         need = history.need
         before, task = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
         learned = Learned(task) if before is None else replace(before, task=task, targets=(), trials={}, problems={})
         past = known_past(history, _sample(loads), self._services.clock.wall())
         self._services.models.put(need, learned)
-        # Models that are fitted alike share a child, and so a fit.
+        # Models that are fitted in the same way share a child, and so a fit.
         for fit in dict.fromkeys(model.fit for model in models):
             names = tuple(model.name for model in models if model.fit is fit)
             result = "ok"
@@ -137,10 +138,10 @@ class ManyTargetsLearner:
         state.has_problems = bool(learned.problems)
 
     def _judge(self, history: TargetHistory, state: _Round, group: tuple[Target, ...], seconds: float) -> None:
-        """Let targets have their turn."""
+        """Give targets their turn."""
         need, learned = history.need, self._services.models.get(history.need)
         if learned is None:
-            # It has just been configured anew.
+            # Its configuration has just changed.
             return
         past = known_past(history, group, self._services.clock.wall())
         fleet = fleet_of(need, learned.task, history.step_seconds)
@@ -169,7 +170,7 @@ class ManyTargetsLearner:
 
 
 def _is_stale(state: _Round, now: float) -> bool:
-    """Return whether the models of a recommendation have to be fitted."""
+    """Return whether the models of a recommendation must be fitted."""
     return state.fitted is None or now - state.fitted >= (RETRY_SECONDS if state.has_problems else REFIT_SECONDS)
 
 

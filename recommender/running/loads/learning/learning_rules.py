@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from recommender.running.loads.predictions.delays import DelayMeter
 
 CATCH_UP_SECONDS: Final = 3_600.0
-"""How often a model is chosen again, at least."""
+"""The longest time until a model is chosen again."""
 _CATCH_UP_EACH_SECONDS: Final = 60.0
-"""A choice takes seconds of a core: with few recommendations they are made so much more often."""
+"""Time between choices for each recommendation: a choice takes seconds of a core, so it is made more often if there are
+few."""
 _SOONEST_CATCH_UP_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 4 * 3_600.0
-"""After which a model is tried again that could not be fitted."""
+"""Time after which a model that could not be fitted is tried again."""
 FIT_SECONDS: Final = 60.0
-"""Budget of one fit of one series. A trial takes several: one each two days of the record, and one for the future."""
+"""Budget of one fit of one series. A trial takes several: one for every two days of the record, and one for the
+future."""
 LONGEST_CHILD_SECONDS: Final = 1_800.0
 _YARDSTICKS: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
 
@@ -51,12 +53,12 @@ class LearningTelemetry(Protocol):
     """Counts fits."""
 
     def learned(self, recommendation: str, model: str, result: str) -> None:
-        """Count a trial of a model with its fits, by result: `ok`, or what kept it from ending."""
+        """Count a trial of a model with its fits, by result: `ok`, or the reason why it did not end."""
         ...
 
 
 class VerdictStore(Protocol):
-    """Stores what was chosen (`LearnedFiles`)."""
+    """Stores verdicts (`LearnedFiles`)."""
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
         """Store the verdicts of a recommendation."""
@@ -69,7 +71,7 @@ class LearningServices:
 
     delays: DelayMeter
     models: LearnedModels
-    """Where models are put."""
+    """The store of learned models."""
     run_child: RunChild
     telemetry: LearningTelemetry
     store: VerdictStore
@@ -77,7 +79,7 @@ class LearningServices:
 
 
 def catch_up_seconds(recommendations: int) -> float:
-    """Return how often the model in use is chosen again, with so many predictive recommendations."""
+    """Return how often the model in use is chosen again, given the number of predictive recommendations."""
     return min(CATCH_UP_SECONDS, max(_SOONEST_CATCH_UP_SECONDS, _CATCH_UP_EACH_SECONDS * recommendations))
 
 
@@ -94,7 +96,7 @@ def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> 
 
 
 def learns_anew_for(history: TargetHistory) -> object:
-    """Return what a recommendation learns from: with another one, it learns anew."""
+    """Return the load that a recommendation learns from; if that changes, it learns again from the beginning."""
     return history.need.learned_for, history.step_seconds
 
 
@@ -106,7 +108,7 @@ def known_past(history: TargetHistory, targets: tuple[Target, ...], now: float) 
 def with_verdicts(
     need: LoadNeed, learned: Learned, trials: Sequence[ModelTrial], verdicts: Sequence[SeriesVerdict]
 ) -> Learned:
-    """Return what has been learned, with new records of the models, and the verdicts on the targets in their order."""
+    """Return the learned models with new records, and the verdicts on the targets in their order."""
     by_target = {
         target: _verdict_on_season(verdict, need.settings.season_seconds)
         for target, verdict in zip(learned.targets, verdicts, strict=True)
@@ -115,7 +117,7 @@ def with_verdicts(
 
 
 def _verdict_on_season(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
-    """Return the verdict with texts that say how long a day of the models is, where it is another than a day."""
+    """Return the verdict with texts that state the length of the models' day, if it differs from a day."""
     if season_seconds == DAY_SECONDS:
         return verdict
     reason = f"{verdict.reason} (a day stands for a season of {duration_text(season_seconds)})"

@@ -1,7 +1,8 @@
 """Decides which of the many targets of a recommendation is next (pure).
 
-The target that has waited longest is first, and of those without a turn so far the one with the largest load. A
-turn that fails may be due to one target alone. Its targets have their next ones in smaller groups, between the others'.
+The target that has waited longest comes first, and among those without a turn so far, the one with the largest load. A
+single target may have caused a failed turn, so its targets have their next turns in smaller groups, between those of
+the others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MOST_AT_ONCE: Final = 200
 _SMALLER: Final = 8
 """A group that failed is divided by this."""
 FAILED_GROUP_SECONDS: Final = 60.0
-"""After which the parts of a group that failed have their turns."""
+"""Time after which the parts of a failed group have their turns."""
 
 
 class Turns:
@@ -27,7 +28,7 @@ class Turns:
     def __init__(self) -> None:
         self._due: dict[Target, float] = {}
         self._most: dict[Target, int] = {}
-        """How many may have their turn together with a target whose last turn failed."""
+        """How many targets may share a turn with one whose last turn failed."""
 
     @property
     def are_all_served(self) -> bool:
@@ -39,7 +40,7 @@ class Turns:
         return targets != len(self._due) or now >= min(self._due.values(), default=math.inf)
 
     def next_group(self, loads: Mapping[Target, float], now: float) -> tuple[Target, ...]:
-        """Return the targets whose turn it is, none if nobody's is due; others than those with a load are forgotten."""
+        """Return the targets whose turn it is, none if no turn is due; targets without a load are forgotten."""
         self._due = {target: self._due.get(target, -math.inf) for target in loads}
         self._most = {target: most for target, most in self._most.items() if target in loads}
         due = sorted(

@@ -1,1 +1,1 @@
-"""The load of a poll: observed, predicted by the models in use, and how late a decision knows it."""
+"""The load of a poll: observed, predicted by the models in use, and the delay with which a decision knows it."""

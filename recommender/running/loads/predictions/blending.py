@@ -1,4 +1,4 @@
-"""From the forecasts of the models in a blend to one prediction (pure)."""
+"""Combines the forecasts of the models in a blend into one prediction (pure)."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def prediction_of(
     task: ForecastTask,
     at: float,
 ) -> Prediction:
-    """Return the prediction for one target at a time. Plain headroom takes the place of a model without a forecast.
+    """Return the prediction for one target at a time. Plain headroom replaces a model without a forecast.
 
-    It is never less than the present load: an HPA that has no other metric would remove pods that are in use. Nor is
-    it more than the limit, neither for one model nor for all together.
+    It is never less than the present load: an HPA that has no other metric would remove pods that are in use. It is
+    never more than the limit, for each model and for all together.
     """
     model, reason = verdict.model, verdict.reason
     if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
@@ -82,9 +82,9 @@ def _without_forecast(verdict: SeriesVerdict) -> str:
 def _blended_load(
     verdict: SeriesVerdict, said: Mapping[str, ModelForecast | None], load: float, task: ForecastTask, most: float
 ) -> float:
-    """Return the load with the room of the blend, where no model says more than `most`.
+    """Return the load with the headroom of the blend, in which no model counts with more than `most`.
 
-    The same sum as `Blend.capacity`, for one moment.
+    It is the same sum as `Blend.capacity`, for one moment.
     """
     blend = verdict.blend
     room = blend.headroom_weight * blend.headroom_ratio * load

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
-"""Assumed until it is measured, at most."""
+"""Longest delay that is assumed until it is measured."""
 _SCRAPE_POLLS: Final = 1.5
-"""Who polls more often than every ten seconds does so because samples come more often."""
+"""Assumed delay in polls: an interval below ten seconds means that samples arrive more often."""
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
@@ -40,9 +40,9 @@ class DelayMeter:
     """The delays of each recommendation. For any number of threads.
 
     A load changes when it is scraped, so the time between two changes is how old a sample becomes. A load that is
-    scraped from several instances at different times changes more often, and its samples are as much younger on
-    average. A load that stays the same for some scrapes, as a small one does, says nothing about them: times that are
-    much longer than the short ones are left out.
+    scraped from several instances at different times changes more often, and its samples are accordingly younger on
+    average. A load that stays the same for some scrapes, as small loads do, says nothing about their interval: times
+    that are much longer than the short ones are left out.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class DelayMeter:
         self._seen: dict[str, _Seen] = {}
 
     def polled(self, need: LoadNeed, total: float, time: float) -> ControlDelays:
-        """Take the sum of the loads of one poll, at its time; returns the delays that are known by now."""
+        """Take the sum of the loads of one poll, at its time; return the delays that are known by now."""
         with self._lock:
             seen = self._seen.setdefault(need.name, _Seen())
             if seen.polled is not None and 0 < time - seen.polled <= _LONGEST_SECONDS:
@@ -63,7 +63,7 @@ class DelayMeter:
             return _delays(need, seen)
 
     def delays(self, need: LoadNeed) -> ControlDelays:
-        """Return the delays that are known by now; without measurements those that are assumed."""
+        """Return the delays that are known by now; without measurements, the assumed ones."""
         with self._lock:
             return _delays(need, self._seen.get(need.name, _Seen()))
 
@@ -83,7 +83,7 @@ def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
 
 
 def _without_pauses(ascending: Sequence[float]) -> Sequence[float]:
-    """Return the times between changes that are at most twice as long as what nine of ten exceed."""
+    """Return the times between changes that are at most twice as long as the one that nine of ten exceed."""
     if not ascending:
         return ()
     longest = 2 * ascending[len(ascending) // _TENTH]

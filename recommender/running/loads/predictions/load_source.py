@@ -32,19 +32,19 @@ _SHOWN_PROBLEMS: Final = "series"
 
 
 class SourceTelemetry(Protocol):
-    """Shows what is made of the series of a load."""
+    """Shows how the series of a load were used."""
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
         ...
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
-        """Count a forecast that was cut."""
+        """Count a forecast that was capped."""
         ...
 
 
 class KnownHistories(Protocol):
-    """Where histories are kept. For any number of threads."""
+    """The store of histories. For any number of threads."""
 
     def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
         """Take the loads of one poll."""
@@ -56,12 +56,12 @@ class KnownHistories(Protocol):
 
 
 def queries_of(queries: BackendQueries) -> Callable[[LoadNeed], QueryValues]:
-    """Return what finds the backend of a load among all of them."""
+    """Return a function that finds the backend of a load among all of them."""
     return lambda need: queries.of(need.backend, need.source)
 
 
 class LoadSource:
-    """Answers what the load of a recommendation is. For any number of threads."""
+    """Returns the load of a recommendation. For any number of threads."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class LoadSource:
         predictor: Predictor,
         telemetry: SourceTelemetry,
     ) -> None:
-        """Begin; `queries` returns what asks the Prometheus of a load."""
+        """Take the parts; `queries` returns the client for the Prometheus of a load."""
         self._queries = queries
         self._histories = histories
         self._delays = delays
@@ -112,7 +112,7 @@ class LoadSource:
         return frozenset() if history is None else frozenset(history.targets())
 
     def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
-        """Return the pods by target; None if they are not looked at, or not known at present."""
+        """Return the pods by target; None if they are not used, or not known at present."""
         connections = need.settings.connections
         if connections is None or connections.metric is None:
             return None
@@ -125,7 +125,7 @@ class LoadSource:
         if fresh and not any(fresh):
             self._without_pods(key, need, f"the newest sample of {connections.metric} is too old")
             return None
-        # A pod whose sample is too old is there, as far as anybody knows, but its room is not known.
+        # A pod whose sample is too old probably exists, but its room is not known.
         samples = (
             each if is_new else Sample(each.labels, math.nan, each.timestamp)
             for each, is_new in zip(answer.value, fresh, strict=True)

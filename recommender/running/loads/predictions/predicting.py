@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 POOLED: Final = frozenset({ModelName.QUANTILE, ModelName.BOOSTED, ModelName.BOOSTED_CONFORMAL})
-"""Models whose parameters serve every series, also those that they were not fitted to."""
+"""Models whose parameters serve every series, even those that they were not fitted to."""
 FITTED_ALONE: Final = frozenset({ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
 """Models with parameters of their own for each series."""
 _BY_NAME: Final = {model.name: model for model in MODELS}
@@ -46,18 +46,18 @@ _BY_NAME: Final = {model.name: model for model in MODELS}
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The forecasts of a model for a recommendation, each of which stands for a step of the grid."""
+    """The forecasts of a model for a recommendation, each of which is valid for a step of the grid."""
 
     need: LoadNeed
     task: ForecastTask
     parameters: object
-    """Of the model's fit. With others, or for another task, all are made anew."""
+    """Parameters of the model's fit. If they or the task change, all forecasts are made again."""
     values: dict[Target, tuple[int, ModelForecast]]
-    """By target, with the number of the step."""
+    """Values by target, with the number of the step."""
 
 
 class Predictor:
-    """Makes predictions. For any number of threads, each recommendation in one at a time."""
+    """Makes predictions. For any number of threads, but each recommendation by one thread at a time."""
 
     def __init__(self, book: LearnedModels) -> None:
         self._book = book
@@ -118,7 +118,7 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, ModelForecast]:
-        """Return the forecasts by target; none of a model that fails: the present load decides then."""
+        """Return the forecasts by target; none from a model that fails: then the present load decides."""
         key = f"{need.name} {model.name}"
         try:
             found = self._forecast(model, need, learned, task, history, loads, now)
@@ -139,7 +139,7 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, ModelForecast]:
-        """Return the forecasts by target. Those that take long are made once in each step of the grid."""
+        """Return the forecasts by target. Slow forecasts are made once in each step of the grid."""
         if history is None:
             return {}
         if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
@@ -165,7 +165,7 @@ def _due(
 ) -> list[Target]:
     """Return the targets whose forecasts are made now: those without one, and the oldest of former steps.
 
-    With many targets they are spread over the polls of a step, so that no poll has to make all of them.
+    With many targets, they are spread over the polls of a step, so that no poll must make all of them.
     """
     missing = [target for target in loads if target not in values]
     former = [target for target in loads if target in values and values[target][0] < number]
@@ -175,14 +175,14 @@ def _due(
 
 
 def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVerdict:
-    """Return what is in use for a target, whether it can act or not."""
+    """Return the choice for a target, whether it can act or not."""
     settings = need.settings
     found = learned.verdict(target) if learned is not None else None
     if found is not None:
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        # What follows a rise has no bill, so that no budget would hold.
+        # A choice that follows a rise has no record of its cost, so no budget would hold.
         beginner = BEGINNER if settings.budget_ratio is None else ModelName.HEADROOM.value
         return verdict_on(beginner, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
@@ -190,7 +190,7 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVe
 
 
 def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
-    """Return what can act: headroom takes the part of a model that lacks history or its fit, and the reason says so."""
+    """Return the choice that can act: headroom replaces a model without history or fit, and the reason says so."""
     lacking = {part.model: _lacks(part.model, known_seconds, learned) for part in in_use.blend.parts}
     if not any(lacking.values()):
         return in_use
@@ -228,9 +228,9 @@ def _made_now(
         assert learned is not None, "a model that is in use has been fitted"
         parameters = learned.parameters(model.name)
         if model.name not in POOLED:
-            # Its parameters are of these series in this order.
+            # Its parameters belong to these series in this order.
             targets, at_once = list(learned.targets), len(learned.targets)
-    # A model that needs days of history looks at all of them.
+    # A model that needs days of history uses all of them.
     step_seconds = history.step_seconds * history.need.settings.stretch
     seconds = None if model.least_history_seconds else _recent_seconds(task, step_seconds)
     found: dict[Target, ModelForecast] = {}
@@ -245,7 +245,7 @@ def _made_now(
 
 
 def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
-    """Return how far back a model looks that is not fitted: to its recent errors, and the samples of the first."""
+    """Return how far back a model without a fit looks: to its recent errors, and the samples of the first of these."""
     ahead = task.lead_seconds + task.window_seconds + 10 * step_seconds
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
 
@@ -259,7 +259,7 @@ def _limits(
     now: float,
 ) -> dict[Target, ForecastLimit]:
     """Return the limits of targets whose forecasts may exceed them; the others cannot."""
-    # The history is searched for those alone that are far above the present load, which is part of it.
+    # The history is searched only for forecasts far above the present load, which is part of it.
     high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], task)}
     for values in said.values():
         high |= {target for target, each in values.items() if each.upper > task.max_over_history * loads[target]}
