@@ -36,7 +36,7 @@ from adapter.metrics.readings.samples.object_reading import ROOT
 from adapter.metrics.rulebook.parsing.resource_rules import NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping
 
     from adapter.foundation.objects.resources import Resource
     from adapter.metrics.readings.asking.demand import DemandEntry
@@ -57,7 +57,7 @@ _NO_SAMPLE = "Prometheus has no sample for it"
 class Entries(Protocol):
     """Keeps the requests in demand. `QueryScheduler` implements it."""
 
-    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+    def entry(self, metric: Metric, request: DemandedRequest, part: Hashable, /) -> DemandEntry:
         """Register a request and return its entry. Raises ReadingError."""
         ...
 
@@ -135,7 +135,7 @@ class UsageAnswers:
         spaces = self._spaces(kind, namespace, which)
         failures = _Failures()
         for space in spaces:
-            self._enter(space, metrics, failures)
+            self._enter(space, which, metrics, failures)
         until = self._clock.monotonic() + self._settings.first_answer_wait_seconds
         for space in spaces:
             self._read(space, until, failures)
@@ -176,13 +176,15 @@ class UsageAnswers:
         labels = self._objects.labels_of(kind, namespace, which.name)
         return () if labels is None or not which.selector.matches(labels) else (which.name,)
 
-    def _enter(self, space: _Space, metrics: Iterable[Metric], failures: _Failures) -> None:
+    def _enter(self, space: _Space, which: Hashable, metrics: Iterable[Metric], failures: _Failures) -> None:
         """Register the request; all its queries are under way before any of them is waited for."""
+        # A number, since a selector may be long.
+        part = hash(which)
         for metric in metrics:
             # The name contains the group: a custom metric of pods may also be called cpu.
             request = DemandedRequest(f"{_GROUP}/{metric.qualified}", space.namespace, _ALL, EVERYTHING)
             try:
-                space.entries[metric.name] = self._scheduler.entry(metric, request)
+                space.entries[metric.name] = self._scheduler.entry(metric, request, part)
             except ReadingError as error:
                 failures.note(metric, space, error)
 

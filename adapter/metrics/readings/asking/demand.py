@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from adapter.metrics.readings.asking.arrivals import Arrivals, ArrivalsByPart
 from adapter.metrics.readings.errors import TooMuchDemandError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.answers import ByName, BySelector
@@ -20,56 +21,6 @@ if TYPE_CHECKING:
 
 SHORTEST_PERIOD_SECONDS = 1.0
 """Shortest seconds between two refreshes of a query."""
-
-_INTERVALS_STANDING = 4
-"""Number of intervals after which a request is forgotten."""
-_BURST_SECONDS = 0.25
-"""Arrivals this close together count as one: two replicas of an asker, or a retry, and not an asker with that
-period."""
-_REMEMBERED = 4
-"""How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
-
-
-class Arrivals:
-    """The arrivals of one request.
-
-    It is not guarded by a lock, since every request notes its arrival. Two threads that note the same moment may lose
-    one interval, which the next request brings again.
-    """
-
-    __slots__ = ("last", "recent")
-
-    def __init__(self, now: float) -> None:
-        self.last = now
-        self.recent: tuple[float, ...] = ()
-
-    def note(self, now: float) -> float:
-        """Count an arrival; return the seconds since the previous one, infinite within the same burst."""
-        interval = now - self.last
-        if interval < _BURST_SECONDS:
-            return math.inf
-        self.recent = (interval, *self.recent[: _REMEMBERED - 1])
-        self.last = now
-        return interval
-
-    def interval(self, now: float) -> float:
-        """Seconds after which the request comes back; infinite if it came only once.
-
-        It is the shortest of the last few intervals. The time since the last request counts, too: a client that asked
-        each second and stopped must not be served each second until its demand expires.
-        """
-        return max(min(self.recent, default=math.inf), now - self.last)
-
-    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
-        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
-
-        That is after four intervals, each as long as the longest of the last few; while fewer are known, not before
-        `once_seconds`; and after `longest_seconds` at the latest.
-        """
-        seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
-        if len(self.recent) < _REMEMBERED:
-            seconds = max(seconds, once_seconds)
-        return self.last + min(seconds, longest_seconds)
 
 
 class Paces:
@@ -83,11 +34,11 @@ class Paces:
     def __init__(self) -> None:
         self._known = self._unknown = self._most = math.inf
 
-    def add(self, metric: Metric, arrivals: Arrivals, now: float, settings: ReadingSettings) -> None:
+    def add(self, metric: Metric, arrivals: Arrivals | ArrivalsByPart, now: float, settings: ReadingSettings) -> None:
         """Add a request that is answered by the query."""
         self._most = min(self._most, most_period(metric, settings))
-        if arrivals.recent:
-            self._known = min(self._known, period_of(metric, arrivals.interval(now), settings))
+        if (interval := arrivals.interval(now)) < math.inf:
+            self._known = min(self._known, period_of(metric, interval, settings))
         else:
             self._unknown = min(self._unknown, longest_period(metric, settings))
 
@@ -176,11 +127,13 @@ class DemandEntry:
 
     __slots__ = ("arrivals", "metric", "request", "scope")
 
-    def __init__(self, request: DemandedRequest, metric: Metric, scope: QueryScope, now: float) -> None:
+    def __init__(
+        self, request: DemandedRequest, metric: Metric, scope: QueryScope, now: float, part: Hashable = None
+    ) -> None:
         self.request = request
         self.metric = metric
         self.scope = scope
-        self.arrivals = Arrivals(now)
+        self.arrivals = Arrivals(now) if part is None else ArrivalsByPart(now, part)
 
 
 class Demand:

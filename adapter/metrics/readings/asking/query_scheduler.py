@@ -32,7 +32,7 @@ from adapter.metrics.readings.errors import UnanswerableSelectorError
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
@@ -91,16 +91,17 @@ class QueryScheduler:
         )
         self._states = states
 
-    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+    def entry(self, metric: Metric, request: DemandedRequest, part: Hashable = None) -> DemandEntry:
         """Register a request and return its entry; its query is already under way.
 
-        Raises TooMuchDemandError and UnanswerableSelectorError.
+        `part` is what the client wants of the answer, if clients that want different parts share a request. Raises
+        TooMuchDemandError and UnanswerableSelectorError.
         """
         now = self._clock.monotonic()
         entry = self._demand.find(request)
         if entry is None:
-            return self._admit(metric, request)
-        interval = entry.arrivals.note(now)
+            return self._admit(metric, request, part)
+        interval = entry.arrivals.note(now, part)
         scope = entry.scope
         if entry.metric is not metric or scope.retired or scope.group.retired:
             self.rebind(entry, metric)
@@ -307,7 +308,7 @@ class QueryScheduler:
     def _backends(self) -> frozenset[Backend | None]:
         return frozenset(query.key.backend for query in self._planner.queries.values())
 
-    def _admit(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+    def _admit(self, metric: Metric, request: DemandedRequest, part: Hashable) -> DemandEntry:
         with self._changing() as change:
             now = self._clock.monotonic()
             entry = self._demand.find(request)
@@ -315,7 +316,7 @@ class QueryScheduler:
                 return entry
             self._demand.check_room(request.namespace)
             self._holdings.check_room(request.namespace)
-            entry = DemandEntry(request, metric, self._planner.bind(metric, request, now), now)
+            entry = DemandEntry(request, metric, self._planner.bind(metric, request, now), now, part)
             self._demand.add(entry)
             self._begin_for(change, entry.scope, metric, now)
         return entry

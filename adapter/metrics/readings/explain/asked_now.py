@@ -33,7 +33,7 @@ from adapter.metrics.rulebook.rendering import RenderError
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.objects.selectors import Selector
@@ -64,7 +64,7 @@ class AskedNow:
         self._metric = metric
         self._entries: dict[str, DemandEntry] = {}
 
-    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+    def entry(self, metric: Metric, request: DemandedRequest, _part: Hashable = None) -> DemandEntry:
         """Return the metric's entry, which is not queried yet. Raises UnanswerableSelectorError."""
         entry = self._entries.get(metric.qualified)
         if entry is None:

@@ -71,6 +71,49 @@ def test_what_containers_use_of_each_resource_and_nothing_that_nobody_measured()
     assert answer.items[0].labels == {"app": "web"}
 
 
+@pytest.mark.parametrize(
+    "pause",
+    [
+        pytest.param(0.0, id="evenly"),
+        pytest.param(9.0, id="all within six seconds, as after a start of the controller"),
+    ],
+)
+def test_a_namespace_with_many_autoscalers_costs_eight_queries_a_minute_for_each_resource(pause: float) -> None:
+    pods = [f"app{number}-0" for number in range(20)]
+    told = {name: reply(*(sample("shop", pod, "app", "1") for pod in pods)) for name in ("cpu_used", "memory_used")}
+    prometheus = ScriptedPrometheus(answering(**told))
+    house = make_house(prometheus, rules=RULES, objects=MadeUpObjects({"shop": pods}))
+    between = (15.0 - pause) / len(pods)
+
+    def a_minute() -> int:
+        before = len(prometheus.asked)
+        for _ in range(4):
+            for pod in pods:
+                assert house.readings.usage(PODS, "shop", ByName(pod)).items
+                house.pass_time(between, step=between)
+            house.pass_time(pause)
+        return len(prometheus.asked) - before
+
+    a_minute()
+    assert a_minute() == pytest.approx(2 * 8, abs=2)
+    assert a_minute() == pytest.approx(2 * 8, abs=2)
+
+
+def test_pods_are_refreshed_twice_in_the_interval_of_the_most_frequent_asker() -> None:
+    prometheus = ScriptedPrometheus(answering())
+    house = house_of(prometheus)
+    before = 0
+    for second in range(120):
+        if second % 4 == 0:
+            house.readings.usage(PODS, "shop", ByName("web-0"))
+        if second % 15 == 1:
+            house.readings.usage(PODS, "shop", ByName("web-1"))
+        before = len(prometheus.asked) if second == 60 else before
+        house.pass_time(1)
+
+    assert len(prometheus.asked) - before == pytest.approx(2 * 30, abs=3)
+
+
 def test_pods_of_all_namespaces_by_namespace_and_name() -> None:
     answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, None, ALL)
     assert list(used(answer)) == ["other/web-0", "shop/web-0", "shop/web-1"]

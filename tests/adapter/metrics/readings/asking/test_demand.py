@@ -4,15 +4,14 @@ import contextlib
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import ByName
-from adapter.metrics.readings.asking.demand import Arrivals, Paces, longest_period, period_for
+from adapter.metrics.readings.asking.demand import Paces, longest_period, period_for
 from adapter.metrics.readings.errors import NoSampleError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.retries import retry_after
+from tests.adapter.metrics.readings.asking.test_arrivals import arrivals_at
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
@@ -134,47 +133,6 @@ def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
     assert house.counter("tidewatch_adapter_demanded_metrics") == 0
 
 
-def arrivals_at(*moments: float) -> Arrivals:
-    arrivals = Arrivals(moments[0])
-    for moment in moments[1:]:
-        arrivals.note(moment)
-    return arrivals
-
-
-@pytest.mark.parametrize(
-    ("moments", "now", "interval"),
-    [
-        pytest.param((0.0,), 5.0, math.inf, id="once is no interval"),
-        pytest.param((0.0, 15.0), 15.0, 15.0, id="twice is one"),
-        pytest.param((0.0, 15.0, 22.0, 37.0), 37.0, 7.0, id="the shortest of the last few"),
-        pytest.param((0.0, 0.1, 15.0, 15.1), 15.1, 15.0, id="a burst is one arrival"),
-        pytest.param((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 0.6, 0.3, id="a steady burst is its own period"),
-        pytest.param((0.0, 2.0, 15.0, 30.0, 45.0, 60.0), 60.0, 13.0, id="a stray pair is forgotten, its rest not yet"),
-        pytest.param((0.0, 2.0, 15.0, 30.0, 45.0, 60.0, 75.0), 75.0, 15.0, id="and then its rest"),
-        pytest.param((0.0, 2.0, 4.0), 100.0, 96.0, id="silence is an interval"),
-    ],
-)
-def test_the_interval_of_a_request(moments: tuple[float, ...], now: float, interval: float) -> None:
-    assert arrivals_at(*moments).interval(now) == pytest.approx(interval)
-
-
-@pytest.mark.parametrize(
-    ("moments", "until"),
-    [
-        pytest.param((0.0,), 60.0, id="once"),
-        pytest.param((0.0, 3.0), 63.0, id="twice in a moment, as long as once"),
-        pytest.param((0.0, 30.0), 150.0, id="twice, four times the interval"),
-        pytest.param((0.0, 5.0, 10.0, 15.0, 20.0), 40.0, id="four intervals"),
-        pytest.param(
-            (0.0, 15.0, 16.0, 31.0, 46.0), 106.0, id="the longest of the last few: a stray request is no pace"
-        ),
-        pytest.param((0.0, 400.0), 1000.0, id="at most the bound"),
-    ],
-)
-def test_a_request_stands_for_four_of_its_intervals(moments: tuple[float, ...], until: float) -> None:
-    assert arrivals_at(*moments).stands_until(60.0, 600.0) == pytest.approx(until)
-
-
 @pytest.mark.parametrize(
     ("askers", "period"),
     [
@@ -204,22 +162,6 @@ def test_a_query_is_due_after_half_of_the_shortest_known_interval(
 )
 def test_the_period_is_half_of_the_interval_within_bounds(interval: float, period: float) -> None:
     assert period_for(interval, 10.0) == period
-
-
-@given(st.floats(1.0, 60.0), st.integers(6, 40), st.floats(0.0, 1.0), st.floats(0.0, 0.2))
-def test_a_double_in_each_round_does_not_shorten_a_regular_interval(
-    regular: float, rounds: int, phase: float, double: float
-) -> None:
-    moments = [phase + number * regular + late for number in range(rounds) for late in (0.0, double)]
-
-    assert arrivals_at(*moments).interval(moments[-1]) == pytest.approx(regular)
-
-
-@given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=40))
-def test_an_interval_is_never_shorter_than_a_burst(steps: list[float]) -> None:
-    moments = [sum(steps[: number + 1]) for number in range(len(steps))]
-
-    assert arrivals_at(*moments).interval(moments[-1]) >= 0.25
 
 
 @pytest.mark.parametrize(("failures", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 5.0), (50, 5.0), (100_000, 5.0)])

@@ -1,0 +1,107 @@
+"""When a request arrived, and how often it returns: the intervals that refreshes follow.
+
+Nothing here is guarded by a lock, since every request notes its arrival. Two threads that note the same moment may lose
+one interval, which the next request brings again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_INTERVALS_STANDING = 4
+"""Number of intervals after which a request is forgotten."""
+_BURST_SECONDS = 0.25
+"""Arrivals this close together count as one: two replicas of an asker, or a retry, and not an asker with that
+period."""
+_REMEMBERED = 4
+"""How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
+_MOST_PARTS = 32
+"""Limit on the parts of one request whose intervals are known: autoscalers mostly have the same interval."""
+_PART_SECONDS = 60.0
+"""After so many seconds without an arrival, a part gives its place to another one."""
+
+
+class Arrivals:
+    """The arrivals of one request."""
+
+    __slots__ = ("last", "recent")
+
+    def __init__(self, now: float) -> None:
+        self.last = now
+        self.recent: tuple[float, ...] = ()
+
+    def note(self, now: float, _part: Hashable = None) -> float:
+        """Count an arrival; return the seconds since the previous one, infinite within the same burst."""
+        interval = now - self.last
+        if interval < _BURST_SECONDS:
+            return math.inf
+        self.recent = (interval, *self.recent[: _REMEMBERED - 1])
+        self.last = now
+        return interval
+
+    def interval(self, now: float) -> float:
+        """Seconds after which the request comes back; infinite if it came only once.
+
+        It is the shortest of the last few intervals. The time since the last request counts, too: a client that asked
+        each second and stopped must not be served each second until its demand expires.
+        """
+        return max(min(self.recent, default=math.inf), now - self.last)
+
+    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
+        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
+
+        That is after four intervals, each as long as the longest of the last few; while fewer are known, not before
+        `once_seconds`; and after `longest_seconds` at the latest.
+        """
+        seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
+        if len(self.recent) < _REMEMBERED:
+            seconds = max(seconds, once_seconds)
+        return self.last + min(seconds, longest_seconds)
+
+
+class ArrivalsByPart:
+    """The arrivals of a request whose answer has parts, each of which other clients ask for.
+
+    A hundred autoscalers of a namespace are one request for its pods. Each comes every 15 seconds for its own pods, so
+    that is the interval, and not the time between two of them. The intervals of some parts are known; what else arrives
+    only keeps the request in demand.
+    """
+
+    __slots__ = ("_others_last", "_parts", "last")
+
+    def __init__(self, now: float, part: Hashable) -> None:
+        self.last = now
+        self._others_last = -math.inf
+        """When a part whose interval is not known last arrived."""
+        self._parts: dict[Hashable, Arrivals] = {part: Arrivals(now)}
+        """The part that has not come for longest is the first one."""
+
+    def note(self, now: float, part: Hashable) -> float:
+        """Count an arrival of a part; return the seconds since its previous one, infinite if that is not known."""
+        self.last = now
+        known = self._parts.pop(part, None)
+        if known is not None:
+            self._parts[part] = known
+            return known.note(now)
+        if len(self._parts) >= _MOST_PARTS:
+            oldest, arrivals = next(iter(list(self._parts.items())))
+            if now - arrivals.last < _PART_SECONDS:
+                self._others_last = now
+                return math.inf
+            self._parts.pop(oldest, None)
+        self._parts[part] = Arrivals(now)
+        return math.inf
+
+    def interval(self, now: float) -> float:
+        """Seconds after which the part that returns most often comes back; infinite if none came twice."""
+        return min((part.interval(now) for part in list(self._parts.values())), default=math.inf)
+
+    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
+        """Return when all parts are to be forgotten unless one comes again, in monotonic seconds."""
+        others = self._others_last + min(once_seconds, longest_seconds)
+        parts = list(self._parts.values())
+        return max(others, *(part.stands_until(once_seconds, longest_seconds) for part in parts))
