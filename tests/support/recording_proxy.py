@@ -1,0 +1,83 @@
+"""A proxy before a real Prometheus that notes every request: what was asked, whatever the program says of it."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedRequest:
+    """A request of the API: its parameters stand in the URL or in the form."""
+
+    path: str
+    parameters: tuple[tuple[str, str], ...]
+
+    def all(self, name: str) -> list[str]:
+        """Return the values of a parameter."""
+        return [value for found, value in self.parameters if found == name]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingProxy:
+    """The running proxy."""
+
+    url: str
+    requests: list[ProxiedRequest] = field(default_factory=list)
+
+
+@contextmanager
+def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
+    """Run a proxy on a free port of the loopback interface before a server."""
+    requests: list[ProxiedRequest] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._pass_on(None)
+
+        def do_POST(self) -> None:
+            self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def _pass_on(self, body: bytes | None) -> None:
+            address = urlsplit(self.path)
+            form = (body or b"").decode()
+            parameters = [*parse_qsl(address.query), *parse_qsl(form)]
+            requests.append(ProxiedRequest(address.path, tuple(parameters)))
+            try:
+                with urllib.request.urlopen(f"{behind}{self.path}", body, _ANSWER_SECONDS) as answer:
+                    self._answer(answer.status, answer.read())
+            except urllib.error.HTTPError as error:
+                with error:
+                    self._answer(error.code, error.read())
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, name="recording proxy", daemon=True)
+    thread.start()
+    try:
+        yield RecordingProxy(f"http://127.0.0.1:{server.server_address[1]}", requests)
+    finally:
+        server.shutdown()
+        server.server_close()
