@@ -1,4 +1,4 @@
-"""The Prometheus of the entry that a command is about."""
+"""The Prometheus of the entry that a command processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def chosen_prometheus(configuration: Configuration | None, subject: object) -> PrometheusSettings | None:
-    """Return what the entry with these settings asks, the default backend where there is none; None: nothing to ask."""
+    """Return the backend of the entry with these settings, or the default one; None if there is nothing to query."""
     if configuration is None:
         return None
     chosen = next((each.policy.backend for each in configuration.recommendations if each.subject is subject), "")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
-    """Return the file that `--config` names, and what it states.
+    """Return the file that `--config` names, and its configuration.
 
-    With `for_backtest`, a predictive recommendation needs its load alone.
+    With `for_backtest`, a predictive recommendation needs only its load.
 
     Ends with status 2 if the file is refused, with one line on stderr for each problem.
     """

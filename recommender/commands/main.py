@@ -65,7 +65,7 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
 
 
 def _load_replacement(name: str) -> ProgramCommand:
-    """Return a command that takes the place of another program; only the one that runs is imported."""
+    """Return a command that replaces another program; only the one that runs is imported."""
     if name == "cpva":
         from recommender.commands.cpva.command import cpva  # noqa: PLC0415 - see above
         from recommender.commands.cpva.flags import CPVA  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""How long a past is that a command reads: `--last 14d`."""
+"""The length of the past that a command reads: `--last 14d`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The past of a cluster through policies of cluster size: what each would have cost, and who would have waited."""
+"""Replays the past of a cluster through policies of cluster size: the cost of each, and how long pods would wait."""

@@ -1,4 +1,4 @@
-"""What a replay assumes that no recording shows, and the notes that say so."""
+"""The assumptions of a replay about facts that no recording shows, and the notes on them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What the operator states beside the recording."""
+    """The facts that the operator states besides the recording."""
 
     forecasts: tuple[ForecastPlan, ...] = (ForecastPlan(PredictiveSettings()),)
-    """Those of the configuration, or one of all workloads."""
+    """Forecasts of the configuration, or one of all workloads."""
     market: SpotMarket | None = None
 
 
 def outlook_of(scene: Scene, assumptions: Assumptions) -> Outlook:
-    """Return what all policies share. Raises RecordingError for spot machines of a group that is not replayed."""
+    """Return the assumptions that all policies share.
+
+    Raises RecordingError for spot machines of a group that is not replayed.
+    """
     market = assumptions.market
     for name in () if market is None else market.interruptions:
         if name not in scene.new_kinds:
@@ -40,7 +43,7 @@ def outlook_of(scene: Scene, assumptions: Assumptions) -> Outlook:
 
 
 def assumption_notes(scene: Scene, settings: ClusterSizeSettings, outlook: Outlook) -> Iterator[str]:
-    """Yield what is assumed, and which policies are left out for want of knowledge."""
+    """Yield the assumptions, and the policies that are left out because too little is known."""
     if outlook.forecasts is not None:
         whose = "of the configuration, made " if settings.forecasts else ""
         yield (
@@ -58,7 +61,7 @@ def assumption_notes(scene: Scene, settings: ClusterSizeSettings, outlook: Outlo
 
 
 def spot_notes(configured: PolicyOutcome) -> Iterator[str]:
-    """Yield what became of spot machines with the configured policy."""
+    """Yield the fate of spot machines with the configured policy."""
     spot = configured.spot
     if spot is None:
         return

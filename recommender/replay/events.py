@@ -1,4 +1,4 @@
-"""The events of a replay in their order: recorded ones, and those that a policy brings about."""
+"""The events of a replay in their order: recorded ones, and those that a policy causes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Happening(IntEnum):
     NODE_CAME = auto()
     NODE_READY = auto()
     SPOT_DUE = auto()
-    """A spot machine that did not come is asked for again, or no longer waited for."""
+    """A missing spot machine is requested again, or no longer waited for."""
     INTERRUPTED = auto()
     POD_CAME = auto()
     FORECAST = auto()
@@ -52,17 +52,17 @@ def events_of(scene: Scene) -> tuple[Event, ...]:
 
 
 class Agenda:
-    """The events that are still to come because of a policy."""
+    """The future events that a policy causes."""
 
     def __init__(self) -> None:
         self._coming: list[Event] = []
 
     def add(self, at: float, what: Happening, number: int = 0) -> None:
-        """Let something happen at a time."""
+        """Add an event at a time."""
         heapq.heappush(self._coming, (at, what, number))
 
     def moments(self, past: Sequence[Event], end: float) -> Iterator[tuple[float, list[Event]]]:
-        """Yield each moment before the end with all that happens at it, the recorded events `past` included."""
+        """Yield each moment before the end with all of its events, including the recorded events `past`."""
         coming, at, total = self._coming, 0, len(past)
         while at < total or coming:
             now = min(past[at][0] if at < total else math.inf, coming[0][0] if coming else math.inf)

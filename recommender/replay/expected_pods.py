@@ -1,7 +1,7 @@
 """Pods that a forecast expects, in one simulation: how many are missing, and which of them no node has room for.
 
 As in `run`, pods that do not exist yet count as pending, and existing nodes take them first, one node after the other.
-Equal pods are placed together, whichever workload they are of.
+Equal pods are placed together, whatever their workload.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Likes:
-    """Pods that are alike to every node."""
+    """Pods that are equal for every node."""
 
     kind: int
     """One of their kinds."""
@@ -51,15 +51,15 @@ class ExpectedPods:
         self._like_of_kind = np.zeros(len(scene.needs), dtype=np.int64)
         self._number_likes()
         self._newest_kind = self._first_kinds()
-        """By workload: the kind of its newest pod, whose copies are expected."""
+        """The kind of the newest pod of each workload, whose copies are expected."""
 
     def moments(self) -> Iterator[float]:
-        """Yield when what is expected changes."""
+        """Yield the times at which the expected pods change."""
         if self._forecasts is not None:
             yield from self._forecasts.moments()
 
     def came(self, kinds: Collection[int]) -> None:
-        """Take note of the kinds of pods that come."""
+        """Note the kinds of new pods."""
         if self._forecasts is None:
             return
         for kind in kinds:
@@ -67,7 +67,7 @@ class ExpectedPods:
                 self._newest_kind[self._of_kind[kind]] = kind
 
     def for_growth(self, now: float, settings: ClusterSizeSettings) -> tuple[ClusterPod, ...]:
-        """Return the expected pods that bear on growth: those for which no ready node has room.
+        """Return the expected pods that affect growth: those for which no ready node has room.
 
         With settings by which growth depends on the whole cluster, all of them do.
         """
@@ -76,7 +76,7 @@ class ExpectedPods:
         return self._pods(self._left(now, self._fleet.usable[: self._fleet.end])[0])
 
     def is_short(self, now: float) -> bool:
-        """Whether the nodes, those that are starting included, lack room for expected pods."""
+        """Whether the nodes, including starting ones, lack room for expected pods."""
         fleet = self._fleet
         return bool(self._left(now, fleet.exists[: fleet.end])[0].any())
 
@@ -87,7 +87,7 @@ class ExpectedPods:
         return self._pods(taken[:, list(slots)].sum(axis=1))
 
     def _left(self, now: float, there: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Put the expected pods on nodes; return by like how many find no place, and how many each slot takes."""
+        """Put the expected pods on nodes; return how many equal pods find no place, and how many each slot takes."""
         wanted = self._wanted(now)
         taken = np.zeros((len(self._likes), len(there)))
         if not wanted.any():
@@ -102,7 +102,7 @@ class ExpectedPods:
         return left, taken
 
     def _room(self, free: FloatArray, needs: PodNeeds, there: BoolArray) -> FloatArray:
-        """Return by slot for how many such pods there is room."""
+        """Return for how many such pods each slot has room."""
         fits = there if needs.is_unbound else there & needs.allowed[self._fleet.kind_of[: len(there)]]
         room = np.where(fits, np.inf, 0.0)
         for row, amount in needs.asked:
@@ -110,7 +110,7 @@ class ExpectedPods:
         return np.maximum(room, 0.0)
 
     def _wanted(self, now: float) -> FloatArray:
-        """Return how many pods are missing, by like."""
+        """Return how many pods are missing, by group of equal pods."""
         if self._forecasts is None:
             return np.zeros(len(self._likes))
         alive = np.array(self._scheduler.alive, dtype=np.float64)

@@ -1,8 +1,8 @@
 """The nodes of a replayed cluster as columns of numbers, and the scheduler that puts pods on them.
 
-The scheduler is kube-scheduler's default profile as far as requests show it: a node must pass the filters that look at
-the node alone, and have what the pod asks for; of several, the one that is left the least and the most evenly
-requested takes it (NodeResourcesFit with LeastAllocated, and NodeResourcesBalancedAllocation).
+The scheduler is kube-scheduler's default profile as far as requests show it: a node must pass the filters that only
+consider the node, and have the resources that the pod requests; of several, the pod goes to the one that is then the
+least and the most evenly requested (NodeResourcesFit with LeastAllocated, and NodeResourcesBalancedAllocation).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_SLOTS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
-    """Nodes that are alike to every pod."""
+    """Nodes that are equal for every pod."""
 
     node: ClusterNode
     group: str
@@ -47,11 +47,11 @@ class PodNeeds:
     """The requests of the pods of one kind, and the nodes on which they may run."""
 
     amounts: FloatArray
-    """By resource, in the order of the fleet."""
+    """Amounts by resource, in the order of the fleet."""
     scored: tuple[float, float]
     """CPU and memory as the scheduler's scores count them."""
     allowed: npt.NDArray[np.bool_]
-    """By kind of node."""
+    """Whether each kind of node is allowed."""
     asked: tuple[tuple[int, float], ...]
     """The amounts above 0, each with its place among them."""
     is_unbound: bool
@@ -59,7 +59,7 @@ class PodNeeds:
 
 
 class NodeFleet:
-    """Nodes in numbered slots, with what each has left, and its pods. Slots are used again."""
+    """Nodes in numbered slots, with the remaining resources and the pods of each. Slots are reused."""
 
     def __init__(self, resources: Sequence[str], kinds: Sequence[NodeKind]) -> None:
         """Begin without nodes; the first three resources are CPU, memory and pods."""
@@ -74,7 +74,7 @@ class NodeFleet:
         self.usable = np.zeros(_FIRST_SLOTS, dtype=np.bool_)
         """Nodes that are ready and stay."""
         self.pods: list[dict[int, int]] = [{} for _ in range(_FIRST_SLOTS)]
-        """By slot: the numbers of its pods, with the kind of each."""
+        """The numbers of the pods in each slot, with the kind of each."""
         self.end = 0
         """All slots in use are below it."""
         self._unused: list[int] = []
@@ -143,7 +143,7 @@ class NodeFleet:
         return found
 
     def has_room(self, slot: int, needs: PodNeeds) -> bool:
-        """Return whether a node has what a pod asks for."""
+        """Return whether a node has the resources that a pod requests."""
         free = self.free
         for row, amount in needs.asked:  # noqa: SIM110 - called for every pod, and a generator takes twice as long
             if free.item(row, slot) < amount:
@@ -155,7 +155,7 @@ class NodeFleet:
         return bool(self.usable[slot] and needs.allowed[self.kind_of[slot]]) and self.has_room(slot, needs)
 
     def _score(self, slot: int, needs: PodNeeds) -> float:
-        """Return what `_scores` does for one node, which is done much more often."""
+        """Return the same as `_scores` for one node, which is needed much more often."""
         offered_cores, offered_memory = self.offered.item(0, slot), self.offered.item(1, slot)
         if not offered_cores or not offered_memory:
             return float(_scores(self.free[:, slot, None], self.offered[:, slot, None], needs)[0])
@@ -169,7 +169,7 @@ class NodeFleet:
         return np.asarray(np.bincount(kinds, minlength=len(self.kinds)))
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
-        """Return by slot the share of CPU and of memory that is requested; 0 for a slot without a node."""
+        """Return the share of CPU and of memory that is requested in each slot; 0 for a slot without a node."""
         offered, free = self.offered[:2, : self.end], self.free[:2, : self.end]
         cores, memory = np.divide(offered - free, offered, out=np.zeros_like(free), where=offered > 0)
         return cores, memory
@@ -178,7 +178,7 @@ class NodeFleet:
 def _scores(free: FloatArray, offered: FloatArray, needs: PodNeeds) -> FloatArray:
     """Return twice how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1.
 
-    Only where a pod fits, a score means anything: others may divide by zero, which the caller has to allow.
+    A score is meaningful only where a pod fits: others may divide by zero, which the caller must allow.
     """
     cores = (free[0] - needs.scored[0]) / offered[0]
     memory = (free[1] - needs.scored[1]) / offered[1]

@@ -1,4 +1,4 @@
-"""What a forecast of pod counts buys: how much less pods wait with it, and how much more nodes cost. Pure."""
+"""The benefit of a forecast of pod counts: how much less pods wait, and how much more nodes cost. Pure."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForecastWorth:
-    """The policy with a forecast beside the same one without. Ratios are of the one without; intervals are of 90 %."""
+    """The policy with a forecast, compared with the same one without.
+
+    Ratios are relative to the latter; intervals are 90 %.
+    """
 
     waits_less_ratio: float
     waits_less: tuple[float, float]
     costs_more_ratio: float
     costs_more: tuple[float, float]
     cost_per_pod_hour: float | None
-    """What it costs to save an hour of waiting of one pod; None if pods do not wait less."""
+    """The cost of saving one pod an hour of waiting; None if pods do not wait less."""
 
     def __str__(self) -> str:
         """Return one sentence."""
@@ -39,7 +42,7 @@ class ForecastWorth:
 def forecast_worth(
     outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float
 ) -> ForecastWorth | None:
-    """Return what the forecast is worth; None without one, without prices, or where too little is known."""
+    """Return what the forecast is worth; None without one, without prices, or if too little is known."""
     by_name = {one.name: one for one in outcomes}
     other = next((one for one in outcomes if one.name.startswith(f"{FORECASTS}: ")), None)
     if other is None or known_days.sum() < LEAST_DAYS or unknown_ratio > MOST_UNKNOWN_RATIO:
@@ -66,7 +69,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _share(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArray:
-    """Return by draw the sum of a part as a ratio of the whole; 0 where the whole is nothing."""
+    """Return, for each draw, the sum of a part as a ratio of the whole; 0 if the whole is 0."""
     parts, wholes = part[draws].sum(axis=1), whole[draws].sum(axis=1)
     return np.asarray(np.divide(parts, wholes, out=np.zeros(len(draws)), where=wholes > 0))
 

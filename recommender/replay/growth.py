@@ -22,46 +22,46 @@ if TYPE_CHECKING:
     from recommender.replay.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0
-"""From a pod that fits nowhere to the size that is written."""
+"""Time from a pod that fits nowhere to the write of a size."""
 _AGAIN_SECONDS: Final = 300.0
-"""Pods that no group could help are looked at again after this time."""
+"""Pods that no group could help are considered again after this time."""
 
 
 class Growth:
     """Requests nodes for pods that have none."""
 
     def __init__(self, run: PolicyRun, rivals: Iterable[ReplayPolicy] = ()) -> None:
-        """Begin without a request; `rivals` are policies that differ from that of the run in growth alone."""
+        """Begin without a request; `rivals` are policies that differ from that of the run only in growth."""
         self._run = run
         self.alike = tuple(rivals)
-        """Those of the rivals that have decided as this policy up to now."""
+        """The rivals whose decisions have been those of this policy so far."""
         self._asked: float | None = None
-        """When groups are to grow next; None if nothing is asked for."""
+        """When groups must grow next; None if nothing is requested."""
         self._numbers = count()
         self._again = -math.inf
-        """When groups are to grow for the reserve at the earliest."""
+        """The earliest time at which groups grow for the reserve."""
         self.is_covered = True
         """Whether all pending pods have been decided on."""
 
     def need(self, now: float) -> None:
-        """Take note that pods fit nowhere."""
+        """Note that pods fit nowhere."""
         self._ask(now + REACTION_SECONDS)
         self.is_covered = False
 
     def keep_reserve(self, now: float) -> None:
-        """Take note that the reserve has no room, if that is so and groups could still grow."""
+        """Note that the reserve has no room, if that is so and groups could still grow."""
         run = self._run
         if self._asked is None and self._again <= now and run.reserve.is_short(now):
             self.need(now)
 
     def keep_expected(self, now: float) -> None:
-        """Take note that expected pods have no room, if that is so and groups could still grow."""
+        """Note that expected pods have no room, if that is so and groups could still grow."""
         run = self._run
         if self._asked is None and self._again <= now and run.expected.is_short(now):
             self.need(now)
 
     def begin(self, now: float) -> None:
-        """Decide at the start of the recording; the nodes that this requests are there already."""
+        """Decide at the start of the recording; the requested nodes exist already."""
         self._asked = now
         self.decide(now, is_beginning=True)
 
@@ -96,7 +96,7 @@ class Growth:
                 run.memory = structs.replace(run.memory, last_scale_up=now)
             is_at_limit |= group.target_size + more == group.max_size and group.name not in run.situations.closed
         self.is_covered = not scaled.waiting
-        # What the groups could not help now is asked for later, as with pods.
+        # A lack that the groups could not relieve is requested again later, as with pods.
         is_short = run.reserve.is_short(now) or run.expected.is_short(now)
         self._again = now + (_AGAIN_SECONDS if is_short else 0.0)
         if scaled.waits_until is not None:
@@ -122,7 +122,7 @@ class Growth:
 
 
 def _acts_alike(one: ScaleUp, other: ScaleUp) -> bool:
-    """Return whether two decisions have the same effect on what follows."""
+    """Return whether two decisions have the same effect on later ones."""
     return (
         one.increases == other.increases
         and one.waits_until == other.waits_until

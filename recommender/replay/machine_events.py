@@ -1,4 +1,4 @@
-"""What becomes of machines in a replay: they start, do not come, or are interrupted."""
+"""The fate of machines in a replay: they start, do not arrive, or are interrupted."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 
 class MachineEvents:
-    """Lets machines start and end by themselves."""
+    """Makes machines start and end by themselves."""
 
     def __init__(self, run: PolicyRun, growth: Growth) -> None:
         self._run = run
         self._growth = growth
 
     def ready(self, slot: int, now: float) -> int:
-        """Let a node take pods; return its slot."""
+        """Make a node accept pods; return its slot."""
         self._run.fleet.usable[slot] = True
         self.runs(slot, self._group(slot), now)
         return slot
 
     def runs(self, slot: int, group: str, now: float) -> None:
-        """Take note of a machine that runs: a spot machine is interrupted some day."""
+        """Note a running machine: a spot machine is interrupted some day."""
         end = self._run.spot.began(slot, group, now)
         if end is not None:
             self._run.agenda.add(end[0], Happening.INTERRUPTED, end[1])
 
     def interrupted(self, number: int, now: float) -> int | None:
-        """Return the slot of the machine that is taken now; None if it is gone."""
+        """Return the slot of the machine that is interrupted now; None if it no longer exists."""
         run = self._run
         slot = run.spot.interrupted(number)
         if slot is not None:
@@ -43,7 +43,7 @@ class MachineEvents:
         return slot
 
     def due(self, slot: int, now: float) -> None:
-        """Let a machine that was not to be had come, or let its group back off if it comes too late."""
+        """Make a machine that was unavailable arrive, or make its group back off if it is too late."""
         run, group = self._run, self._group(slot)
         deadline = run.spot.deadline(slot)
         if deadline is None:
@@ -59,7 +59,7 @@ class MachineEvents:
             self._give_up(slot, group, now)
 
     def _give_up(self, slot: int, group: str, now: float) -> None:
-        """Take a machine off the size of its group, which backs off as in `run`."""
+        """Remove a machine from the size of its group, which backs off as in `run`."""
         run = self._run
         run.spot.forget(slot)
         run.fleet.remove(slot)

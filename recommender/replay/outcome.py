@@ -20,7 +20,7 @@ _MINUTE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SpotOutcome:
-    """What became of spot machines, and of those that took their place."""
+    """The fate of spot machines, and of those that replaced them."""
 
     interruptions: int
     interrupted_pods: int
@@ -28,7 +28,7 @@ class SpotOutcome:
     """Nodes of other groups that were requested while a spot group backed off."""
     fallback_node_hours: float
     fallback_cost: float | None
-    """None where not all of them have a price."""
+    """Their cost; Their cost; None if not all of them have a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PolicyOutcome:
 
     name: str
     node_hours: FloatArray
-    """By day."""
+    """Node-hours by day."""
     cost: FloatArray | None
     """By day; None if not all nodes have a price."""
     pending_minutes: FloatArray
@@ -45,7 +45,7 @@ class PolicyOutcome:
     waits: FloatArray
     """Minutes that each pod waited for its node, 0 for most; a pod that was evicted waits again."""
     evictions: FloatArray
-    """By day."""
+    """Evictions by day."""
     changes: int
     """How often a group grew or shrank."""
     sizes: tuple[tuple[float, int], ...]
@@ -75,13 +75,13 @@ class Account:
         self._fallback_hours: dict[str, float] = defaultdict(float)
 
     def node_came(self, slot: int, group: str, now: float) -> None:
-        """Count a node of a group from now on; one that is outside of groups is the same with every policy."""
+        """Count a node of a group from now on; nodes outside groups are the same with every policy."""
         if group:
             self._since[slot] = (now, group)
             self._add_size(now)
 
     def node_went(self, slot: int, now: float) -> None:
-        """Count a node no longer."""
+        """Stop counting a node."""
         if slot in self._since:
             since, group = self._since.pop(slot)
             if slot in self._fallback:
@@ -100,17 +100,17 @@ class Account:
         self._evictions[self._day(now)] += pods
 
     def interrupted(self, pods: int) -> None:
-        """Count a spot machine that was taken, with its pods."""
+        """Count a spot machine that was interrupted, with its pods."""
         self._interruptions += 1
         self._interrupted_pods += pods
 
     def fell_back(self, slot: int) -> None:
-        """Count a node that is requested in the place of a spot machine."""
+        """Count a node that is requested instead of a spot machine."""
         self._fallback_nodes += 1
         self._fallback.add(slot)
 
     def gave_up(self, slot: int) -> None:
-        """Take note that a requested machine does not come."""
+        """Note that a requested machine does not arrive."""
         self._fallback.discard(slot)
 
     def outcome(self, name: str, unplaced: int, *, has_spot: bool = False) -> PolicyOutcome:

@@ -1,4 +1,4 @@
-"""The report of a replay as a picture: how many nodes there are over time with each policy, and what each costs."""
+"""The report of a replay as a picture: the number of nodes over time with each policy, and the cost of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEAST_ROWS: Final = 6
 
 def write_replay_plot(report: ReplayReport, path: Path) -> None:
     """Write the picture in the format of the file's suffix, such as `.png`. Raises RecordingError."""
-    # A row of the lower panel for each policy.
+    # The lower panel has a row for each policy.
     rows = max(_LEAST_ROWS, len(report.policies))
     figure = Figure(figsize=(14, _NODES_INCHES + _ROW_INCHES * rows), dpi=110, layout="constrained")
     canvas = FigureCanvasAgg(figure)
@@ -66,7 +66,7 @@ def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     for one, colour in zip(report.policies, _colours(report), strict=True):
         width, height = (1.8, 3) if colour == _USED else (0.9, 2)
         sizes = _sizes(one, grid)
-        # The one to use is above the others, which are the same for most of the time.
+        # The recommended one is drawn above the others, which are the same most of the time.
         panel.plot(moments, sizes, color=colour, linewidth=width, zorder=height, label=one.name)
         lines.append((days, sizes))
     time_axis(panel, report.start)
@@ -85,7 +85,7 @@ def _sizes(one: PolicyOutcome, grid: FloatArray) -> FloatArray:
 
 
 def _draw_costs(panel: Axes, report: ReplayReport) -> None:
-    """Draw what each policy costs, in money if all groups have a price, and how long pods wait with it."""
+    """Draw the cost of each policy, in money if all groups have a price, and how long pods wait with it."""
     priced = all(one.cost is not None for one in report.policies)
     values = [float((one.cost if priced and one.cost is not None else one.node_hours).sum()) for one in report.policies]
     places = np.arange(len(values))
@@ -97,7 +97,7 @@ def _draw_costs(panel: Axes, report: ReplayReport) -> None:
         cost = cut_off_text(value) if value > top else amount_text(value)
         minutes = amount_text(float(one.pending_minutes.sum()))
         waits = f"{minutes} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
-        # In a column at the right: a short bar has no room for it.
+        # The text is in a column at the right: a short bar has no room for it.
         panel.text(1.01, place, f"{cost}; {waits}", transform=panel.get_yaxis_transform(), va="center", fontsize=8)
     panel.invert_yaxis()
     panel.set_xlabel("cost" if priced else "node-hours")

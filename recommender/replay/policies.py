@@ -23,27 +23,27 @@ _EXPANDERS: Final = ("least-waste", "price", "most-pods")
 
 @dataclass(frozen=True, slots=True)
 class ReplayPolicy:
-    """Settings of cluster sizes, under a name that says what differs from the configured ones."""
+    """Settings of cluster sizes, under a name that states the difference from the configured ones."""
 
     name: str
     settings: ClusterSizeSettings
     forecasts: WorkloadForecasts | None = field(default=None, compare=False)
-    """Which pods are expected; policies with the same name of forecasts have the same ones."""
+    """The name of the expected pods; policies with the same name have the same forecasts."""
     forecast_name: str = ""
     market: SpotMarket | None = None
-    """How spot machines are interrupted; None: they never are."""
+    """How spot machines are interrupted; None if they never are."""
     closed: frozenset[str] = frozenset()
     """Groups that have no nodes with this policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is assumed beyond the recording."""
+    """The assumptions beyond the recording."""
 
     forecasts: WorkloadForecasts | None = None
-    """None: there is no workload whose pods could be forecast."""
+    """The forecasts; None if there is no workload whose pods could be forecast."""
     market: SpotMarket | None = None
-    """None: nothing is stated of spot machines."""
+    """The spot market; None if nothing is stated about spot machines."""
 
 
 NOTHING_ASSUMED: Final = Outlook()
@@ -54,7 +54,7 @@ def policies_of(
 ) -> tuple[ReplayPolicy, ...]:
     """Return the configured policy first, and then each that differs in one setting, without repetitions.
 
-    Forecasts of the configuration act in all policies but the one without them.
+    Forecasts of the configuration act in all policies except the one without them.
     """
     configured = ReplayPolicy(CONFIGURED, settings, market=outlook.market)
     forecast = replace(configured, forecasts=outlook.forecasts, forecast_name=FORECASTS)

@@ -1,4 +1,4 @@
-"""The state that the parts of one simulation share: nodes and pods as they are now, and the events still to come."""
+"""The state that the parts of one simulation share: the present nodes and pods, and the future events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PolicyRun:
 
 
 def new_run(scene: Scene, policy: ReplayPolicy, settings: ClusterSizeSettings) -> PolicyRun:
-    """Return a simulation without nodes and pods; `settings` are those of the policy as they are simulated."""
+    """Return a simulation without nodes and pods; `settings` are the simulated settings of the policy."""
     fleet = NodeFleet(scene.resources, scene.node_kinds)
     account = Account(scene.recording.start, scene.recording.end, scene.prices)
     scheduler = Scheduler(scene, fleet, account)

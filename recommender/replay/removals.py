@@ -1,4 +1,4 @@
-"""Removal of nodes in a replay: when they are looked at, and which of them go."""
+"""Removal of nodes in a replay: when nodes are checked, and which are removed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from recommender.replay.scene import Scene
 
 DRAIN_SECONDS: Final = 60.0
-"""A node with pods is drained in this time, and the next one may go."""
+"""Time in which a node with pods is drained, after which the next one may be removed."""
 LOOK_SECONDS: Final = 300.0
-"""Nodes that could go are looked for this often, and whenever one has been unneeded for long enough."""
+"""How often removable nodes are looked for, besides whenever one has been unneeded for long enough."""
 SOON_SECONDS: Final = 60.0
-"""Until the next look, where nodes are starting."""
+"""Time until the next look if nodes are starting."""
 DRAINS: Final = 5
-"""Nodes with pods that go by one look; the next one waits until they are drained."""
+"""Nodes with pods that one look removes; the next look waits until they are drained."""
 _NOTICED_SECONDS: Final = 5.0
-"""A node must have been unneeded for longer than the limit, and `run` decides every 10 s: the mean until it does."""
+"""Mean time until `run`, which decides every 10 s, notices that a node has been unneeded for longer than the limit."""
 _MOST_CANDIDATES: Final = 20
-"""Of one look: those that could not be emptied last come last, then those that have been unneeded for longest first."""
+"""Most candidates of one look, those unneeded for longest first; those that could not be emptied recently come last."""
 _MOST_DESTINATIONS: Final = 40
 
 
@@ -41,31 +41,31 @@ class Removals:
     def __init__(self, run: PolicyRun) -> None:
         self._run = run
         self._low_since = np.zeros(0)
-        """By slot: since when its node has been requested as little as a removable one; NaN for other slots."""
+        """Since when the node of each slot has been as underutilised as a removable one; NaN for other slots."""
         self._refused: dict[int, float] = {}
-        """By slot: when it could not be emptied; others are looked at first."""
+        """When the node of each slot could not be emptied; others are checked first."""
         scene, down = run.scene, run.settings.scale_down
         self._limits = np.array(
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
         )
-        """By kind of node: the utilisation up to which such a node may go."""
+        """The utilisation up to which a node may be removed, by kind of node."""
         self._unneeded = _NOTICED_SECONDS + np.array(
             [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
         )
-        """By kind of node, for how long such a node is unneeded when it goes."""
+        """How long a node must be unneeded to be removed, by kind of node."""
         self._looked_at: list[int] = []
 
     def forget(self, slot: int) -> None:
-        """Forget a node that is gone; the slot may get another one."""
+        """Forget a removed node; the slot may get another one."""
         if slot < len(self._low_since):
             self._low_since[slot] = np.nan
         self._refused.pop(slot, None)
 
     def look(self, now: float, *, is_covered: bool) -> tuple[list[int], float]:
-        """Return the slots of the nodes that go now, and when to look again.
+        """Return the slots of the nodes to remove now, and when to look again.
 
-        The decision is asked only when it could let a node go: it has been requested little for long enough, no
-        cool-down holds, and all pending pods are covered by nodes.
+        The decision is made only when it could remove a node: one has been underutilised for long enough, no cool-down
+        holds, and all pending pods are covered by nodes.
         """
         run, down = self._run, self._run.settings.scale_down
         fleet, scheduler = run.fleet, run.scheduler
@@ -88,7 +88,7 @@ class Removals:
         return due, now + (max(drained * DRAIN_SECONDS, SOON_SECONDS) if due or has_others else LOOK_SECONDS)
 
     def _has_others(self, now: float, due: Sequence[int]) -> bool:
-        """Whether nodes that could go have not been looked at lately, since one look is at a few."""
+        """Whether some removable nodes have not been checked recently, since one look only covers a few."""
         return not due and any(self._refused.get(slot, 0.0) < now - LOOK_SECONDS for slot in self._candidates(now))
 
     def _slots_to_remove(self, candidates: Sequence[int], now: float) -> list[int]:
@@ -111,7 +111,7 @@ class Removals:
         return [slots[removal.node] for removal in answer.removals if removal.is_due and removal.node in slots]
 
     def _note_low(self, now: float) -> None:
-        """Note which nodes could go: a superset of those that the decision finds underutilised."""
+        """Note which nodes could be removed: a superset of those that the decision finds underutilised."""
         fleet, down = self._run.fleet, self._run.settings.scale_down
         cores, memory = fleet.shares()
         limits = self._limits[fleet.kind_of[: fleet.end]]
@@ -123,18 +123,18 @@ class Removals:
         self._low_since = np.where(low, np.where(np.isnan(since), now, since), np.nan)
 
     def _dues(self) -> FloatArray:
-        """Return by slot when its node has been unneeded for long enough; NaN for nodes that are needed."""
+        """Return when the node of each slot has been unneeded for long enough; NaN for needed nodes."""
         fleet = self._run.fleet
         return np.asarray(self._low_since + self._unneeded[fleet.kind_of[: fleet.end]])
 
     def _candidates(self, now: float) -> list[int]:
-        """Return the slots of nodes that have been requested little for long enough."""
+        """Return the slots of nodes that have been underutilised for long enough."""
         slots = np.flatnonzero(self._dues() <= now).tolist()
         slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
         return slots[:_MOST_CANDIDATES]
 
     def _destinations(self, candidates: Sequence[int]) -> list[int]:
-        """Return the slots of other nodes: all that the decision depends on, or those with the most room."""
+        """Return the slots of other nodes: all that affect the decision, or those with the most room."""
         fleet = self._run.fleet
         if removals_need_whole_cluster(self._run.settings):
             there = fleet.exists[: fleet.end].copy()
@@ -148,7 +148,7 @@ class Removals:
 
 
 def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
-    """Return settings by which one look stands for those of the minutes in which its nodes are drained."""
+    """Return settings with which one look replaces all looks of the minutes in which its nodes are drained."""
     down = settings.scale_down
     return replace(
         settings,
@@ -161,7 +161,7 @@ def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
 
 
 def _limit(scene: Scene, group: str, threshold: float) -> float:
-    """Return the utilisation up to which nodes of a group may go; below 0 for nodes that never do."""
+    """Return the utilisation up to which nodes of a group may be removed; below 0 if they never may."""
     if not group:
         return -1.0
     options = next(one.options for one in scene.groups.groups if one.name == group)
@@ -171,6 +171,6 @@ def _limit(scene: Scene, group: str, threshold: float) -> float:
 
 
 def _unneeded_seconds(scene: Scene, group: str, seconds: float) -> float:
-    """Return for how long nodes of a group have to be unneeded."""
+    """Return how long nodes of a group must be unneeded."""
     own = next((one.options.unneeded_seconds for one in scene.groups.groups if one.name == group), None)
     return seconds if own is None else own

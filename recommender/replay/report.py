@@ -43,9 +43,9 @@ class ReplayReport:
     start: float
     end: float
     recorded: PolicyOutcome
-    """The recorded past. Evictions cannot be told from other ends of pods, and are 0."""
+    """The recorded past. Evictions cannot be distinguished from other ends of pods, and are 0."""
     policies: tuple[PolicyOutcome, ...]
-    """The configured one first."""
+    """The policies, the configured one first."""
     verdict: ReplayVerdict
     worth: ForecastWorth | None
     """None where no forecast can be judged."""
@@ -97,7 +97,7 @@ def replay_report(
 
 
 def _known_days(recording: Recording) -> FloatArray:
-    """Return by day 1 where it is whole and recorded without a gap that matters, else 0."""
+    """Return 1 for each day that is whole and recorded without a relevant gap, else 0."""
     days = max(1, int(np.ceil(recording.seconds / DAY_SECONDS)))
     known = np.ones(days)
     for day in range(days):
@@ -120,7 +120,7 @@ def _gap_notes(recording: Recording) -> Iterator[str]:
 
 
 def _recorded_outcome(scene: Scene) -> PolicyOutcome:
-    """Return what really happened, of the same pods and nodes."""
+    """Return what really happened to the same pods and nodes."""
     recording = scene.recording
     account = Account(recording.start, recording.end, scene.prices)
     moments = []

@@ -1,7 +1,7 @@
-"""The reserve of a replayed cluster (`headroom` and `schedules`): how large it is, and whether nodes have room for it.
+"""The reserve of a replayed cluster (`headroom` and `schedules`): its size, and whether nodes have room for it.
 
-Its parts are equal, and go on any node without taints. So what each node has room for, added up, says whether all of
-them have a place, without a decision.
+Its parts are equal, and fit on any node without taints. So the sum of the nodes' room shows, without a decision,
+whether all of them have a place.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ class Reserve:
         self._is_open = np.array(
             [not anywhere.refusals(new_node_info(kind.node, is_added=False)) for kind in fleet.kinds]
         )
-        """By kind of node, whether it takes pods without tolerations."""
+        """Whether each kind of node accepts pods without tolerations."""
 
     def pods(self, now: float) -> tuple[ClusterPod, ...]:
-        """Return the reserve as the pods that `run` lets count as pending."""
+        """Return the reserve as the pods that `run` counts as pending."""
         return pods_of_headroom(self._size(now)) if self.is_wanted else ()
 
     def is_short(self, now: float) -> bool:
-        """Whether the nodes, those that are starting included, have no room for all of the reserve."""
+        """Whether the nodes, including starting ones, lack room for the whole reserve."""
         if not self.is_wanted:
             return False
         wanted = self._size(now)
         return int(self._room(wanted).sum()) < wanted.count
 
     def removable(self, now: float) -> npt.NDArray[np.bool_]:
-        """Return by slot whether the other nodes have room for the reserve without its node."""
+        """Return, for each slot, whether the other nodes have room for the reserve without its node."""
         if not self.is_wanted:
             return np.ones(self._fleet.end, dtype=np.bool_)
         wanted = self._size(now)
@@ -77,7 +77,7 @@ class Reserve:
         return headroom_of(ratio, self._requests())
 
     def _requests(self) -> Iterator[tuple[Mapping[str, int], int]]:
-        """Yield what pods request, with the number of such pods: those that are replayed, and those of DaemonSets.
+        """Yield the requests of pods, with the number of such pods: replayed ones, and those of DaemonSets.
 
         As in `run`, pods that no kind of node can ever hold need no reserve.
         """
@@ -89,7 +89,7 @@ class Reserve:
                 yield pod.resources.requests, count
 
     def _room(self, wanted: Headroom) -> npt.NDArray[np.int64]:
-        """Return by slot how many parts of the reserve its node has room for."""
+        """Return how many parts of the reserve the node of each slot has room for."""
         fleet = self._fleet
         room = np.where(fleet.exists[: fleet.end] & self._is_open[fleet.kind_of[: fleet.end]], np.inf, 0.0)
         for row, name in enumerate(self._scene.resources):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from recommender.recording.recording import Recording
 
 DEFAULT_STARTUP_SECONDS: Final = 120.0
-"""Of a node, from the request until pods run on it, where the recording does not show it."""
+"""Time from the request of a node until pods run on it, if the recording does not show it."""
 _LEAST_STARTS: Final = 5
-"""Pods that waited for a new node, from which the start-up time is taken."""
+"""Fewest pods that waited for a new node from which the start-up time is taken."""
 _NODE_ALONE: Final = -1
 _SAMPLE_PREFIX: Final = "recorded"
 
@@ -43,7 +43,7 @@ class Scene:
 
     recording: Recording
     groups: NodeGroups
-    """As the configuration states them, with every node of the recording; each has a template or a problem."""
+    """The groups of the configuration, with every node of the recording; each has a template or a problem."""
     node_kinds: tuple[NodeKind, ...]
     kind_of_node: Mapping[str, int]
     """Kind by name of a recorded node."""
@@ -51,9 +51,9 @@ class Scene:
     """Kind of a new node by group."""
     resources: tuple[str, ...]
     needs: tuple[PodNeeds, ...]
-    """By kind of pod."""
+    """Needs by kind of pod."""
     replayed: tuple[bool, ...]
-    """By kind of pod, whether it is replayed: pods that come with a node, and those that fit on none, are not."""
+    """Whether each kind of pod is replayed: pods that come with a node, and those that fit on none, are not."""
     startup_seconds: float
     notes: tuple[str, ...]
 
@@ -64,7 +64,7 @@ class Scene:
 
 
 def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_seconds: float | None = None) -> Scene:
-    """Return what is replayed. Raises RecordingError where nothing can be."""
+    """Return the scene of a recording. Raises RecordingError if nothing can be replayed."""
     groups = _groups(recording, settings)
     known = {group.name: group for group in groups.groups if not group.problem and group.template is not None}
     if not known:
@@ -162,7 +162,7 @@ def _outside_daemons(recording: Recording, groups: NodeGroups) -> dict[str, tupl
 
 
 def _alike(node: ClusterNode, group: str) -> Hashable:
-    """Return what two nodes share that are alike to every pod, whatever their names."""
+    """Return a key that is equal for nodes that are equal for every pod, whatever their names."""
     labels = tuple(sorted(item for item in node.labels.items() if item[0] != HOSTNAME_LABEL))
     offered = tuple(sorted((name, amount.nanos) for name, amount in node.allocatable.items()))
     return group, labels, node.taints, offered
@@ -177,7 +177,7 @@ def _kind(node: ClusterNode, group: str, daemons: tuple[ClusterPod, ...]) -> Nod
 
 
 def _resources(kinds: Iterable[NodeKind], pods: Iterable[ClusterPod]) -> tuple[str, ...]:
-    """Return the resources that pods ask for: CPU, memory and pods first."""
+    """Return the resources that pods request: CPU, memory and pods first."""
     first = (CORES, MEMORY, PODS)
     asked = {name for pod in pods for name, amount in pod.resources.requests.items() if amount}
     asked &= {name for kind in kinds for name in kind.offered} | asked
@@ -205,7 +205,7 @@ def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[
 
 
 def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
-    """Return how long a node takes, and where that is from: pods that waited for a node younger than themselves."""
+    """Return the start-up time of a node, and its source: pods that waited for a node younger than themselves."""
     if stated is not None:
         return stated, f"A node takes {stated:g} s from its request until pods run on it (--startup-seconds)."
     came = {one.node.name: one.came for one in recording.nodes}

@@ -1,4 +1,4 @@
-"""The pods of a replay: which of them have which node, and which wait for one, by kube-scheduler's rules."""
+"""The pods of a replay: the node of each, and those that wait for one, by kube-scheduler's rules."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Scheduler:
         self._needs = scene.needs
         self._pods = scene.recording.pods
         self._urgency = tuple(-kind.priority for kind in scene.recording.pod_kinds)
-        """By kind: the smallest is placed first."""
+        """Order of placement by kind: the smallest is placed first."""
         self._fleet = fleet
         self._account = account
         self._slot_of: dict[int, int] = {}
-        """By pod."""
+        """The slot of each pod."""
         self._pending: dict[int, dict[int, float]] = {}
-        """By kind: the pods that have no node, and since when."""
+        """The pods of each kind that have no node, and since when."""
         self.alive = [0] * len(scene.recording.pod_kinds)
-        """By kind: how many pods there are, those that wait included."""
+        """The number of pods of each kind, including waiting ones."""
         self.has_changed = True
-        """Whether pods have come or ended; whoever has looked at it clears it."""
+        """Whether pods have arrived or ended; a reader clears it."""
 
     def pending(self) -> dict[int, float]:
         """Return the pods that have no node, and since when."""
@@ -43,13 +43,13 @@ class Scheduler:
         self.alive[kind] += 1
 
     def arrive(self, came: Mapping[int, Mapping[int, float]], now: float) -> bool:
-        """Let pods come, by kind and with their times; return whether some of them find no place."""
+        """Add pods, by kind and with their times; return whether some of them find no place."""
         for kind, pods in came.items():
             self.alive[kind] += len(pods)
         return self._wait(came, now)
 
     def _wait(self, came: Mapping[int, Mapping[int, float]], now: float) -> bool:
-        """Let pods need a node; return whether some of them find none."""
+        """Add pods that need a node; return whether some of them find none."""
         for kind, pods in came.items():
             self._pending.setdefault(kind, {}).update(pods)
         self.has_changed = True
@@ -58,7 +58,7 @@ class Scheduler:
         return any(kind in self._pending for kind in came)
 
     def end(self, number: int, now: float) -> int | None:
-        """Let a pod end; return the slot that has more room now, if one has."""
+        """End a pod; return the slot that now has more room, if any."""
         kind = self._pods[number].kind
         slot = self._slot_of.pop(number, None)
         if slot is None:
@@ -80,7 +80,7 @@ class Scheduler:
             self._schedule(now, self._pending, slots)
 
     def lose(self, pods: Mapping[int, int], now: float) -> bool:
-        """Let pods lose their node, by number and kind; return whether some of them find no other place."""
+        """Remove pods from their lost node, by number and kind; return whether some of them find no other place."""
         came: dict[int, dict[int, float]] = {}
         for number, kind in pods.items():
             del self._slot_of[number]

@@ -29,13 +29,13 @@ class SimulatedPolicy:
 
     outcome: PolicyOutcome
     alike: tuple[ReplayPolicy, ...]
-    """The rivals that would have decided the same throughout."""
+    """The rivals that would always have decided the same."""
 
 
 def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[Event]) -> Iterator[PolicyOutcome]:
-    """Yield what becomes of each policy; `past` are the recorded events, by `events_of`.
+    """Yield the outcome of each policy; `past` are the recorded events, from `events_of`.
 
-    Policies that differ in their expanders and would decide the same throughout are simulated once.
+    Policies that differ in their expanders but would always decide the same are simulated once.
     """
     known: dict[str, PolicyOutcome] = {}
     for place, policy in enumerate(policies):
@@ -48,7 +48,7 @@ def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[E
 
 
 def _differs_in_growth(policy: ReplayPolicy, other: ReplayPolicy) -> bool:
-    """Return whether two policies differ in nothing but their expanders."""
+    """Return whether two policies differ only in their expanders."""
     settings = replace(other.settings, expanders=policy.settings.expanders)
     return replace(other, name=policy.name, settings=settings) == policy
 
@@ -56,9 +56,9 @@ def _differs_in_growth(policy: ReplayPolicy, other: ReplayPolicy) -> bool:
 def simulate(
     scene: Scene, policy: ReplayPolicy, past: Sequence[Event], rivals: Sequence[ReplayPolicy] = ()
 ) -> SimulatedPolicy:
-    """Return what becomes of a policy, and which of the rivals, which differ in growth alone, decide the same."""
+    """Return the outcome of a policy, and which of the rivals, which differ only in growth, decide the same."""
     simulation = _Simulation(scene, policy, rivals)
-    # Nodes that offer no CPU or memory have no score; to allow that for each pod takes longer than its score.
+    # Nodes that offer no CPU or memory have no score; allowing that for each pod takes longer than its score.
     with np.errstate(divide="ignore", invalid="ignore"):
         simulation.run(past)
     return SimulatedPolicy(simulation.outcome(policy.name), simulation.alike)
@@ -79,10 +79,10 @@ class _Simulation:
         self._machines = MachineEvents(self._run, self._growth)
         self._removals = Removals(self._run)
         self._outside: dict[int, int] = {}
-        """By recorded node outside of all groups, its slot."""
+        """The slot of each recorded node outside all groups."""
 
     def run(self, past: Sequence[Event]) -> None:
-        """Let all happen, from the start of the recording to its end."""
+        """Simulate the whole recording, from its start to its end."""
         recording = self._scene.recording
         left = self._begin(past)
         if self._has_closed_nodes():
@@ -95,7 +95,7 @@ class _Simulation:
 
     @property
     def alike(self) -> tuple[ReplayPolicy, ...]:
-        """Return the rivals that have decided the same up to now."""
+        """Return the rivals that have decided the same so far."""
         return self._growth.alike
 
     def outcome(self, name: str) -> PolicyOutcome:
@@ -107,7 +107,7 @@ class _Simulation:
         return account.outcome(name, len(waiting), has_spot=has_spot)
 
     def _begin(self, past: Sequence[Event]) -> list[Event]:
-        """Put the nodes and the pods of the start where they were; return the events that are left."""
+        """Put the nodes and the pods of the start in place; return the remaining events."""
         recording, scene, run = self._scene.recording, self._scene, self._run
         slots: dict[str, int] = {}
         for number, one in enumerate(recording.nodes):
@@ -154,7 +154,7 @@ class _Simulation:
         return left
 
     def _step(self, now: float, batch: Iterable[Event]) -> None:
-        """Let all happen that happens at one moment: what ends first, and decisions last."""
+        """Process everything that happens at one moment: ends first, and decisions last."""
         scheduler = self._run.scheduler
         roomier = set[int]()
         came: dict[int, dict[int, float]] = {}
@@ -188,7 +188,7 @@ class _Simulation:
             self._look(now)
 
     def _slot_with_more_room(self, what: int, number: int, now: float) -> int | None:
-        """Let a pod end, or a node be ready, come or go; return the slot that has more room, if one has."""
+        """Process a pod that ends, or a node that is ready, new or removed; return the slot with more room, if any."""
         if what == _POD_GONE:
             return self._run.scheduler.end(number, now)
         if what == Happening.NODE_READY:
@@ -212,7 +212,7 @@ class _Simulation:
         return slot
 
     def _look(self, now: float) -> None:
-        """Remove the nodes that are to go; none of them takes the pods of another one."""
+        """Remove the chosen nodes; none of them takes the pods of another one."""
         run = self._run
         due, next_look = self._removals.look(now, is_covered=self._growth.is_covered)
         if due:

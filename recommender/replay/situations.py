@@ -1,9 +1,9 @@
-"""The situations in which a replay asks the decision of `run`: as small as they can be without a different answer.
+"""The situations for which a replay makes the decision of `run`: as small as possible without a different answer.
 
-A node that no pending pod fits on changes nothing about which groups grow, and a node that neither goes nor has room
-changes nothing about which nodes go. So these are left out, and the sizes and limits of their groups are lowered by as
-many; a test compares the answers with those for the whole cluster. What looks at the whole cluster (a reserve, limits,
-similar groups) gets all of it, with one pod on each node that stands for all of its pods.
+A node on which no pending pod fits does not affect which groups grow, and a node that is neither removed nor has room
+does not affect which nodes are removed. So these are left out, and the sizes and limits of their groups are lowered
+accordingly; a test compares the answers with those for the whole cluster. Settings that concern the whole cluster (a
+reserve, limits, similar groups) get all of it, with one pod on each node that represents all of its pods.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from recommender.replay.scene import Scene
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
-"""Their objects are not recorded, and taken to exist."""
+"""Controllers whose objects are not recorded, and assumed to exist."""
 _BULK_NAMESPACE: Final = "replayed"
 _BULK_FACTS: Final = SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always")
 
 
 def removals_need_whole_cluster(settings: ClusterSizeSettings) -> bool:
-    """Return whether which nodes go depends on nodes that have little room: a reserve, or least amounts."""
+    """Return whether removals depend on nodes that have little room: with a reserve, or least amounts."""
     limits = settings.limits
     return bool(settings.headroom_ratio or settings.schedules or limits.min_cores or limits.min_memory_bytes)
 
 
 def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
-    """Return whether the growth of groups depends on nodes that no pending pod fits on."""
+    """Return whether the growth of groups depends on nodes on which no pending pod fits."""
     return bool(
         settings.headroom_ratio
         or settings.schedules
@@ -65,9 +65,9 @@ class Situations:
         self._names: dict[int, ClusterNode] = {}
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
         self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
-        """By slot: what was free when the pod was made, and the pod that stands for all pods of the node."""
+        """For each slot, the free amounts when the pod was made, and the pod that represents all pods of the node."""
         self._running: dict[int, dict[int, ClusterPod]] = {}
-        """By slot: the pods that its node had when it was last to be lowered, by number."""
+        """The pods that the node of each slot had when its removal was last considered, by number."""
 
     def named(self, slot: int, node: ClusterNode) -> None:
         """Note the node that a slot has now."""
@@ -86,7 +86,8 @@ class Situations:
     def grown(self, pending: Mapping[int, float], now: float, memory: ClusterSizeMemory) -> ClusterSituation:
         """Return the situation that shows which groups grow: the nodes that are starting, and the pending pods.
 
-        `pending` has since when each pod is waiting. Pods that fit on a ready node are not pending any more.
+        `pending` has the time since which each pod has been waiting. Pods that fit on a ready node are no longer
+        pending.
         """
         fleet, is_whole = self._fleet, needs_whole_cluster(self._settings)
         slots = [slot for slot in range(fleet.end) if fleet.exists[slot] and (is_whole or not fleet.usable[slot])]
@@ -97,7 +98,7 @@ class Situations:
     def lowered(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
     ) -> ClusterSituation:
-        """Return the situation that shows which of the candidates go: these with their pods, and others with room."""
+        """Return the situation that shows which candidates are removed: these with their pods, and others with room."""
         pods: list[ClusterPod] = []
         for slot in candidates:
             pods += self._daemons[slot]
@@ -108,7 +109,8 @@ class Situations:
         pods += [self._bulk(slot) for slot in others]
         slots = [*candidates, *others]
         if removals_need_whole_cluster(self._settings):
-            slots.sort()  # A reserve is put on nodes in their order, so which may go is not decided by asking for them.
+            # A reserve is put on nodes in their order, which the order of the candidates must not change.
+            slots.sort()
         names = frozenset(self._names[slot].name for slot in candidates)
         return replace(self._situation(slots, pods, now, memory), candidates=names)
 
@@ -129,7 +131,7 @@ class Situations:
         )
 
     def _groups(self, slots: Sequence[int]) -> NodeGroups:
-        """Return the groups with these nodes alone, and with limits lowered by the other ones."""
+        """Return the groups with only these nodes, and with limits lowered by the other ones."""
         fleet = self._fleet
         group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of[slot]].group for slot in slots}
         group_of = {name: group for name, group in group_of.items() if group}
@@ -161,7 +163,7 @@ class Situations:
         return sizes
 
     def new_node(self, group: str, name: str, now: float) -> ClusterNode:
-        """Return a node as the group's template has it."""
+        """Return a node from the group's template."""
         node = self._fleet.kinds[self._scene.new_kinds[group]].node
         return replace(
             node,
@@ -196,7 +198,7 @@ class Situations:
         )
 
     def _bulk(self, slot: int) -> ClusterPod:
-        """Return one pod that stands for all pods of a node, those of DaemonSets included, and keeps its node."""
+        """Return one pod that represents all pods of a node, including those of DaemonSets, and keeps its node."""
         free = self._fleet.free[:, slot].tobytes()
         known = self._bulks.get(slot)
         if known is None or known[0] != free or known[1].node != self._names[slot].name:

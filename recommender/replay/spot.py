@@ -1,8 +1,8 @@
-"""Spot machines in a replay: when they are interrupted, and when none is to be had.
+"""Spot machines in a replay: when they are interrupted, and when none is available.
 
-A recording shows neither. How often a machine is interrupted, and for how long there is no further one after that, is
-what the operator states; the moments are drawn from a seed. The way back is that of `run`: machines that do not come
-within `maxNodeProvisionTime` are taken off the size, and their group backs off, so that another group grows meanwhile.
+A recording shows neither. The operator states how often a machine is interrupted, and how long none is available after
+that; the moments are drawn from a seed. Recovery works as in `run`: machines that do not arrive within
+`maxNodeProvisionTime` are removed from the size, and their group backs off, so that another group grows meanwhile.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _HOUR_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SpotMarket:
-    """What the operator states."""
+    """The statements of the operator about spot machines."""
 
     interruptions: Mapping[str, float]
-    """Of a node in an hour, by group."""
+    """Interruptions of a node in an hour, by group."""
     absence_seconds: float
-    """For so long after an interruption, no further machine of the group is to be had."""
+    """How long after an interruption no further machine of the group is available."""
     seed: int = 0
 
 
@@ -40,10 +40,10 @@ class SpotMachines:
     _slots: dict[int, int] = field(default_factory=dict)
     """Slot by the number of a machine."""
     _machines: dict[int, int] = field(default_factory=dict)
-    """The other way round."""
+    """The number of the machine in each slot."""
     _absent_until: dict[str, float] = field(default_factory=dict)
     _deadlines: dict[int, float] = field(default_factory=dict)
-    """By slot of a machine that does not come yet: when it is no longer waited for."""
+    """The time until which a missing machine is waited for, by slot."""
 
     def __post_init__(self) -> None:
         """Begin with the stated seed."""
@@ -54,11 +54,11 @@ class SpotMachines:
         return self.market is not None and group in self.market.interruptions
 
     def absent_until(self, group: str) -> float:
-        """Return when machines of a group are to be had again; -Inf for a group that has always had some."""
+        """Return when machines of a group are available again; -Inf for a group that has always had some."""
         return self._absent_until.get(group, -math.inf)
 
     def began(self, slot: int, group: str, now: float) -> tuple[float, int] | None:
-        """Note that a machine runs; return when it is interrupted, and its number, if that is to happen at all."""
+        """Note that a machine runs; return when it will be interrupted, if at all, and its number."""
         rate = 0.0 if self.market is None else self.market.interruptions.get(group, 0.0)
         if not rate:
             return None
@@ -67,7 +67,7 @@ class SpotMachines:
         return now + self.random.expovariate(rate / _HOUR_SECONDS), number
 
     def interrupted(self, number: int) -> int | None:
-        """Return the slot of a machine that is interrupted; None if it went before."""
+        """Return the slot of a machine that is interrupted; None if it was removed before."""
         return self._slots.get(number)
 
     def note_interruption(self, group: str, now: float) -> None:
@@ -76,20 +76,20 @@ class SpotMachines:
         self._absent_until[group] = now + self.market.absence_seconds
 
     def forget(self, slot: int) -> None:
-        """Forget the machine of a slot, which is gone."""
+        """Forget the machine of a slot, which was removed."""
         number = self._machines.pop(slot, None)
         if number is not None:
             del self._slots[number]
         self._deadlines.pop(slot, None)
 
     def wait(self, slot: int, deadline: float) -> None:
-        """Note that a machine is requested that does not come yet."""
+        """Note that a requested machine has not arrived yet."""
         self._deadlines[slot] = deadline
 
     def deadline(self, slot: int) -> float | None:
-        """Return until when a requested machine is waited for; None if it has come."""
+        """Return the time until which a requested machine is waited for; None if it has arrived."""
         return self._deadlines.get(slot)
 
     def come(self, slot: int) -> None:
-        """Note that a requested machine comes after all."""
+        """Note that a requested machine arrives after all."""
         del self._deadlines[slot]

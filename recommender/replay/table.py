@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
 _GAP: Final = "  "
 _WIDTH: Final = 80
-"""Of sentences; the table may be wider."""
+"""Width of sentences; the table may be wider."""
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
 

@@ -1,8 +1,8 @@
-"""Which policy to use, and how sure that is: days are drawn again, and each policy is judged on the same days.
+"""Determines which policy to use, and how certain that is: days are resampled, the same ones for all policies.
 
 The uncertainty is that of a paired bootstrap over days (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-chapters 8 and 13): 2,000 times as many days are drawn with replacement as there are, and the interval holds the middle
-90 % of the savings.
+chapters 8 and 13): the days are drawn 2,000 times with replacement, and the interval contains the
+middle 90 % of the savings.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 LEAST_DAYS: Final = 3
 """Whole days below which no policy is recommended."""
 MOST_UNKNOWN_RATIO: Final = 0.1
-"""Of the time, beyond which no policy is recommended."""
+"""Unknown share of the time beyond which no policy is recommended."""
 _DRAWS: Final = 2000
 _LOW, _HIGH = 0.05, 0.95
 _SEED: Final = 0
 _MORE_PENDING_RATIO: Final = 0.05
 """Longer waits than this share of the present ones are worse."""
 _MORE_PENDING_MINUTES: Final = 1.0
-"""A day, likewise, where next to nothing waits now."""
+"""Longer waits than this per day are worse, if next to nothing waits now."""
 _EVICTIONS_A_NODE_HOUR: Final = 2.0
 """Further evictions for each node-hour saved beyond which a policy is worse."""
 
@@ -38,13 +38,13 @@ class ReplayVerdict:
     """The policy to use."""
 
     use: str | None
-    """None if the past says too little."""
+    """The policy to use; None if the past shows too little."""
     saves_ratio: float | None
-    """Of what the configured policy costs; 0 for that itself."""
+    """Savings as a share of the configured policy's cost; 0 for that policy itself."""
     interval: tuple[float, float] | None
-    """Of the savings, 90 %."""
+    """The 90 % interval of the savings."""
     reason: str
-    """One sentence."""
+    """The reason, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Rival:
     low: float
     high: float
     worse: str
-    """Why it is not recommended; empty if nothing is against it."""
+    """Why it is not recommended; empty if there is no objection."""
 
 
 def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float) -> ReplayVerdict:
@@ -89,13 +89,13 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
 
 
 def drawn_days(known_days: FloatArray) -> IntArray:
-    """Return the days of each draw, shape (draws, known days): the same for whatever is compared."""
+    """Return the days of each draw, shape (draws, known days): the same for all comparisons."""
     known = np.flatnonzero(known_days)
     return np.random.default_rng(_SEED).choice(known, (_DRAWS, len(known)))
 
 
 def interval_of(drawn: FloatArray) -> tuple[float, float]:
-    """Return the middle 90 % of what the draws have given."""
+    """Return the middle 90 % of the results of the draws."""
     low, high = np.quantile(drawn, [_LOW, _HIGH])
     return float(low), float(high)
 

@@ -1,4 +1,4 @@
-"""How many pods each recorded workload had over time: the load that a replayed forecast knows. Pure."""
+"""The number of pods of each recorded workload over time: the load that a replayed forecast knows. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Workload: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 
 _HASH: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}$")
-"""How a Deployment ends the names of its ReplicaSets: labels, which would tell for certain, are not recorded."""
+"""The suffix of a Deployment's ReplicaSets: labels, which would identify them for certain, are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class WorkloadCounts:
 
     workloads: tuple[Workload, ...]
     of_kind: IntArray
-    """By kind of pod, the place of its workload, or `NO_WORKLOAD`."""
+    """The place of the workload of each kind of pod, or `NO_WORKLOAD`."""
     history: LoadHistory
     """The largest number of pods within each step; the time of a step is that of its end."""
 
     def among(self, places: Sequence[int]) -> WorkloadCounts:
-        """Return the counts of these workloads alone."""
+        """Return the counts of only these workloads."""
         renamed = np.full(len(self.workloads) + 1, NO_WORKLOAD, dtype=np.int64)
         renamed[list(places)] = np.arange(len(places))
         chosen = LoadHistory(self.history.start_seconds, self.history.step_seconds, self.history.values[list(places)])
@@ -81,7 +81,7 @@ def workload_of(kind: ClusterPod) -> Workload | None:
 
 
 def _largest_by_step(changes: Sequence[tuple[float, int]], start: float, steps: int) -> FloatArray:
-    """Return the largest number within each step; pods that end at the moment at which others come make room first."""
+    """Return the largest number within each step; ends at a moment count before starts at the same moment."""
     times, deltas = np.array(sorted(changes)).T
     counts = np.cumsum(deltas)
     ends = start + STEP_SECONDS * np.arange(1, steps + 1)

@@ -1,7 +1,7 @@
 """Forecasts of how many pods each workload will have, made at each step of a replay from its past alone.
 
 A recording has no load, only the pods that the load has led to. Their number is forecast by the models of predictive
-recommendations, with a node's start-up time as the lead: nodes are to be there when the pods come.
+recommendations, with a node's start-up time as the lead: nodes should exist when the pods arrive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.replay.workload_counts import Workload, WorkloadCounts
 
 _OF_AUTO: Final = (ModelName.SEASONAL, ModelName.TREND)
-"""What `auto` and models with long fits are replayed by: the first of them that has enough history."""
+"""The models that replace `auto` and models with long fits: the first one that has enough history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ForecastPlan:
 
     settings: PredictiveSettings
     targets: tuple[TargetReference, ...] = ()
-    """The workloads; those of `settings.for_each` or all of them without any."""
+    """The workloads; those of `settings.for_each`, or all of them without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class WorkloadForecasts:
 
     start: float
     of_kind: IntArray
-    """By kind of pod, the place of its workload, or `NO_WORKLOAD`."""
+    """The place of the workload of each kind of pod, or `NO_WORKLOAD`."""
     expected: FloatArray
     """Pods by workload and step, shape (workloads, steps); 0 where nothing is expected yet."""
     growth: FloatArray
-    """By workload: the largest ratio of expected pods to those that are there."""
+    """The largest ratio of expected to present pods, by workload."""
     most: FloatArray
-    """By workload: the largest number of pods that the configuration allows."""
+    """The largest number of pods that the configuration allows, by workload."""
 
     def step(self, now: float) -> int:
         """Return the newest step that is over; negative before the first one."""
         return int(min((now - self.start) // STEP_SECONDS, self.expected.shape[1])) - 1
 
     def missing(self, now: float, present: FloatArray) -> FloatArray:
-        """Return by workload how many pods are expected beyond those that are present, within the bounds of `run`."""
+        """Return how many pods of each workload are expected beyond the present ones, within the bounds of `run`."""
         step = self.step(now)
         if step < 0:
             return np.zeros(len(self.expected))
@@ -74,7 +74,7 @@ class WorkloadForecasts:
 
 
 def workload_forecasts(scene: Scene, plans: Sequence[ForecastPlan]) -> WorkloadForecasts | None:
-    """Return the forecasts; None if no plan is about a recorded workload. The first plan of a workload holds."""
+    """Return the forecasts; None if no plan is about a recorded workload. The first plan of a workload counts."""
     counts = workload_counts(scene)
     shape = counts.history.values.shape
     expected, growth, most = np.zeros(shape), np.full(shape[0], DEFAULT_GROWTH), np.full(shape[0], np.inf)
@@ -104,8 +104,8 @@ def _is_meant(plan: ForecastPlan, workload: Workload) -> bool:
 
 
 def _expected(counts: WorkloadCounts, settings: PredictiveSettings, startup_seconds: float) -> FloatArray:
-    """Return the pods that are expected at each step; the pods of now are those that the load has needed until now."""
-    # The number of pods contains the headroom of whatever sized the workload: it is not added a second time.
+    """Return the pods that are expected at each step; the present pods are those that the load has needed until now."""
+    # The number of pods already contains the headroom of the sizing of the workload, which is not added again.
     bare = replace(settings, headroom_ratio=0.0)
     history, task = counts.history, task_for(startup_seconds, STEP_SECONDS, bare)
     upper = np.full(history.values.shape, np.nan)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "MachineShapeCatalogue"
 MOST_SHAPES: Final = 5000
-"""More than all clouds together offer in one region."""
+"""Most shapes: more than all clouds together offer in one region."""
 _LONGEST_NAME: Final = 253
 _NANO: Final = 10**9
 _STORAGE: Final = "ephemeral-storage"
@@ -42,7 +42,7 @@ class MachineShape:
     """For one hour."""
     template: GroupTemplate
     reserved: Mapping[str, int] = field(default_factory=dict)
-    """What pods cannot use of it, of the kubelet and the system: CPU in milli, memory and storage in bytes."""
+    """The part for the kubelet and the system, which pods cannot use: CPU in milli, memory and storage in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

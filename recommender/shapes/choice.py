@@ -1,4 +1,4 @@
-"""Chooses the cheapest set of at most so many machine shapes that holds all peaks of a history. Pure."""
+"""Chooses the cheapest set of a limited number of machine shapes that holds all peaks of a history. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from recommender.shapes.peaks import History
 
 _MOST_COMPARED: Final = 600
-"""Sets of which each gets a lower bound; of larger catalogues, sets are extended shape by shape."""
+"""Most sets that each get a lower bound; for larger catalogues, sets are extended shape by shape."""
 _MOST_PACKED: Final = 12
-"""Sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
+"""Most sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
 _SEEDS: Final = 8
-"""Of the sets that are extended, how many."""
+"""The number of sets that are extended."""
 MOST_EXTENDING: Final = 64
-"""Shapes by which sets are extended: of a larger catalogue, those that hold some kind of pod for the least."""
+"""Most shapes by which sets are extended: in a larger catalogue, those that hold some kind of pod at the lowest
+price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,11 @@ class MachineChoice:
     counts: Mapping[str, int]
     """Nodes by shape; they hold each of the peaks."""
     cost: float
-    """In an hour."""
+    """Cost in an hour."""
     bound: float
     """No machines of the whole catalogue that hold all peaks cost less."""
     nodes_of_peaks: tuple[Mapping[tuple[str, str], str], ...]
-    """By peak, the node of each pod."""
+    """The node of each pod, by peak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class NoChoice:
 
     reason: str
     homeless: tuple[str, ...] = ()
-    """What fits on no machine of the catalogue, each with the reason."""
+    """Pods that fit on no machine of the catalogue, each with the reason."""
 
 
 def chosen(
@@ -71,7 +72,7 @@ def chosen(
 
 
 def _homeless(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str]:
-    """Yield the pods that fit on no machine, each with what comes closest to holding it."""
+    """Yield the pods that fit on no machine, each with the machine that comes closest to holding it."""
     for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
         if not demand.rooms:
             owner = pods[0].controller
@@ -118,7 +119,7 @@ class _Search:
         return best
 
     def _bound(self, options: tuple[int, ...]) -> float | None:
-        """Return a cost that no packing on these machines is below; None if they do not hold every pod."""
+        """Return a lower bound of the cost of packings on these machines; None if they do not hold every pod."""
         if options not in self._bounds:
             self._bounds[options] = self._new_bound(options)
         return self._bounds[options]
@@ -145,7 +146,7 @@ class _Search:
         ]
 
     def _growing_sets(self, most_shapes: int) -> list[tuple[int, ...]]:
-        """Return sets that grow by one shape at a time, from those that hold the most pods for the least."""
+        """Return sets that grow by one shape at a time, from those that hold the most pods at the lowest price."""
         total = self._extending()
         seeds: list[tuple[int, ...]] = [()]
         found: dict[tuple[int, ...], None] = {}

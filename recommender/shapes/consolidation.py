@@ -1,4 +1,4 @@
-"""Present nodes whose pods other machines would hold for less: two nodes for one, or one for two. Pure."""
+"""Finds present nodes whose pods other machines would hold for less: two nodes for one, or one for two. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 10
 _MOST_NODES: Final = 24
-"""Of which pairs are made: those that are requested the least for their price."""
+"""Most nodes that are paired: those with the lowest requests for their price."""
 _LEAST_PRICE: Final = 1e-12
 
 
@@ -37,7 +37,7 @@ class Consolidation:
 
     @property
     def saved_per_eviction(self) -> float:
-        """Return what is saved in an hour for each pod that has to move; all of it where none has to."""
+        """Return the savings in an hour for each pod that must move; all savings if none must."""
         return self.saved_per_hour / max(1, self.evictions)
 
 
@@ -78,7 +78,7 @@ def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iter
 
 
 def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], most: int) -> Iterator[Consolidation]:
-    """Yield the cheapest replacement by at most so many machines of one shape; none if that saves nothing."""
+    """Yield the cheapest replacement by at most `most` machines of one shape; none if that saves nothing."""
     paid = sum(node.price for node in nodes)
     pods = [pod for node in nodes for pod in node.pods]
     cheaper = [group for group in groups if (group.price or 0.0) < paid]

@@ -1,4 +1,7 @@
-"""Which machines of a catalogue are worth a look: those that no other one replaces at no higher price. Pure."""
+"""Determines which machines of a catalogue are worth considering: those that no other one replaces at no higher price.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _kept(groups: Sequence[NodeGroup], places: Sequence[int]) -> list[int]:
 
 
 def _ranks(groups: Sequence[NodeGroup]) -> npt.NDArray[np.int64]:
-    """Return by group and resource how many different amounts are smaller, since amounts may exceed any number type."""
+    """Return how many different amounts are smaller, by group and resource, as amounts may exceed any number type."""
     offers = [{} if group.template is None else group.template.node.allocatable for group in groups]
     columns = []
     for resource in sorted({name for offer in offers for name in offer}):

@@ -1,9 +1,9 @@
 """Packs the pods of a moment on machines of some shapes, each judged by the scheduler's own filters.
 
-Nodes are filled by patterns. For each shape, an empty node is filled with what is left, and the pattern with the most
-worth for its price is taken as often as it can be. The worth of a pod is its dual value in the linear program of the
-lower bound, so that a pattern that is worth its whole price is one of an optimal packing (Gilmore and Gomory, "A linear
-programming approach to the cutting-stock problem", 1961).
+Nodes are filled by patterns. For each shape, an empty node is filled with remaining pods, and the pattern with the
+highest worth for its price is used as often as possible. The worth of a pod is its dual value in the linear program of
+the lower bound, so that a pattern that is worth its whole price is one of an optimal packing (Gilmore and Gomory, "A
+linear programming approach to the cutting-stock problem", 1961).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class PackedPods:
     """Machines, and where each pod is."""
 
     counts: Mapping[str, int]
-    """Nodes by shape, those that were there before included."""
+    """Nodes by shape, including former ones."""
     nodes: Mapping[tuple[str, str], str]
-    """Node by namespace and name of the pod."""
+    """The node of each pod, by namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The pods, of those that are left, that an empty node of a shape holds."""
+    """The remaining pods that an empty node of a shape holds."""
 
     group: NodeGroup
     pods: tuple[tuple[PodShape, int], ...]
@@ -54,7 +54,7 @@ class _Pattern:
         return max(self.group.price or 0.0, _LEAST_PRICE)
 
     def holds(self, left: Mapping[PodShape, Sequence[ClusterPod]]) -> bool:
-        """Return whether nothing else is left."""
+        """Return whether it holds everything that is left."""
         return sum(number for _, number in self.pods) == sum(map(len, left.values()))
 
 
@@ -65,9 +65,9 @@ class PackingDemand:
     snapshot: Snapshot
     pods: Mapping[PodShape, tuple[ClusterPod, ...]]
     rooms: tuple[ShapeDemand, ...]
-    """In the order of the pods; by index of the machine."""
+    """How many pods each machine holds, in the order of the pods, by index of the machine."""
     free: tuple[Mapping[str, int], ...]
-    """By machine."""
+    """Free amounts by machine."""
 
     def lowest_cost(self, options: Sequence[int], prices: Sequence[float]) -> tuple[float, tuple[float, ...]] | None:
         """Return a lower bound of the cost on these machines, and the shadow price of a pod of each shape.
@@ -99,9 +99,9 @@ def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> Packin
 def packed(
     demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
 ) -> PackedPods | None:
-    """Return a packing on machines of these groups, of which some are there and cost nothing more.
+    """Return a packing on machines of these groups, some of which exist and cost nothing more.
 
-    None if a pod finds no place. `worths` are by shape of pods, in the order of the demand. The demand is as before
+    None if a pod finds no place. `worths` are by shape of pods, in the order of the demand. The demand is unchanged
     afterwards.
     """
     mark = demand.snapshot.checkpoint()
@@ -136,7 +136,7 @@ class _Packer:
         return PackedPods({name: count for name, count in counts.items() if count}, nodes)
 
     def _best(self, groups: Sequence[NodeGroup], *, is_paid: bool) -> _Pattern | None:
-        """Return the pattern with the most worth for its price; a machine that holds all that is left ends it all."""
+        """Return the pattern with the highest worth for its price; a machine that holds the rest ends the search."""
         patterns = [pattern for group in groups if (pattern := self._pattern(group)).pods]
         if not patterns:
             return None
@@ -171,7 +171,7 @@ class _Packer:
         return max(found, key=lambda one: (one.worth, sum(room for _, room in one.pods)))
 
     def _use(self, pattern: _Pattern, spare: Counter[str]) -> None:
-        """Fill nodes by a pattern as long as it is one; the filters judge each node anew."""
+        """Fill nodes by a pattern as long as it applies; the filters judge each node again."""
         name = pattern.group.name
         times = min(len(self._left[shape]) // number for shape, number in pattern.pods)
         if spare[name] > 0:
@@ -195,7 +195,7 @@ class _Packer:
                 del self._left[shape]
 
     def _fill_present(self) -> bool:
-        """Put pods that no empty node can take, because of other pods, on nodes with such pods; return whether any."""
+        """Put pods that only fit beside other pods on nodes with such pods; return whether there were any."""
         infos = [self._snapshot.nodes[node] for node in self._nodes]
         is_placed = False
         for shape in list(self._left):
@@ -208,7 +208,7 @@ class _Packer:
 
 
 def _largest_share(shape: PodShape, allocatable: Mapping[str, int]) -> float:
-    """Return the largest share of an empty node that a pod asks for; infinite for what the node does not offer."""
+    """Return the largest share of an empty node that a pod requests; infinite for a resource that the node lacks."""
     return max(
         (
             amount / allocatable[name] if allocatable.get(name) else float("inf")

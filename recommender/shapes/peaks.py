@@ -1,8 +1,8 @@
-"""The moments of a history for which machines have to be enough. Pure.
+"""The moments of a history for which machines must suffice. Pure.
 
-They are those at which the pods together request the most CPU, the most memory and the most of each other resource,
-and at which there are the most of them. What needs a certain kind of node may have its peak at another time, so pods
-that select nodes alike have such moments of their own.
+They are those at which the pods together request the most CPU, the most memory and the most of each other resource, and
+at which there are the most pods. Pods that need a certain kind of node may have their peak at another time, so each
+group of pods that select the same nodes has its own moments.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _PODS: Final = "pods"
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A moment with all that there was."""
+    """A moment with its pods."""
 
     time: float
     nodes: tuple[ClusterNode, ...]
     pods: tuple[ClusterPod, ...]
-    """Those that need a place; each has a name of its own."""
+    """Pods that need a place; each has a unique name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class History:
 def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> History:
     """Return the peaks of a recording; `group_of` has the node group of each node that belongs to one.
 
-    Pods that never had a node are left out, and so are those of nodes outside of all groups, which stay there.
+    Pods that never had a node are left out, and so are pods on nodes outside all groups, which stay there.
     """
     kinds = recording.pod_kinds
     had_nodes = {pod.kind for pod in recording.pods if pod.node in group_of}
@@ -93,7 +93,7 @@ def history_of_now(
 
 
 def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
-    """Return a pod of each DaemonSet, bound to no node: the last one that is given."""
+    """Return a pod of each DaemonSet, bound to no node: the last one in the input."""
     found: dict[tuple[str, str], ClusterPod] = {}
     for pod in pods:
         if pod.controller is not None and pod.controller.is_daemon_set and comes_with_the_node(pod):
@@ -133,7 +133,7 @@ def _peak_times(recording: Recording, needed: Sequence[bool]) -> list[float]:
 
 
 def _changes(recording: Recording, needed: Sequence[bool]) -> list[tuple[float, int, int]]:
-    """Return when how many pods of which kind come and end, by time."""
+    """Return the starts and ends of pods by time and kind."""
     found: list[tuple[float, int, int]] = []
     for pod, is_needed in zip(recording.pods, needed, strict=True):
         if is_needed:
@@ -144,7 +144,7 @@ def _changes(recording: Recording, needed: Sequence[bool]) -> list[tuple[float, 
 
 
 def _class_of(kind: ClusterPod) -> Hashable:
-    """Return what decides which nodes pods can have, whatever their size."""
+    """Return the part that decides which nodes pods can have, whatever their size."""
     of = kind.facts.scheduling if kind.facts is not None else NO_CONSTRAINTS
     return of.node_selector, of.node_terms, of.tolerations
 

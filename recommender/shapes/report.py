@@ -1,4 +1,4 @@
-"""The whole answer of `recommend --shapes`: machines, their cost beside the present one, and replacements of nodes."""
+"""The whole answer of `recommend --shapes`: machines, their cost beside the present one, and replacements."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class ShapeCount:
     shape: str
     count: int
     cost: float
-    """Of all of them, in an hour."""
+    """Cost of all of them in an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeReport:
-    """The machines to have, or why none can be named."""
+    """The recommended machines, or why there are none."""
 
     source: str
     peaks: tuple[float, ...]
-    """When the packed pods were there, in seconds since the Unix epoch."""
+    """The times of the packed peaks, in seconds since the Unix epoch."""
     most_pods: int
     """Pods that the machines hold at one of the peaks."""
     shapes: tuple[ShapeCount, ...]
@@ -52,7 +52,7 @@ class ShapeReport:
 
     @property
     def saves_ratio(self) -> float | None:
-        """Return which share of the present cost is saved; below 0 if the machines cost more."""
+        """Return the share of the present cost that is saved; below 0 if the machines cost more."""
         if isinstance(self.choice, NoChoice) or not self.present_cost:
             return None
         return 1 - self.choice.cost / self.present_cost

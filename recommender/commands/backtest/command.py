@@ -1,4 +1,4 @@
-"""`tidewatch-recommender backtest`: replays recorded load, and says what each policy would have cost and missed."""
+"""`tidewatch-recommender backtest`: replays recorded load, and reports the cost and the shortage of each policy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
-"""As for `horizon` of the configuration."""
+"""Longest start-up time, as for `horizon` of the configuration."""
 
 
 def backtest(arguments: Sequence[str]) -> NoReturn:
@@ -83,7 +83,7 @@ def _write(values: FlagValues, report: BacktestReport) -> None:
 
 
 def _settings(values: FlagValues, configuration: Configuration | None) -> PredictiveSettings | None:
-    """Return what the chosen recommendation states; None without a configuration."""
+    """Return the settings of the chosen recommendation; None without a configuration."""
     name = values.text("recommendation")
     if configuration is None:
         if name:
@@ -106,7 +106,7 @@ def _settings(values: FlagValues, configuration: Configuration | None) -> Predic
 
 
 def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:
-    """Return the options; flags win over the configuration."""
+    """Return the options; flags take precedence over the configuration."""
     known = settings or BacktestOptions().settings
     startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
     per_replica = values.number("load-per-replica")
@@ -127,7 +127,7 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
 
 
 def _connections(values: FlagValues) -> str:
-    """Return the option, checked; what a pod takes by default is known with the load only."""
+    """Return the option, checked; the default capacity of a pod is only known with the load."""
     text = values.text("connections")
     if text:
         try:
@@ -156,7 +156,7 @@ def _replay(
 
 
 def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report: BacktestReport) -> Iterator[str]:
-    """Yield what nobody has stated, and what changes it."""
+    """Yield the assumptions, and how to change each."""
     fleet = report.fleet_settings
     if "startup-seconds" not in values.given and (settings is None or settings.horizon_seconds is None):
         yield f"A pod is assumed to start in {fleet.startup_seconds:g} s: --startup-seconds changes it."
@@ -168,7 +168,7 @@ def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report
 
 
 def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
-    """Refuse a load of one step: no decision follows another one, so advice from it would mean nothing."""
+    """Refuse a load of one step: it has no second decision, so advice from it would be meaningless."""
     if np.count_nonzero(~np.isnan(history.values)) < 2:
         raise BacktestError(
             f"{trace.source}: the load of only one step of {history.step_seconds:g} s is known, so nothing can be "
@@ -177,7 +177,7 @@ def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
 
 
 def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
-    """Refuse a load that no number of replicas serves: its unit is probably wrong, and no figure means anything."""
+    """Refuse a load that no number of replicas serves: its unit is probably wrong, and figures would be meaningless."""
     largest, per_replica = float(np.nanmax(history.values)), options.load_per_replica
     if per_replica is not None and largest > MOST_REPLICAS * per_replica:
         raise UsageError(

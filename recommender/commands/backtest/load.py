@@ -84,7 +84,7 @@ def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
+    """Return the connection: credentials of the configuration are only for its own address, its matchers for any."""
     url = values.text("prometheus-url")
     if known is not None and url in {"", known.url}:
         return known
@@ -115,7 +115,7 @@ def _range(values: FlagValues, now: float) -> tuple[float, float]:
 
 
 def _checked_start(start: float) -> float:
-    """Return the beginning, unless it is before the Unix epoch, where Prometheus has nothing."""
+    """Return the beginning, unless it is before the Unix epoch, where Prometheus has no data."""
     if start < 0:
         raise UsageError("the load would begin before 1970: correct --last, --start or --end")
     return start

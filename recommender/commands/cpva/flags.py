@@ -1,4 +1,4 @@
-"""The flags of cluster-proportional-vertical-autoscaler, and what a user may add to them."""
+"""The flags of cluster-proportional-vertical-autoscaler, and additional ones."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ CPVA = CommandFlags(
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),
-    # The peer ignores them, and manifests have some, such as the value in `--logtostderr true`.
+    # The original program ignores them, and manifests contain some, such as the value in `--logtostderr true`.
     passes_over_more=True,
 )

@@ -1,4 +1,4 @@
-"""The sizes that are wanted: those of the command line, and those of a file that may change at any time."""
+"""The wanted sizes: those of the command line, and those of a file that may change at any time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FollowedConfig:
         return self._config
 
     def _look(self, file: Path) -> None:
-        """Take in the file if it has changed. Raises FilesError and ScaleConfigError."""
+        """Read the file if it has changed. Raises FilesError and ScaleConfigError."""
         [content] = read_files((file,))
         if content.text == self._text:
             return

@@ -1,7 +1,7 @@
 """One poll of cluster-proportional-vertical-autoscaler: the size of the cluster, the sizes, and a patch if they change.
 
-As there, the target is only written: its rights do not include to read it. A change that somebody else makes stays
-until the wanted sizes change.
+As in the original program, the target is only written: its rights do not include reading it. A change by somebody else
+stays until the wanted sizes change.
 """
 
 from __future__ import annotations

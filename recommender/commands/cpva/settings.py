@@ -35,7 +35,7 @@ class CpvaSettings:
 
 
 def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSettings:
-    """Return what the flags ask for. Raises UsageError."""
+    """Return the settings in the flags. Raises UsageError."""
     namespace = values.text("namespace") or environment.get("MY_NAMESPACE", "")
     if not is_namespace_name(namespace):
         not_set = "it is not set, and neither is MY_NAMESPACE"

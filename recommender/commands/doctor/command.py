@@ -91,7 +91,7 @@ class RecommenderDoctorSettings:
 
     subject: Subject
     namespace: str
-    """Where Lease and memories are; empty if that is not known."""
+    """The namespace of Lease and memories; empty if it is not known."""
     prometheus: PrometheusSettings | None
     """The Prometheus that should have the recommender's series; None if none is named."""
 
@@ -113,7 +113,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
 
 
 def doctor_settings(values: FlagValues, configuration: Configuration) -> RecommenderDoctorSettings:
-    """Return what the flags ask for. Raises UsageError."""
+    """Return the settings in the flags. Raises UsageError."""
     account = values.text("service-account")
     subject = Subject(object_name("service-account", account) if account else None)
     return RecommenderDoctorSettings(
@@ -124,7 +124,7 @@ def doctor_settings(values: FlagValues, configuration: Configuration) -> Recomme
 
 
 def _prometheus(values: FlagValues, configured: PrometheusSettings | None) -> PrometheusSettings | None:
-    """Return the Prometheus of the flags, or of the configuration, whose matchers hold for both."""
+    """Return the Prometheus of the flags, or of the configuration, whose matchers apply to both."""
     if "prometheus-url" not in values.given:
         return configured
     named = prometheus_settings(values)
@@ -134,7 +134,7 @@ def _prometheus(values: FlagValues, configured: PrometheusSettings | None) -> Pr
 
 
 def _namespace(election: LeaderElection, subject: Subject) -> str:
-    """Return the namespace in which the recommender runs: that of its service account where one is named."""
+    """Return the namespace in which the recommender runs: that of its service account if one is named."""
     if subject.service_account is not None:
         return election.namespace or subject.service_account.namespace
     try:

@@ -75,7 +75,7 @@ _WRITTEN: Final[Mapping[str, tuple[str, CheckStatus]]] = {
 
 
 def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
-    """Return what fails without a right, and how bad that is."""
+    """Return what fails without a right, and the severity."""
     if right.api_group == GROUP:
         return _STATUSES if right.subresource else (OBJECTS_LOST, _ERROR)
     if right.subresource == "scale":

@@ -28,7 +28,7 @@ class Samples:
 
     age_seconds: float
     spacing_seconds: float | None
-    """Between the newest and the one before; None: not known."""
+    """Time between the newest sample and the one before; None if unknown."""
 
 
 def look_at_queries(configuration: Configuration, recommendation: Recommendation) -> tuple[Line, ...]:
@@ -66,7 +66,7 @@ def _line_of_metric(values: QueryValues, recommendation: Recommendation, metric:
 
 
 def judge_samples(name: str, value: str, samples: Samples, stale_after_seconds: float) -> Line:
-    """Return the line about a query that has a value: whether its samples come often enough for `staleAfter`."""
+    """Return the line about a query that has a value: whether its samples arrive often enough for `staleAfter`."""
     allowed = f"staleAfter is {stale_after_seconds:g} s"
     if samples.age_seconds > stale_after_seconds:
         message = (

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from recommender.kinds.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
-"""Granted beside `update` by convention; nothing is lost without it. Alone, it is server-side apply."""
+"""A verb that is granted beside `update` by convention, and is not needed. Alone, it means server-side apply."""
 _SHOWN_NAMES: Final = 5
 
 
 def recommendations_kind() -> DefinedKind:
-    """Return what the installed definition of recommendations must have."""
+    """Return what the installed definition of recommendations must contain."""
     return DefinedKind(GROUP, VERSION, PLURAL, keys_of_schema(schema()), OBJECTS_LOST)
 
 
@@ -44,7 +44,7 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
 
 
 def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
-    """Return the line about a right, of which some verbs on some objects may be missing."""
+    """Return the line about a right, some of whose verbs on some objects may be missing."""
     if not missing:
         return ok(
             _name(right), f"{subject} may {', '.join(_sent_verbs(right))} {_resource(right)}{_names(right.names)}"

@@ -1,4 +1,4 @@
-"""Doctor: targets that exist and can be scaled, what owns their sizes, and HPAs whose tolerance swallows a change."""
+"""Doctor: targets that exist and can be scaled, the owners of their sizes, and HPAs that may ignore a change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDING: Final = 1e-9
 def look_at_target(
     client: ObjectClient, resolve: ResolveResource, recommendation: str, target: TargetReference, *, is_scaled: bool
 ) -> tuple[Line]:
-    """Read a target's scale subresource, which shows that both exist; of one that is not scaled, the object alone."""
+    """Read a target's scale subresource, which shows that both exist; if it is not scaled, only the object."""
     name = f"target/{recommendation}/{target}"
     try:
         path = target_path(target, resolve)
@@ -69,7 +69,7 @@ def _absent(name: str) -> Line:
 
 
 def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
-    """Return the line about a target whose scale is not there: either the object is missing, or its kind has none."""
+    """Return the line about a target without a scale: either the object is missing, or its kind has none."""
     try:
         client.get(path)
     except NotFoundError:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 OLD_SECONDS: Final = 120.0
-"""Age of a sample which two scrapes a minute apart cannot explain."""
+"""Age of a sample that two scrapes a minute apart cannot explain."""
 REPLICAS: Final = "tidewatch_recommended_replicas"
 _RESOURCES: Final = "tidewatch_recommended_resources"
 _RECOMMENDATION: Final = "recommendation"
@@ -56,7 +56,7 @@ def metrics_of(recommendation: Recommendation) -> tuple[str, ...]:
 
 
 def exported_by(recommendation: Recommendation) -> Iterator[ExportedSeries]:
-    """Yield the series of one entry: one for each metric and target, where the configuration lists targets."""
+    """Yield the series of one entry: one for each metric and target, if the configuration lists targets."""
     policy = recommendation.policy
     own = {_RECOMMENDATION: policy.name}
     lists_targets = kind_of(policy.type).has_targets and needs_of_one(recommendation).for_each is None
@@ -125,7 +125,7 @@ _RULES: Final = "give the adapter rules/adapter/recommendations.yaml (rules.ship
 def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: TargetReference) -> tuple[Line]:
     """Request the External metric of one target, as an HPA does."""
     name = f"adapter/{policy.name}/{target}"
-    # An HPA is the only way to the target if the recommender does not scale it.
+    # If the recommender does not scale the target, only an HPA can.
     status = CheckStatus.WARNING if Output.SCALE in policy.outputs else CheckStatus.ERROR
     path = f"/apis/{_GROUP}/v1beta1/namespaces/{target.namespace}/{METRIC_NAME}"
     selector = f"target_kind={target.kind},target_name={target.name}"
@@ -144,7 +144,7 @@ def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: T
 
 
 def judge_metric(name: str, status: CheckStatus, document: Mapping[str, Any]) -> Line:
-    """Return the line about the values that arrived; `status` is that of a missing one."""
+    """Return the line about the values that arrived; `status` is the one to use if there is none."""
     items = document.get("items")
     if document.get("kind") != "ExternalMetricValueList" or not isinstance(items, list):
         fix = f"check which server is behind the APIService v1beta1.{_GROUP}"

@@ -38,7 +38,8 @@ _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 _LOOK_SECONDS: Final = 1.0
 _DRAIN_SECONDS: Final = 5.0
 _NODES: Final = 21
-"""Of the cluster, which Cluster Autoscaler does not state: the expander `price` then prefers nodes of 8 cores."""
+"""Number of nodes of the cluster, which Cluster Autoscaler does not state: the expander `price` then prefers nodes of 8
+cores."""
 
 
 def expander(arguments: Sequence[str]) -> NoReturn:
@@ -67,7 +68,7 @@ def _serve(values: FlagValues) -> None:
         raise UsageError("--config and --listen must not be empty: name the configuration file and an address")
     pair = _pair(values, address)
     followed = FollowedRules(ConfigurationReloader(path, CollectorRegistry(), METRICS_PREFIX), values)
-    # Blocked before there are threads, which then leave them to `sigtimedwait`.
+    # The signals are blocked before there are threads, which then leave them to `sigtimedwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     server, port = make_server(ExpanderService(lambda: followed.rules), address, pair, values.path("client-ca-file"))
     _log.info("serving", extra=fields(address=f"{address.host}:{port}", tls=pair is not None))
@@ -80,7 +81,7 @@ class FollowedRules:
     """The rules of the configuration in force. `check` is for one thread, `rules` for any."""
 
     def __init__(self, source: ConfigurationReloader, values: FlagValues) -> None:
-        """Take in the file. Raises UsageError if it has no rules."""
+        """Read the file. Raises UsageError if it has no rules."""
         self._source = source
         self._name = values.text("recommendation")
         self.rules = rules_of(source.current, self._name)

@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 
 SERVICE: Final = "grpcplugin.Expander"
 ANSWER_SECONDS: Final = 4.0
-"""Cluster Autoscaler waits for 5 s."""
+"""Time limit of an answer; Cluster Autoscaler waits for 5 s."""
 _LARGEST_REQUEST_BYTES: Final = 128 * 2**20
-"""As large as the answers that Cluster Autoscaler takes."""
+"""Limit of a request: as large as the answers that Cluster Autoscaler accepts."""
 _AT_ONCE: Final = 4
 
 
@@ -40,7 +40,7 @@ class ExpanderService:
         self._clock = clock
 
     def best_options(self, request: BestOptionsRequest, context: grpc.ServicerContext) -> BestOptionsResponse:
-        """Return the best option; none if none is left, or if it is not known in time."""
+        """Return the best option; no option if none is left, or if it is not known in time."""
         # A call without a deadline has no time that remains.
         until = self._clock() + min(ANSWER_SECONDS, 0.8 * (context.time_remaining() or ANSWER_SECONDS))
         try:
@@ -55,9 +55,9 @@ class ExpanderService:
 def make_server(
     service: ExpanderService, address: Address, pair: tuple[Path, Path] | None, client_ca: Path | None
 ) -> tuple[grpc.Server, int]:
-    """Return a server that is started, and its port. Raises StartError.
+    """Return a started server and its port. Raises StartError.
 
-    Certificate and key are read anew for new connections.
+    Certificate and key are read again for new connections.
     """
     server = grpc.server(
         ThreadPoolExecutor(_AT_ONCE, "expander"),

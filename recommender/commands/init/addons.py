@@ -1,4 +1,4 @@
-"""Add-ons whose size follows the size of the cluster, and node groups that labels tell (pure)."""
+"""Add-ons whose size follows the size of the cluster, and node groups by labels (pure)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownAddon:
-    """An add-on, and the ratios that its makers recommend."""
+    """An add-on, and the ratios that its developers recommend."""
 
     names: re.Pattern[str]
     """Names of its Deployment."""
     ratios: str
     """Keys of `linear`, without `min`."""
     source: str
-    """Where the ratios come from, as the end of a sentence."""
+    """The source of the ratios, as the end of a sentence."""
     most: int | None = None
-    """Most replicas that its makers recommend."""
+    """Most replicas that its developers recommend."""
 
 
 @dataclass(frozen=True, slots=True)

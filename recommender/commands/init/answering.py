@@ -1,4 +1,4 @@
-"""Lets the person at a terminal add what could not be deduced of an entry."""
+"""Asks the person at a terminal for the parts of an entry that could not be deduced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answered(draft: Draft, ask: Ask) -> Draft:
-    """Return the draft with the answers; what is left open stays missing."""
+    """Return the draft with the answers; unanswered parts stay missing."""
     for fact in draft.missing:
         answer = ask(fact.question, _PROBLEMS[fact.key])
         if answer:

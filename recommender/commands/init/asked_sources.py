@@ -1,4 +1,4 @@
-"""Which Prometheus and which cluster the flags mean, for commands that need no configuration file."""
+"""The Prometheus and the cluster that the flags name, for commands that need no configuration file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ALL_QUERIES_SECONDS: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class AskedSources:
-    """Both sources, and what was seen there."""
+    """Both sources, and what was found there."""
 
     prometheus: FoundPrometheus
     queries: Queries
@@ -40,7 +40,7 @@ class AskedSources:
 
 @contextmanager
 def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
-    """Yield what the flags mean, and what there is to make recommendations of.
+    """Yield the sources that the flags name, and the facts for making recommendations.
 
     Raises UsageError, SettingsError, PrometheusError, IncompleteAnswerError, KubernetesError and ClusterFilesError.
     """
@@ -54,7 +54,7 @@ def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
 
 
 def _client(values: FlagValues) -> KubernetesClient | None:
-    """Return a client of the cluster if one is named, or if it has to be asked for Prometheus. Raises UsageError."""
+    """Return a client of the cluster if one is named, or if it is needed to find Prometheus. Raises UsageError."""
     settings = cluster_settings(values)
     has_url = "prometheus-url" in values.given
     if not settings.is_named and has_url:

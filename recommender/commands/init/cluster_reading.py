@@ -43,7 +43,7 @@ def documents_of_server(client: ObjectClient, namespaces: Iterable[str]) -> Iter
                 break
             query = {**query, _CONTINUE: str(token)}
     for namespace in sorted(set(namespaces)):
-        # Enough to know how long pods take to start.
+        # That is enough to know how long pods take to start.
         yield from _items(client.get(f"/api/v1/namespaces/{namespace}/pods", {"limit": str(_PAGE)}).document, "Pod")
 
 

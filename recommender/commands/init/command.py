@@ -1,4 +1,4 @@
-"""`tidewatch-recommender init`: a configuration that works now, from what Prometheus and the cluster know."""
+"""`tidewatch-recommender init`: a configuration that works now, from the facts in Prometheus and the cluster."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
 
 
 def _write_file(values: FlagValues) -> list[str] | None:
-    """Write the file, and return what it holds; None if there is nothing to write. Raises the errors of the command."""
+    """Write the file, and return its content; None if there is nothing to write. Raises the errors of the command."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (FILE,))
     with asked_sources(values) as sources:

@@ -1,4 +1,4 @@
-"""Writes drafts as a configuration file, with what is known of each as comments (pure)."""
+"""Writes drafts as a configuration file, with notes on each as comments (pure)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def configuration_text(
     values: Mapping[str, str],
     unused: Sequence[str],
 ) -> str:
-    """Return the file. `values` has the sentence about the value of each entry at this moment, by its name."""
+    """Return the file. `values` has the sentence about the present value of each entry, by its name."""
     lines = [line for text in header for line in comment(text)]
     lines += ["apiVersion: tidewatch.io/v1alpha1", "kind: RecommenderConfiguration", *prometheus]
     usable = [draft for draft in drafts if not draft.missing]
@@ -41,7 +41,7 @@ def configuration_text(
 
 
 def prometheus_lines(settings: PrometheusSettings, url: str) -> list[str]:
-    """Return `prometheus:` of the file: what was asked, without anything that may be secret.
+    """Return `prometheus:` of the file: the server that was queried, without anything that may be secret.
 
     `url` is its address for programs in the cluster.
     """

@@ -1,4 +1,4 @@
-"""The value of each entry at this moment: read by the strict reader, and decided once as `run` does when it starts."""
+"""The present value of each entry: read by the strict reader, and decided once as `run` does when it starts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def inputs_by_files(path: Path) -> ReadInputs:
 
 
 def inputs_by_documents(documents: Sequence[Mapping[str, object]]) -> ReadInputs:
-    """Return how inputs are read from objects that were made of kube-state-metrics' series."""
+    """Return how inputs are read from objects that were made from kube-state-metrics' series."""
 
     def read(configuration: Configuration) -> Inputs:
         with tempfile.TemporaryDirectory(prefix="tidewatch-init-") as folder:
@@ -53,7 +53,7 @@ def inputs_by_documents(documents: Sequence[Mapping[str, object]]) -> ReadInputs
 
 
 def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tuple[Configuration, list[Record]]:
-    """Return what the strict reader makes of a file, and the decision of each entry.
+    """Return the configuration of a file by the strict reader, and the decision of each entry.
 
     `settings` replace the `prometheus` of the file. Raises ConfigurationFileError, KubernetesError and
     ClusterFilesError.
@@ -61,7 +61,7 @@ def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tu
     configuration = replace(read_configuration(text, "recommender.yaml"), prometheus=settings)
     if not configuration.recommendations:
         return configuration, []
-    # It loads numpy, which other commands have no use for.
+    # It loads numpy, which other commands do not need.
     from recommender.running.loads.single_run import load_inputs_at_start  # noqa: PLC0415
 
     queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)

@@ -1,4 +1,4 @@
-"""Drafts of recommendations: what is deduced of each, why, and what only a person knows (pure)."""
+"""Drafts of recommendations: the deduced values with reasons, and the facts that only a person knows (pure)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Draft:
 
     name: str
     notes: tuple[str, ...]
-    """What is known of it, as sentences."""
+    """Notes on it, as sentences."""
     lines: tuple[str, ...]
     """The entry, without the indentation of the list."""
     missing: tuple[MissingFact, ...] = ()
@@ -53,7 +53,7 @@ class Draft:
 
 
 def load_per_replica(carried: CarriedLoad | None) -> Deduced | None:
-    """Return what pods carried, as a quantity."""
+    """Return the load of pods as a quantity."""
     return None if carried is None else Deduced(quantity_of(carried.load), carried.reason)
 
 
@@ -100,7 +100,7 @@ def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None,
 
 
 def addon_draft(found: SizedAddon, name: str) -> Draft:
-    """Return the entry of an add-on, which never gets smaller than it is now."""
+    """Return the entry of an add-on, which never becomes smaller than it is now."""
     workload = found.workload
     size = f"{found.replicas} {'replica' if found.replicas == 1 else 'replicas'}"
     notes = (
@@ -136,7 +136,7 @@ def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
 
 
 def entry_name(workload: LikelyWorkload, taken: Collection[str], names: Mapping[str, int]) -> str:
-    """Return a name that no other entry has: that of the workload, with the namespace where several share it.
+    """Return a name that no other entry has: that of the workload, with the namespace if several share it.
 
     `names` counts the workloads by name.
     """

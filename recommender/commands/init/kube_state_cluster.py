@@ -1,4 +1,4 @@
-"""Nodes and workloads as kube-state-metrics' series show them, where there is no way to the cluster."""
+"""Nodes and workloads from kube-state-metrics' series, for use without access to the cluster."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class WorkloadConfiguration:
     configuration: Configuration
     read_inputs: ReadInputs
     notes: tuple[str, ...]
-    """What was deduced, and why."""
+    """The deduced values, with reasons."""
 
 
 def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:
@@ -72,7 +72,7 @@ def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
 
 
 def _of_workload(seen: Surroundings, wanted: ObjectName) -> Surroundings:
-    """Return what concerns this workload alone."""
+    """Return the facts that concern only this workload."""
     key = (wanted.namespace, wanted.name)
     replicas = {each: size for each, size in seen.cluster.replicas.items() if (each.namespace, each.name) == key}
     return replace(

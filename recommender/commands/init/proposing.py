@@ -1,4 +1,4 @@
-"""Puts together what Prometheus and the cluster know, as drafts of recommendations."""
+"""Turns the facts in Prometheus and the cluster into drafts of recommendations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NODES: Final = "nodes"
 
 @dataclass(frozen=True, slots=True)
 class SeenSources:
-    """Where facts of the cluster come from; without both, from kube-state-metrics."""
+    """The sources of facts about the cluster; without both, kube-state-metrics is used."""
 
     files: Path | None
     client: KubernetesClient | None
@@ -63,7 +63,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class ProposedEntries:
-    """The drafts, and what was found and is not used."""
+    """The drafts, and findings that are not used."""
 
     drafts: tuple[Draft, ...]
     unused: tuple[str, ...]
@@ -103,7 +103,7 @@ def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float
         drafts[name] = predictive_draft(load, name, per_replica, startup)
     sized_by_load = {load.workload for load in seen.loads}
     for addon in addons:
-        # One entry a workload: DNS servers publish their requests, but nobody predicts them.
+        # There is one entry per workload: DNS servers publish their requests, but nobody predicts them.
         if addon.workload not in sized_by_load:
             name = entry_name(addon.workload, drafts, names)
             drafts[name] = addon_draft(addon, name)
@@ -117,14 +117,14 @@ def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float
 def _cluster(
     client: Queries, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
 ) -> tuple[SeenCluster, ReadInputs]:
-    """Return the facts of the cluster, and how decisions get theirs."""
+    """Return the facts of the cluster, and how decisions read theirs."""
     if sources.files is not None:
         return seen_in(documents_of_files(sources.files)), inputs_by_files(sources.files)
     if sources.client is not None:
         documents = documents_of_server(ObjectClient(sources.client), namespaces)
         return seen_in(documents), inputs_by_server(sources.client)
     made = documents_of_kube_state(client, timeout_seconds)
-    # The nodes' labels are hardly ever in kube-state-metrics, and pending pods not in the form that sizes need.
+    # The nodes' labels are hardly ever in kube-state-metrics, and pending pods are not in the form that sizes need.
     seen = replace(seen_in(made), startup_seconds=startups_of_kube_state(client, timeout_seconds), node_labels=())
     return seen, inputs_by_documents(made)
 

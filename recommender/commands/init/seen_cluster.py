@@ -23,13 +23,13 @@ class SeenCluster:
     replicas: Mapping[LikelyWorkload, int] = field(default_factory=dict)
     """The size of each Deployment and StatefulSet; empty if none is known."""
     node_labels: tuple[Mapping[str, str], ...] = ()
-    """Of each node."""
+    """The labels of each node."""
     startup_seconds: Mapping[LikelyWorkload, tuple[float, ...]] = field(default_factory=dict)
-    """From the creation of each pod until it was last found ready."""
+    """Seconds from the creation of each pod until it was last found ready."""
 
 
 def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
-    """Return what objects of kube-apiserver state; a part of one that is not as in its API counts as not stated."""
+    """Return the facts in objects of kube-apiserver; a malformed part of one counts as absent."""
     replicas: dict[LikelyWorkload, int] = {}
     labels: list[Mapping[str, str]] = []
     startups: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
@@ -39,7 +39,7 @@ def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
         if kind == "Node":
             labels.append({str(key): str(value) for key, value in _mapping(metadata, "labels").items()})
         elif kind in _SCALED:
-            # Without the field, the API server takes one.
+            # Without the field, the API server assumes one.
             size = _mapping(document, "spec").get("replicas", 1)
             if isinstance(size, int):
                 replicas[LikelyWorkload(namespace, str(kind), name)] = size
@@ -51,7 +51,7 @@ def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
 
 
 def _startup_seconds(pod: Mapping[str, Any]) -> float | None:
-    """Return the seconds from a pod's creation until it became ready; None if it is not ready or does not say."""
+    """Return the seconds from a pod's creation until it became ready; None if it is not ready or does not state it."""
     conditions = _mapping(pod, "status").get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         if not isinstance(condition, dict) or (condition.get("type"), condition.get("status")) != ("Ready", "True"):

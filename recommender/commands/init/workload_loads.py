@@ -1,4 +1,4 @@
-"""Finds the load of each workload in the series of exporters, and what its pods carried of it."""
+"""Finds the load of each workload in the series of exporters, and the load of its pods."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CarriedLoad:
 
     load: float
     reason: str
-    """Of what time it is, as a sentence without a full stop."""
+    """The period it is from, as a sentence without a full stop."""
 
 
 def loads_of_workloads(
@@ -63,7 +63,7 @@ def loads_of_workloads(
 ) -> tuple[list[WorkloadLoad], list[UnusedMetric]]:
     """Return the load of each workload, by its first metric that follows the load, and metrics that have no answer.
 
-    A query that fails costs its own metric; raises PrometheusError if Prometheus is away or refuses the credentials.
+    A failed query affects only its own metric; raises PrometheusError if Prometheus is down or refuses the credentials.
     """
     found: dict[LikelyWorkload, WorkloadLoad] = {}
     unused: list[UnusedMetric] = []
@@ -84,9 +84,9 @@ def loads_of_workloads(
 
 
 def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
-    """Return what pods carried in the busy hours of the history; None if that is not known, or nothing.
+    """Return the load of pods in the busy hours of the history; None if it is unknown or zero.
 
-    A history that Prometheus cannot calculate is not known; raises PrometheusError if it is away or refuses the
+    A history that Prometheus cannot calculate is unknown; raises PrometheusError if it is down or refuses the
     credentials.
     """
     try:
@@ -98,7 +98,7 @@ def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) ->
 
 
 def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
-    """Return what `carried_load` does; raises also for a query that fails."""
+    """Return the same as `carried_load`; also raises for a query that fails."""
     window = f"({load.per_pod_query})[{HISTORY}:{_STEP}]"
     steps = _one_value(client, f"count_over_time({window})", timeout_seconds) or 0.0
     is_long = steps >= _STEPS_OF_A_DAY

@@ -1,7 +1,7 @@
 """The port of a drop-in, which answers before the rest of the program is loaded.
 
-With the few hundredths of a core that manifests of cluster-proportional-autoscaler grant, loading takes longer
-than the kubelet waits for a first answer, so what answers it is loaded first.
+With the few hundredths of a core that manifests of cluster-proportional-autoscaler grant, loading takes longer than the
+kubelet waits for a first answer, so the part that answers it is loaded first.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _STARTING = "the program is still loading\n"
 
 
 class Port:
-    """Serves `/healthz` at once, and everything else when it is there; on any number of addresses."""
+    """Serves `/healthz` at once, and everything else when it is loaded, on any number of addresses."""
 
     def __init__(self, *listeners: socket.socket, liveness: str = "") -> None:
-        """`liveness` is a further path, which answers that all is well while the program is loading."""
+        """`liveness` is a further path, which reports success while the program is loading."""
         self._listeners = listeners
         self._liveness = liveness
         self._answer: Callable[[str, str], PlainAnswer | None] = self._while_starting
@@ -45,7 +45,7 @@ class Port:
             _log.info("metrics and health are served", extra=fields(address=str(address_of(listener))))
 
     def use(self, answer: Callable[[str, str], PlainAnswer | None]) -> None:
-        """Answer all paths but `/healthz` by this function from now on."""
+        """Answer all paths except `/healthz` by this function from now on."""
         self._answer = answer
 
     def stop(self) -> None:
@@ -55,7 +55,7 @@ class Port:
             listener.close()
 
     def _answer_of_page(self, path: str, query: str) -> PlainAnswer | None:
-        # As of the peer: a process that answers is healthy.
+        # As in the original program, a process that answers is healthy.
         return PlainAnswer(200, b"ok\n") if path == _HEALTH else self._answer(path, query)
 
     def _while_starting(self, path: str, _query: str) -> PlainAnswer | None:

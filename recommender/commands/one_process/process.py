@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 6.0
-"""For a write that is under way, and for the release of the Lease."""
+"""Time for a write that is under way, and for the release of the Lease."""
 _FAILED: Final = signal.SIGUSR1
 
 
@@ -54,7 +54,7 @@ class OneProcess:
         more_metrics: Callable[[], bytes],
         more: Mapping[str, Callable[[], PlainAnswer]] | None = None,
     ) -> None:
-        """Answer all paths of the port from now on, `more` ones among them; all functions answer from memory."""
+        """Answer all paths of the port from now on, including `more`; all functions answer from memory."""
         self._last_poll, self._more_metrics, self._more = last_poll, more_metrics, more or {}
         self._port.use(self._answer)
 

@@ -29,7 +29,7 @@ def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> No
 
     `run` raises StartError if the program cannot work.
     """
-    # Threads inherit what is blocked, so this comes before the first of them.
+    # Threads inherit blocked signals, so this comes before the first of them.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
     settle_heap()
     configure_logs_by(values, queued=True)
@@ -43,7 +43,8 @@ def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> No
     except Exception as error:  # noqa: BLE001 - whatever it is, a process that cannot work must not answer that it is well
         _log.debug("the start failed", exc_info=error)
         refuse(f"cannot start: {type(error).__name__}: {error}")
-    # Here, because the interpreter would take what they need away from threads that still wait for the API server.
+    # The process ends here, because the interpreter would remove modules from threads that still wait for the API
+    # server.
     logging.shutdown()
     os._exit(status)
 

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 HEALTH: Final = "/health-check"
 _MISSED_POLLS: Final = 5
-"""As there: after so many polls without an end, the process counts as hanging."""
+"""As in addon-resizer: after the time of this many polls without an end, the process counts as hanging."""
 _LEAST_IDLE_SECONDS: Final = 60.0
 """An API server that does not answer takes longer than five short polls, and no restart would help."""
 
@@ -57,7 +57,7 @@ def _listeners(values: FlagValues) -> list[socket.socket]:
 
 def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
     """Load and start everything else; return the exit status. Raises StartError."""
-    # Loaded when the port answers, see there.
+    # Loaded when the port already answers, see `port`.
     from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise
     from recommender.commands.pod_nanny.followed_parameters import followed_parameters  # noqa: PLC0415 - likewise

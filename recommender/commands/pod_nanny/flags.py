@@ -1,4 +1,4 @@
-"""The flags of addon-resizer (`pod_nanny`), of its versions 1.8 and 2, and what a user may add to them."""
+"""The flags of addon-resizer (`pod_nanny`), of its versions 1.8 and 2, and additional ones."""
 
 from __future__ import annotations
 
@@ -118,6 +118,6 @@ POD_NANNY = CommandFlags(
         ),
     ),
     flags=(*_SIZE_FLAGS, *_WHEN_FLAGS, *_WHAT_FLAGS, *_HOW_FLAGS, *CLUSTER_FLAGS, *LOG_FLAGS),
-    # The peer ignores them, and manifests have some, such as the value in `--logtostderr true`.
+    # The original program ignores them, and manifests contain some, such as the value in `--logtostderr true`.
     passes_over_more=True,
 )

@@ -34,7 +34,7 @@ _STATE: Final = "configuration"
 
 
 class _UnknownConfigurationError(Exception):
-    """Whether there is a configuration, and which, is not known now."""
+    """It is unknown at present whether there is a configuration, and which."""
 
 
 class FollowedParameters:
@@ -53,8 +53,8 @@ class FollowedParameters:
     def current(self) -> tuple[GrowingResource, ...]:
         """Return the resources that have a base, after a look.
 
-        Without a configuration, and with one that cannot be used from the start on, they are those of the flags, as
-        with addon-resizer. Once there was a good one, it stays in use. Raises PollError.
+        Without a configuration, or with one that has been unusable from the start, they are those of the flags, as in
+        addon-resizer. Once there was a good one, it stays in use. Raises PollError.
         """
         try:
             self._look()
@@ -75,7 +75,7 @@ class FollowedParameters:
         return found
 
     def _look(self) -> None:
-        """Take in the text if it has changed. Raises NannyConfigurationError and _UnknownConfigurationError."""
+        """Read the text if it has changed. Raises NannyConfigurationError and _UnknownConfigurationError."""
         text = self._read()
         if text is None:
             if self._is_from_text:
@@ -90,7 +90,7 @@ class FollowedParameters:
 
 
 def followed_parameters(settings: NannySettings, objects: ObjectClient) -> FollowedParameters:
-    """Return the parameters that the flags, and the file or the ConfigMap that they name, give."""
+    """Return the parameters in the flags, and in the file or the ConfigMap that they name."""
     if settings.config_map:
         namespace = settings.ward.deployment.namespace
         path = f"/api/v1/namespaces/{namespace}/configmaps/{settings.config_map}"

@@ -20,7 +20,7 @@ LEASE: Final = "addon-resizer"
 
 
 def fence_of_leader(process: OneProcess, objects: ObjectClient, namespace: str, timing: LeaseTiming, pod: str) -> Fence:
-    """Start the election, and return the fence under which the leader alone may write.
+    """Start the election, and return the fence under which only the leader may write.
 
     The Lease expires by itself after the end, since a write may be under way then.
     """

@@ -33,7 +33,7 @@ _COUNT_ERROR: Final = "error_getting_count"
 _READ_ERROR: Final = "error_getting_resources"
 _WRITE_ERROR: Final = "error_updating_deployment"
 WITHIN_LIMITS: Final = "resources_within_limits"
-"""The outcomes have the names of addon-resizer."""
+"""An outcome. All outcomes have the names of addon-resizer."""
 
 
 class NannyPoll:
@@ -102,7 +102,7 @@ class NannyPoll:
         return "updated_resources"
 
     def _announce(self, message: str) -> None:
-        """Log what changes."""
+        """Log the change."""
         if message != self._announced:
             _log.info("%s: %s", self._settings.ward.deployment, message)
         self._announced = message

@@ -37,7 +37,7 @@ class Ward:
     deployment: TargetReference
     container: str
     pod: str
-    """The pod whose sizes count; empty: those of the Deployment."""
+    """The pod whose sizes count; empty for those of the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ResizeRule:
 
     threshold_percent: int
     offsets_percent: tuple[int, int] | None
-    """Accepted and recommended, of version 2; None for the threshold of 1.8."""
+    """The accepted and the recommended offset of version 2; None for the threshold of 1.8."""
     smallest_exponential: int | None
     """First number of the series; None for the number of nodes itself."""
     delays: Delays
@@ -60,7 +60,7 @@ class NannySettings:
     parameters: NannyParameters
     config_file: Path | None
     config_map: str
-    """Name of a ConfigMap in the namespace of the Deployment; empty: none."""
+    """Name of a ConfigMap in the namespace of the Deployment; empty for none."""
     rule: ResizeRule
     counts_containers: bool
     use_metrics: bool
@@ -71,7 +71,7 @@ class NannySettings:
 
 
 def settings_of(values: FlagValues, environment: Mapping[str, str]) -> NannySettings:
-    """Return what the flags ask for. Raises UsageError."""
+    """Return the settings in the flags. Raises UsageError."""
     period = values.integer("poll-period")
     if period < 1:
         raise UsageError(f"--poll-period is {period}: it is in milliseconds, and at least 1")

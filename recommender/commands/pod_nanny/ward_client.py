@@ -65,7 +65,7 @@ class WardClient:
     objects: ObjectClient
     ward: Ward
     fence: Fence | None
-    """Under which a write may be sent, where several processes run."""
+    """The fence under which a write may be sent if several processes run."""
 
     def present_sizes(self) -> PresentSizes:
         """Return the sizes that the container of the pod has, or that of the Deployment. Raises KubernetesError.
@@ -79,7 +79,7 @@ class WardClient:
         return self._sizes_in(pod.spec.containers, f"Pod {namespace}/{self.ward.pod}")
 
     def resize(self, sizes: Sizes) -> bool:
-        """Let the Deployment have these requests and limits; return whether that was a change.
+        """Set these requests and limits in the Deployment; return whether that was a change.
 
         Raises KubernetesError, and PollError if there is no such container: a patch would add it.
         """

@@ -1,6 +1,6 @@
 """Puts the parts of `proportional` together: watches, the ConfigMap, the loop, scale calls and events.
 
-It is what `run` is for one recommendation of this kind, without all that others need.
+It corresponds to `run` with one recommendation of this kind, without everything that others need.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class TargetNotes:
         self._said: dict[str, str] = {}
 
     def polled(self, records: Sequence[Record]) -> None:
-        """Take in the records of a poll. Refusals are logged with the decision."""
+        """Note the records of a poll. Refusals are logged with the decision."""
         outcomes = [outcome for record in records for outcome in record.targets]
         notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
         for target, note in notes.items():
@@ -85,7 +85,7 @@ class TargetNotes:
 
 READY_WITHOUT_LISTS_SECONDS: Final = 10.0
 _LOOK_UP_THREADS: Final = (2, 1)
-"""For targets, and for those that were slow last time."""
+"""Threads for targets, and for those that were slow last time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class ProportionalOptions:
     cluster: ClusterSettings
     dry_run: bool
     most_failures: int
-    """Consecutive polls that fail before the process ends; 0: it never does."""
+    """Consecutive polls that fail before the process ends; 0 if it never does."""
     pod: str
     """Begins this process's identity in the Lease."""
 
@@ -110,7 +110,7 @@ class Running:
 
 
 class NoHistory:
-    """Where no page shows what was decided."""
+    """The history if there is no page that shows decisions."""
 
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Drop the records."""
@@ -123,7 +123,7 @@ class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
-        """Create them. Raises StartError if there is no way to a cluster."""
+        """Create them. Raises StartError if no cluster can be reached."""
         named = options.cluster
         try:
             connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)
@@ -210,14 +210,14 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
         candidate = Candidate(election.namespace, election.name, options.pod)
         leadership = begin_election(candidate, parts.process, (parts.objects, parts.writes), metrics, parts.wake)
     else:
-        # As of the peer.
+        # As in the original program.
         _log.info("leader election is disabled, so this process acts whatever other processes do: run only one replica")
     metrics.show(leadership.is_leader)
     return leadership
 
 
 def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
-    """Start what writes: scale calls and events."""
+    """Start the writers: scale calls and events."""
     fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
     events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
 

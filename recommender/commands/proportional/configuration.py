@@ -43,7 +43,7 @@ def configuration_of(values: FlagValues, environment: Mapping[str, str]) -> Conf
         type="proportional",
         targets=targets,
         outputs=frozenset({Output.METRIC, Output.SCALE}),
-        # The operator has named these targets, and the rights of the peer do not include HPAs.
+        # The operator has named these targets, and the rights of the original program do not include HPAs.
         owners=Owners(autoscalers_required=False),
         stale_after_seconds=stale_after,
     )

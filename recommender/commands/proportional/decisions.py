@@ -38,7 +38,7 @@ class OneDecision:
         telemetry: RunnerTelemetry,
         clock: Clock,
     ) -> None:
-        """`former` is called with why the parameters are not those of the ConfigMap now; empty if they are."""
+        """`former` is called with the reason why the parameters are not the present ones, or an empty text."""
         self._memories = memories
         self._config_map = config_map
         self._former = former
@@ -46,7 +46,7 @@ class OneDecision:
         self._clock = clock
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
-        """Return the decision; what it raises becomes its record."""
+        """Return the decision; an error becomes its record."""
         [policy] = [each.policy for each in plan.configuration.recommendations]
         memory = self._memories.load(policy.name)
         started = self._clock.monotonic()
@@ -66,10 +66,10 @@ class OneDecision:
 def _decision(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
-    """Return the decision; a first list of nothing makes no target smaller until a second one agrees.
+    """Return the decision; a first list that is empty makes no target smaller until a second one agrees.
 
-    Nothing is stored here over a restart, so what is known from before is the present size of the targets: where it is
-    larger than what follows from the list, some nodes were there.
+    Nothing is stored here across restarts, so the only earlier fact is the present size of the targets: if it is larger
+    than the size that follows from the list, there were nodes.
     """
     decision = decide(policy, calculate, inputs, memory, now)
     nodes = inputs.cluster.nodes

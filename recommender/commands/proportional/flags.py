@@ -1,4 +1,4 @@
-"""The flags of cluster-proportional-autoscaler, and what a user may add to them."""
+"""The flags of cluster-proportional-autoscaler, and additional ones."""
 
 from __future__ import annotations
 
@@ -107,6 +107,6 @@ PROPORTIONAL = CommandFlags(
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),
-    # The peer ignores them, and manifests have some, such as the value in `--logtostderr true`.
+    # The original program ignores them, and manifests contain some, such as the value in `--logtostderr true`.
     passes_over_more=True,
 )

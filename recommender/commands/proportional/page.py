@@ -1,4 +1,4 @@
-"""The page and its API, where `--port` or `--bind-address` asks for them."""
+"""The page and its API, if `--port` or `--bind-address` requests them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Page:
     """A port of its own, with the decisions of the last day."""
 
     def __init__(self, listener: socket.socket, hosts: AllowedHosts, state: Path, process: OneProcess) -> None:
-        """`hosts` are the names by which it may be asked, `state` is the folder of the history."""
+        """`hosts` are the names under which it may be requested, `state` is the folder of the history."""
         self._hosts = hosts
         self._listener = listener
         self._process = process
@@ -48,7 +48,7 @@ class Page:
             request = Request("GET", path, query)
             route = routes.get(path)
             response = handler.not_found(request) if route is None else route.handle(request)
-            # Every answer of the plain server has this one.
+            # Every answer of the plain server already has this header.
             others = [pair for pair in response.headers if pair[0] != "X-Content-Type-Options"]
             headers = (*others, ("Cache-Control", response.cache_control))
             return PlainAnswer(response.status, response.body, response.content_type, headers)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PollState:
-    """Counts consecutive polls that failed: for a missing input, a missing target or a scale call that failed."""
+    """Counts consecutive polls that failed: because of a missing input, a missing target or a failed scale call."""
 
     def __init__(self, most_failures: int, give_up: Callable[[str], None]) -> None:
         """`give_up` is called with the reason after `most_failures` consecutive polls have failed; 0: never."""
@@ -38,10 +38,10 @@ class PollState:
                 self._scale_failures.pop(outcome.wish.target, None)
 
     def uses_former_parameters(self, why: str) -> None:
-        """Record why the parameters in use are not those of the ConfigMap now; empty if they are.
+        """Record why the parameters in use are not those of the present ConfigMap; empty if they are.
 
-        `/last-poll` shows it, as with the peer. It does not count for `most_failures`: a process that ends would lose
-        the last good parameters.
+        `/last-poll` shows it, as in the original program. It does not count for `most_failures`: a process that ends
+        would lose the last good parameters.
         """
         with self._lock:
             self._former_parameters = why
@@ -50,7 +50,7 @@ class PollState:
         """Record the outcome of a poll."""
         with self._lock:
             reasons = [reason for record in records for reason in _failures_of(record)]
-            # A call that is not wanted any more is not repeated, so nothing else would end its failure.
+            # A call that is no longer wanted is not repeated, so nothing else would end its failure.
             wanted = _scaled_by(records)
             self._scale_failures = {target: why for target, why in self._scale_failures.items() if target in wanted}
             reasons += self._scale_failures.values()
@@ -68,7 +68,7 @@ class PollState:
 
 
 def _scaled_by(records: Sequence[Record]) -> frozenset[TargetReference]:
-    """Return the targets for which the records ask for a scale call."""
+    """Return the targets for which the records request a scale call."""
     outcomes = (outcome for record in records for outcome in record.targets)
     return frozenset(outcome.target for outcome in outcomes if outcome.action is TargetAction.SCALE)
 

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
 
 _SETTINGS: Final = WatchSettings(
-    # A Node has 10 to 20 KiB, most of it the list of its images.
+    # A Node has 10 to 20 KiB, most of which is the list of its images.
     page_size=100,
-    # Watches are opened again before what they know looks older than the minute after which it is not used.
+    # Watches are reopened before their facts seem older than the minute after which these are not used.
     window_seconds=(20.0, 40.0),
     silence_seconds=45.0,
     healthy_seconds=10.0,
-    # One process with two watches is no burden for an API server that comes back, and DNS waits for it.
+    # One process with two watches is no burden for an API server that recovers, and DNS waits for it.
     backoff=partial(Backoff, longest_seconds=5.0),
 )
 _REFUSED_WAIT_SECONDS: Final = 25.0
-"""HPAs may mostly not be read: that is no reason to ask every other second."""
+"""HPAs usually may not be read, which is no reason to try every other second."""
 _NODES: Final = find_resource(BUILT_IN, "", "nodes")
 _AUTOSCALERS: Final = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
 

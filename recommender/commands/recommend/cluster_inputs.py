@@ -1,4 +1,4 @@
-"""Inputs out of a live cluster, read once."""
+"""Inputs from a live cluster, read once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS_SECONDS = 30.0
 
 
 def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) -> Inputs:
-    """Return what the cluster states now. Raises KubernetesError if it cannot be reached at all."""
+    """Return the present state of the cluster. Raises KubernetesError if it cannot be reached at all."""
     discovery = KindDiscovery(client)
     discovery.refresh()
     objects = ObjectClient(client)

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender recommend`: decides once, says why, and writes nothing."""
+"""`tidewatch-recommender recommend`: decides once, gives the reasons, and writes nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)
 _WIDTH: Final = 80
-"""Of a line that is printed to something else than a terminal."""
+"""Width of a line that is not printed to a terminal."""
 
 RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
@@ -128,14 +128,14 @@ def _recommend(values: FlagValues) -> NoReturn:
     except _UNREADABLE as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
-    with redirect_stdout(sys.stderr):  # What plugins print is no part of the answer.
+    with redirect_stdout(sys.stderr):  # Output of plugins is not part of the answer.
         records = records_of(configuration, inputs, now)
     _print(values, records, now)
     sys.exit(0 if all(record.has_value for record in records) else 1)
 
 
 def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Configuration:
-    """Return the configuration with the named recommendations alone; with all of them if none is named."""
+    """Return the configuration with only the named recommendations; with all of them if none is named."""
     if not names:
         return configuration
     known = [each.policy.name for each in configuration.recommendations]
@@ -176,9 +176,10 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
 
 def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
     if configuration.refused and not configuration.recommendations:
-        # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
+        # The fault of the configuration is the answer; objects that nothing needs must not hide it.
         return Inputs()
-    # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
+    # These come first, since they may take long: facts that are read afterwards are still fresh when the decisions are
+    # made.
     connections = answering(connections_of(configuration), backends_asked_by(configuration))
     loads, usage = load_inputs(configuration, connections), usage_inputs(configuration, connections)
     asked = with_query_values(configuration, connections, Inputs())

@@ -34,7 +34,7 @@ _QUERIES_AT_ONCE = 8
 
 
 def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
-    """Return both as they are once a missing ConfigMap has been created; a note says that it is missing now."""
+    """Return both as they will be when a missing ConfigMap has been created; a note says that it is missing now."""
     for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
         found = inputs.config_maps.get((namespace, name))
         if default is None or not isinstance(found, Observed) or found.value is not None:
@@ -49,7 +49,7 @@ def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recom
 def with_query_values(
     configuration: Configuration, connections: Mapping[str, BackendConnection], inputs: Inputs
 ) -> Inputs:
-    """Return the inputs with the value of each query, in which none waits for one of another backend, or for long."""
+    """Return the inputs with the value of each query, none of which waits long, or for another backend."""
     wanted = sorted(queries_of(configuration), key=lambda each: (each.backend, each.text))
     if not wanted:
         return inputs
@@ -69,7 +69,7 @@ def with_query_values(
 
 
 def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:
-    """Return the records in the order of the file; with `forEach` one for each target."""
+    """Return the records in the order of the file; with `forEach`, one for each target."""
     lines = {each.policy.name: each.line for each in configuration.recommendations}
     recommendations = []
     for each in configuration.recommendations:

@@ -1,4 +1,4 @@
-"""Inputs out of the files of `--cluster`."""
+"""Inputs from the files of `--cluster`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _ConfigMap(msgspec.Struct, gc=False):
 
 
 def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inputs:
-    """Return what a file or a folder states, as of `now`. Raises ClusterFilesError."""
+    """Return the inputs in a file or a folder, as of `now`. Raises ClusterFilesError."""
     wanted = config_maps_of(configuration)
     needs = _all_needs(path, configuration, now)
     if wanted:
@@ -51,9 +51,9 @@ def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inp
 
 
 def _all_needs(path: Path, configuration: Configuration, now: float) -> ClusterNeeds:
-    """Return what is needed of the files. Groups of Cluster API name the kinds of their templates.
+    """Return the facts that are needed from the files. Groups of Cluster API name the kinds of their templates.
 
-    So their objects are read first, alone, which takes a small part of the time that reading a whole cluster takes.
+    So only their objects are read first, which takes a small part of the time for reading a whole cluster.
     """
     needs = needs_of(configuration)
     if not needs.objects:

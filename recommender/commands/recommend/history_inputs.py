@@ -36,7 +36,7 @@ def load_inputs(
     """Return the loads by recommendation; it may take a minute for each."""
     if not load_needs_of(configuration):
         return {}
-    # It loads numpy, which other recommendations have no use for.
+    # It loads numpy, which other recommendations do not need.
     from recommender.running.loads.single_run import load_inputs_once  # noqa: PLC0415
 
     queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
@@ -53,7 +53,7 @@ def load_inputs(
 def usage_inputs(
     configuration: Configuration, connections: Mapping[str, BackendConnection]
 ) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
-    """Return the usage by recommendation, as a recommender that has run for long would see it.
+    """Return the usage by recommendation, as a recommender that has been running for long would see it.
 
     The history is read from Prometheus unless a recommender has stored it in the folder `state` of the configuration.
     Nothing is written.
@@ -72,7 +72,7 @@ def usage_inputs(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Yield what shows a line in place of the last one; without a terminal nothing is shown."""
+    """Yield a function that shows a line in place of the last one; without a terminal nothing is shown."""
     if not sys.stderr.isatty():
         yield lambda _line: None
         return

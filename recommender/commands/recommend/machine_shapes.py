@@ -1,4 +1,4 @@
-"""`recommend --shapes`: the machines that node groups should be of, by a history or the present cluster."""
+"""`recommend --shapes`: the machines that node groups should have, by a history or the present cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def recommend_shapes(
 ) -> bool:
     """Print the machines, and return whether there are any. `inputs` reads the present cluster.
 
-    Raises UsageError, and what reading a history or a cluster raises.
+    Raises UsageError, and the errors of reading a history or a cluster.
     """
     catalogue = _catalogue(path)
     names = values.texts("recommendation")

@@ -1,4 +1,4 @@
-"""The flags of `recommend --shapes`. What they ask for is loaded only if they are given."""
+"""The flags of `recommend --shapes`. The code behind them is loaded only if they are given."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHAPE_FLAGS: Final = in_group(
 
 
 def check_shape_flags(values: FlagValues) -> None:
-    """Refuse flags that do not go together. Raises UsageError."""
+    """Refuse flags that cannot be combined. Raises UsageError."""
     if values.path("shapes") is None:
         lonely = next((name for name in _BESIDES if name in values.given), None)
         if lonely is not None:
@@ -55,5 +55,5 @@ def check_shape_flags(values: FlagValues) -> None:
 
 
 def has_past(values: FlagValues) -> bool:
-    """Return whether a history is named; else the present cluster counts."""
+    """Return whether a history is named; otherwise, the present cluster counts."""
     return any(name in values.given for name in _PAST)

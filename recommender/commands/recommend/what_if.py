@@ -61,7 +61,10 @@ def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
 
 
 def with_assumptions(configuration: Configuration, inputs: Inputs, question: WhatIf) -> tuple[Configuration, Inputs]:
-    """Return both as the questions change them; a note in each record says what is assumed. Raises UsageError."""
+    """Return both with the changes of the questions; a note in each record states the assumptions.
+
+    Raises UsageError.
+    """
     if not question.asks:
         return configuration, inputs
     from recommender.kinds.cluster_size.what_if.apply import assumed  # noqa: PLC0415 - it loads the scheduler's filters
@@ -82,7 +85,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
 
 
 def _read_added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
-    """Return pods and workloads of a file; what is wrong with one of them is an error, since somebody asks for it."""
+    """Return pods and workloads of a file; a fault in one of them is an error, since somebody asked for it."""
     contents = read_contents(path, needs=_ADDED)
     state = state_of(contents, _ADDED, time.time(), path)
     pods = state.pods.value if isinstance(state.pods, Observed) else ()

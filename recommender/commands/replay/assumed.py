@@ -1,4 +1,4 @@
-"""What the flags and the configuration state that no recording shows: forecasts, and spot machines."""
+"""Facts that no recording shows, from flags and configuration: forecasts and spot machines."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
 _MOST_INTERRUPTIONS: Final = 60.0
-"""Of a node in an hour."""
+"""Most interruptions of a node in an hour."""
 
 
 def assumptions_of(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> Assumptions:
-    """Return what is stated. Raises UsageError."""
+    """Return the stated assumptions. Raises UsageError."""
     market = _market(values)
     if not settings.forecasts:
         return Assumptions(market=market)

@@ -1,4 +1,4 @@
-"""The entry with `clusterSize` that a command is about."""
+"""The entry with `clusterSize` that a command processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:
-    """Return what the chosen recommendation states; without a name, the only one. Raises UsageError."""
+    """Return the settings of the chosen recommendation; without a name, of the only one. Raises UsageError."""
     found = cluster_size_settings(configuration.recommendations)
     if name in found:
         return found[name]

@@ -1,4 +1,4 @@
-"""Turns what kube-state-metrics' series say into a recording. Pure."""
+"""Turns kube-state-metrics' series into a recording. Pure."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _API_VERSIONS: Final = {
     "Job": "batch/v1",
 }
 _FEWEST_KNOWN_RATIO: Final = 0.9
-"""Of pods whose requests must be known."""
+"""Least share of pods whose requests must be known."""
 _PASSING: Final = "node.kubernetes.io/"
 _NANO: Final = 10**9
 _MILLI: Final = 1000
 
 
 def recording_of(state: KubeState, source: str, label_keys: Iterable[str]) -> Recording:
-    """Return the recording. Raises RecordingError where too little is known.
+    """Return the recording. Raises RecordingError if too little is known.
 
-    `label_keys` are the labels by which the configuration tells groups: the series have them in another spelling.
+    `label_keys` are the labels by which the configuration distinguishes groups: the series spell them differently.
     """
     keys = {f"label_{_NOT_A_LABEL.sub('_', key)}": key for key in (*_KNOWN_LABELS, *label_keys)}
     nodes = tuple(_nodes(state, keys))
@@ -77,7 +77,7 @@ def recording_of(state: KubeState, source: str, label_keys: Iterable[str]) -> Re
 
 
 def _refuse_unknown_requests(state: KubeState, source: str) -> None:
-    """Refuse series of which the half that says what pods request is missing: every node would seem empty."""
+    """Refuse series without the requests of pods: every node would seem empty."""
     asked = sum(pod in state.requests for pod in state.pods)
     owners = sum(pod in state.owners for pod in state.pods)
     if owners < _FEWEST_KNOWN_RATIO * len(state.pods):
@@ -123,7 +123,7 @@ def _end(last: float, end: float, step: int) -> float | None:
 
 
 class _PodKinds:
-    """Numbers pods that are alike to every decision."""
+    """Numbers kinds of pods that are equal for every decision."""
 
     def __init__(self, state: KubeState) -> None:
         self._state = state
@@ -171,7 +171,7 @@ class _PodKinds:
 
 
 def _tolerated_taints(state: KubeState) -> defaultdict[tuple[str, str], set[tuple[str, str, str]]]:
-    """Return by namespace and owner the taints of nodes that its pods have run on: they tolerate these."""
+    """Return, by namespace and owner, the taints of nodes that its pods have run on, which they therefore tolerate."""
     found: defaultdict[tuple[str, str], set[tuple[str, str, str]]] = defaultdict(set)
     for pod, (node, _) in state.bound.items():
         found[pod[0], state.owners.get(pod, ("", ""))[1]] |= state.taints.get(node, set())

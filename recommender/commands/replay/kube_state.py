@@ -1,4 +1,4 @@
-"""The past of a cluster as kube-state-metrics' series show it, asked in slices of hours so that memory stays small."""
+"""The past of a cluster from kube-state-metrics' series, queried in slices of hours so that memory stays small."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.prometheus_vectors import Element
 
 SLICE_STEPS: Final = 72
-"""Of one range query: six hours of the default step."""
+"""Steps of one range query: six hours of the default step."""
 _LIMITS: Final = RangeLimits(max_bytes=512 * 2**20, max_series=500_000, max_samples=40_000_000)
 _HONOURED: Final = 'exported_namespace=""'
 """With it, `namespace` and `pod` are those of kube-state-metrics itself."""
@@ -38,7 +38,7 @@ PodId: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class PastWindow:
-    """The time that is asked for."""
+    """The period that is queried."""
 
     start: float
     end: float
@@ -53,7 +53,7 @@ class PastWindow:
 
 @dataclass(slots=True)
 class SeenSpan:
-    """The first and the last time at which something was there."""
+    """The first and the last time at which something existed."""
 
     first: float
     last: float
@@ -61,29 +61,29 @@ class SeenSpan:
 
 @dataclass(slots=True)
 class KubeState:
-    """What the series say, by object. All times are Unix seconds."""
+    """The facts in the series, by object. All times are Unix seconds."""
 
     window: PastWindow
     pods: dict[PodId, SeenSpan] = field(default_factory=dict)
-    """When each pod was there and had not ended."""
+    """When each pod existed and had not ended."""
     bound: dict[PodId, tuple[str, float]] = field(default_factory=dict)
     """The node of each pod, and when it was first seen there."""
     owners: dict[PodId, tuple[str, str]] = field(default_factory=dict)
-    """Kind and name."""
+    """Owners, each with kind and name."""
     created: dict[PodId, float] = field(default_factory=dict)
     scheduled: dict[PodId, float] = field(default_factory=dict)
     requests: dict[PodId, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     nodes: dict[str, SeenSpan] = field(default_factory=dict)
     node_created: dict[str, float] = field(default_factory=dict)
     node_labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """With the names that kube-state-metrics gives them, such as `label_pool`."""
+    """Labels of nodes with the names that kube-state-metrics gives them, such as `label_pool`."""
     allocatable: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     taints: dict[str, set[tuple[str, str, str]]] = field(default_factory=lambda: defaultdict(set))
     gaps: tuple[RecordingGap, ...] = ()
 
 
 def read_kube_state(client: PrometheusClient, window: PastWindow, show: Callable[[float, str], None]) -> KubeState:
-    """Return what the series say. Raises PrometheusError, and RecordingError where series are missing."""
+    """Return the facts in the series. Raises PrometheusError, and RecordingError if series are missing."""
     _refuse_several_clusters(client, window.end)
     found, steps = KubeState(window), set[float]()
     slices = window.slices()
@@ -124,7 +124,7 @@ def _refuse_several_clusters(client: PrometheusClient, end: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """A part of the time, and whom to ask about it."""
+    """A part of the period, and the client to query."""
 
     client: PrometheusClient
     start: float
@@ -133,11 +133,11 @@ class _Slice:
 
     @property
     def seconds(self) -> int:
-        """Return the length, the step before the first one included."""
+        """Return the length, including the step before the first one."""
         return int(self.end - self.start) + self.step_seconds
 
     def presence(self, query: str) -> tuple[RangeSeries, ...]:
-        """Return at which steps the series of a query are there. Raises RecordingError for a partial answer."""
+        """Return the steps at which the series of a query exist. Raises RecordingError for a partial answer."""
         answer = self.client.range(
             query,
             start=self.start,
@@ -156,7 +156,7 @@ class _Slice:
         return _possible(vector(self.client, f"max by ({', '.join(labels)}) ({selected})", self.end, labels))
 
     def requests(self) -> list[Element]:
-        """Return what the containers of each pod request together; a label of the node must not count it twice."""
+        """Return the sum of the requests of each pod's containers; a label of the node must not count it twice."""
         selected = f"max_over_time(kube_pod_container_resource_requests{{{_HONOURED}}}[{self.seconds}s])"
         labels = (*_POD, "resource")
         by_container = f"max by ({', '.join(labels)}, container) ({selected})"

@@ -1,4 +1,4 @@
-"""The past that a replay is of: a recording of `run`, or the series of kube-state-metrics."""
+"""The past for a replay: a recording of `run`, or the series of kube-state-metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_past(
     settings: ClusterSizeSettings,
     show: Callable[[float, str], None],
 ) -> Recording:
-    """Return what the flags name. Raises UsageError, RecordingError, PrometheusError and SettingsError."""
+    """Return the past that the flags name. Raises UsageError, RecordingError, PrometheusError and SettingsError."""
     path = values.path("recording")
     if path is not None:
         if "prometheus-url" in values.given:
@@ -48,7 +48,7 @@ def read_past(
     start = end - math.floor(values.seconds("last") / step) * step
     if not 0 <= start < end:
         raise UsageError("--last must be longer than --step and begin after 1970: write a duration such as 14d")
-    # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+    # Queries name their own time limit; a server sends nothing while it calculates.
     connection = replace(
         _prometheus(values, chosen_prometheus(configuration, settings)), read_timeout_seconds=QUERY_SECONDS
     )
@@ -74,7 +74,7 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
+    """Return the connection: credentials of the configuration are only for its own address, its matchers for any."""
     url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
     if known is not None and url in {"", known.url}:
         return known

@@ -1,4 +1,4 @@
-"""The environment of a cluster: watches, the Lease, memories in ConfigMaps, and what carries decisions out."""
+"""The environment of a cluster: watches, the Lease, memories in ConfigMaps, and the effects of decisions."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _leadership(
 def _memories(
     settings: RunSettings, context: WorkerContext, parts: SharedServices, objects: Writes, fence: Fence
 ) -> Memories:
-    """Return the memories; a process that keeps none in the cluster starts without any."""
+    """Return the memories; a process that stores none in the cluster starts without any."""
     if not settings.writes:
         return Memories(ProcessMemoryStore())
     store = ConfigMapMemoryStore(

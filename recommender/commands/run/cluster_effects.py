@@ -52,19 +52,19 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class _Announcer:
-    """Makes events of what became of wishes."""
+    """Makes events from the outcomes of wishes."""
 
     events: EventWriter
     limits: EventLimits
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Make an event of an outcome, where it is one for an event."""
+        """Make an event from an outcome, if it is worth one."""
         event = event_of_scale_call(outcome)
         if event is not None and self.limits.permits(outcome.wish.recommendation):
             self.events.add(event)
 
     def after(self, take: Callable[[ScaleOutcome], None]) -> Callable[[ScaleOutcome], None]:
-        """Return what lets `take` see an outcome before it becomes an event."""
+        """Return a function that passes an outcome to `take` before it becomes an event."""
 
         def noted(outcome: ScaleOutcome) -> None:
             take(outcome)
@@ -97,7 +97,7 @@ class _WriterStart:
 
 
 def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writing) -> ClusterEffects:
-    """Return what carries decisions out in a cluster, and start its tasks."""
+    """Return the effects of decisions in a cluster, and start their tasks."""
     objects, resolve, clock = writing.objects, writing.resolve, parts.clock
     events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
@@ -133,7 +133,7 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
     withdrawals = Withdrawals()
 
     def before_buffer(wish: Wish) -> bool:
-        # A former size that is put back starts nothing, and its recommendation may have no memory any more.
+        # Restoring a former size has no effects on the memory, and its recommendation may no longer have one.
         return wish.withdraws or start.hooks.before_write(wish)
 
     buffers = start.started(
@@ -148,7 +148,7 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
         "node groups of providers", ProviderAttempt(parts.providers, removals), parts.size_writes.note
     )
     writers = SizeWriters(groups, buffers, resolve, withdrawals, provided)
-    # A change is one from the configuration of the start, also in a process that has not led before.
+    # Changes are relative to the configuration of the start, even in a process that has not led before.
     writers.reconfigured(parts.plan().configuration)
     return writers
 

@@ -52,12 +52,12 @@ def _make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> W
 
 
 def _report(path: Path, configuration: Configuration) -> NoReturn:
-    """Say whether every entry can be used, and end."""
+    """Report whether every entry can be used, and end."""
     for line in problem_lines(configuration.problems):
         print(f"{PROGRAM}: {line}", file=sys.stderr)  # noqa: T201 - one line for each problem
     good = len(configuration.recommendations)
     usable = f"{good} of {good + len(configuration.refused)} recommendations can be used"
-    # Entries that conflict with each other can be used otherwise, so their number alone would contradict the status.
+    # Conflicting entries can otherwise be used, so their number alone would contradict the status.
     left = f"; problems to correct: {len(configuration.problems)}" if configuration.problems else ""
     for each in configuration.recommendations:
         for remark in kind_of(each.policy.type).remarks(each.subject):

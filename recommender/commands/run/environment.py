@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnvironment:
-    """Where inputs come from, and where decisions go."""
+    """The source of inputs, and the destination of decisions."""
 
     cluster: ReadCluster
     config_map: Callable[[str, str], ConfigMapInput]
@@ -34,10 +34,10 @@ class RunEnvironment:
     change: Callable[[PollPlan], None]
     """Follows a changed configuration."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
-    """Why requests were not written."""
+    """Returns why requests were not written."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
-    """Which sizes the last attempt to write them found in place."""
+    """Returns the sizes that the last attempt to write them found in place."""
     has_tried_lists: Callable[[], bool]
-    """Whether the first list of every kind has arrived or failed."""
+    """Returns whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects
-    """Lets objects of the kind Recommendation count."""
+    """Makes objects of the kind Recommendation count."""

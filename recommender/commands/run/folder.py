@@ -1,4 +1,4 @@
-"""The environment of `--objects DIR`: no cluster, no Lease, nothing written but this process's own memory."""
+"""The environment of `--objects DIR`: no cluster, no Lease, and no writes except this process's own memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts what follows objects of the kind Recommendation, and what writes their statuses."""
+"""Starts the tasks that follow objects of the kind Recommendation and write their statuses."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class StatusAccess:
 
 @dataclass(frozen=True, slots=True)
 class FollowedObjects:
-    """The part that objects of the kind Recommendation play in a worker."""
+    """The tasks for objects of the kind Recommendation in a worker."""
 
     publish: Callable[[Publication], None]
-    """Takes publications, of which statuses are made."""
+    """Takes publications, from which statuses are made."""
     start: Callable[[], None]
     """Starts the tasks, when everything is ready for changes."""
 
 
 def without_objects(_source: ObjectConfigurations | None = None) -> FollowedObjects:
-    """Return what a process does that follows no objects, or has no cluster: nothing."""
+    """Return the tasks of a process that follows no objects or has no cluster: none."""
     return FollowedObjects(lambda _publication: None, lambda: None)
 
 
@@ -54,7 +54,7 @@ def follow_objects(
     status: StatusAccess | None,
     source: ObjectConfigurations,
 ) -> FollowedObjects:
-    """Return what follows objects and writes their statuses; without `status` none is written."""
+    """Return the tasks that follow objects and write their statuses; without `status`, none is written."""
     watch, store = object_watch(client, watches, most_read(source.current.objects), source.changed)
     source.connect(watch.known, store.limit)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), AnyObjectForm, store)

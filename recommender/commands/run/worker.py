@@ -236,7 +236,7 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
 
 
 def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
-    """Log which changes are not in force before a restart."""
+    """Log which changes only take effect after a restart."""
     read_once = {
         "leaderElection": at_start.leader_election != now.leader_election,
         "listen": at_start.listen != now.listen,

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender sizes`: what every container should request, from Prometheus alone."""
+"""`tidewatch-recommender sizes`: the requests that every container should have, only from Prometheus."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_queries import Resolution
 
 _GRID_SECONDS: Final = 300
-"""Queries end at a multiple of it, so that Prometheus's neighbours may keep their answers."""
+"""Queries end at a multiple of it, so that caches in front of Prometheus may keep their answers."""
 _PRINTED: Final[dict[str, Callable[[Sizes], str]]] = {
     "json": as_json,
     "yaml": as_yaml,
@@ -82,7 +82,7 @@ def _has_value(found: Sizes | SizeBacktest) -> bool:
 
 
 def _prometheus_problem(error: PrometheusError) -> str:
-    """Return the cause and the repair, and the query where it matters: nobody has written it, and it is long."""
+    """Return the cause and the repair, and the query only if it matters: it is long, and no user wrote it."""
     match error:
         case PrometheusUnreachableError():
             repair = "check the address, whether Prometheus runs there, and --prometheus-ca-file"
@@ -98,7 +98,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
     namespace, name = _selection(values)
     cluster = cluster_settings(values)
     seen = seen_autoscalers(cluster, namespace) if cluster.is_named else SeenAutoscalers({})
-    # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+    # Queries name their own time limit; a server sends nothing while it calculates.
     settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
     with PrometheusClient(settings) as client:
         where = namespace_matcher((namespace,)) if namespace else ""
@@ -114,7 +114,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
 
 
 def _check(values: FlagValues) -> None:
-    """Raise UsageError for flags that do not go together."""
+    """Raise UsageError for flags that cannot be combined."""
     if "prometheus-url" not in values.given:
         raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
     plot = values.path("plot")
@@ -156,7 +156,7 @@ def _sizes(
 
 
 def _selection(values: FlagValues) -> tuple[str, str]:
-    """Return the namespace and the name of the workloads that are meant; empty for all."""
+    """Return the namespace and the name of the selected workloads; empty for all."""
     namespace, workload = values.text("namespace"), values.text("workload")
     of_workload, slash, name = workload.partition("/")
     if workload and not (slash and name and is_namespace_name(of_workload)):

@@ -120,14 +120,14 @@ SIZES: Final = CommandFlags(
 
 
 def history_seconds(values: FlagValues) -> float:
-    """Return what --last says, or its default."""
+    """Return the value of --last, or its default."""
     default = BACKTEST_SECONDS if values.boolean("backtest") else _DEFAULT_SECONDS
     found = values.number("last")
     return default if found is None else found
 
 
 def size_settings(values: FlagValues) -> SizeSettings:
-    """Return what --percentile and --margin say."""
+    """Return the settings in --percentile and --margin."""
     share, margin = values.number("percentile"), values.number("margin")
     percentile = None if share is None or math.isnan(share) else share
     if margin is None:

@@ -1,4 +1,4 @@
-"""The VerticalPodAutoscalers of the cluster that a kubeconfig names: which of the sized workloads they size too."""
+"""The VerticalPodAutoscalers of the kubeconfig's cluster, and which of the sized workloads they also size."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _RESOURCE: Final = Resource(GROUP, "v1", PLURAL, KIND.lower(), KIND, namespaced=
 
 @dataclass(frozen=True, slots=True)
 class SeenAutoscalers:
-    """What a cluster shows of its VerticalPodAutoscalers."""
+    """The VerticalPodAutoscalers of a cluster."""
 
     known: ActiveAutoscalers
     problem: str = ""
-    """Why nothing is known; empty otherwise."""
+    """Why nothing is known about them; empty otherwise."""
 
 
 def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscalers:
-    """Return those of a namespace, of all if it is empty; a cluster that does not have the kind has none.
+    """Return those of a namespace, or of all if it is empty; a cluster without the kind has none.
 
     Raises UsageError if the cluster cannot be read.
     """
@@ -51,7 +51,7 @@ def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscaler
         lost = "VerticalPodAutoscalers may not be listed, so none that sizes a workload too is named"
         return SeenAutoscalers({}, f"{lost}: {error}")
     except ConfigurationError as error:
-        # It names the file and the repair.
+        # The error names the file and the repair.
         raise UsageError(str(error)) from error
     except KubernetesError as error:
         fix = "check the address and the credentials, or leave --kubeconfig and --context out"
@@ -59,7 +59,7 @@ def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscaler
 
 
 def with_autoscalers(sizes: Sizes, seen: SeenAutoscalers) -> Sizes:
-    """Return the sizes, of which those say so whose workload a VerticalPodAutoscaler sizes too."""
+    """Return the sizes with a note for workloads that a VerticalPodAutoscaler also sizes."""
     missing = (*sizes.missing, seen.problem) if seen.problem else sizes.missing
     return replace(sizes, records=tuple(_noted(record, seen.known) for record in sizes.records), missing=missing)
 
@@ -73,7 +73,7 @@ def _listed(cluster: ClusterSettings, namespace: str) -> ActiveAutoscalers:
 
 def _noted(record: SizeRecord, known: ActiveAutoscalers) -> SizeRecord:
     workload = record.workload
-    # kube-state-metrics does not tell the API group of a workload.
+    # kube-state-metrics does not state the API group of a workload.
     those = known.get((workload.namespace, workload.kind, workload.name), ())
     if record.status is SizeStatus.ERROR or not those:
         return record

@@ -1,4 +1,4 @@
-"""How sizes would have fitted, judged on Prometheus' own history, some namespaces at a time."""
+"""Determines how well sizes would have fitted, by the history in Prometheus, some namespaces at a time."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 SHORTEST_SECONDS: Final = (FEWEST_HISTORY_DAYS + 1) * DAY_SECONDS
 _SERIES_AT_ONCE: Final = 1_000
-"""All of their samples are in memory."""
+"""Series at a time; all of their samples are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeBacktest:
-    """How requests of now and of each policy fitted."""
+    """How well present requests and those of each policy fitted."""
 
     window: SizeWindow
     settings: SizeSettings
     containers: tuple[JudgedContainer, ...]
-    """In order of their names."""
+    """Containers in order of their names."""
     notes: tuple[str, ...]
     """One sentence for each thing that is unknown, with its consequence."""
 
@@ -58,7 +58,7 @@ def backtest_sizes(
 
 
 def _short_histories(days: int) -> Iterator[str]:
-    """Yield how much history each policy had, which is less than it looks at on the first days that are judged."""
+    """Yield how much history each policy had, which on the first judged days is less than it uses."""
     for name, wanted in (("sizes", HISTORY_DAYS), ("vpa", HISTORY_DAYS), ("krr", KRR_DAYS)):
         most = min(days - 1, wanted)
         had = f"{most} days" if most == FEWEST_HISTORY_DAYS else f"{FEWEST_HISTORY_DAYS} to {most} days"

@@ -107,14 +107,14 @@ def _total_row(judged: Sequence[JudgedContainer], resource: str) -> tuple[str, .
 
 
 def _totals(containers: Sequence[JudgedContainer], resource: str) -> dict[str, dict[str, float | None]]:
-    """Return, by policy, the mean share of time over the request, and what is reserved and avoided together.
+    """Return, by policy, the mean share of time over the request, and the total reserved and avoided.
 
-    Policies without a request for some container are compared on those that all have.
+    Policies without a request for some container are compared only on containers for which all have one.
     """
     complete = [each for each in containers if len(each.fits[resource]) == len(JUDGED)]
     found: dict[str, dict[str, float | None]] = {}
     for policy in JUDGED:
-        # Without any present request, the others are still to be compared.
+        # Even without any present request, the others must be compared.
         chosen = complete or [each for each in containers if policy in each.fits[resource]]
         fits = [each.fits[resource][policy] for each in chosen if policy in each.fits[resource]]
         used = sum(fit.used for fit in fits)

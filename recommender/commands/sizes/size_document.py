@@ -43,7 +43,7 @@ def size_list(sizes: Sizes) -> dict[str, object]:
 
 
 def totals(records: Iterable[SizeRecord]) -> dict[str, object]:
-    """Return how many records have each status, and what those with known savings save together."""
+    """Return how many records have each status, and the total savings of those with known savings."""
     counts = dict.fromkeys((status.value for status in SizeStatus), 0)
     cpu_milli = memory_bytes = 0
     for record in records:
@@ -60,14 +60,14 @@ def as_json(sizes: Sizes) -> str:
 
 def as_yaml(sizes: Sizes) -> str:
     """Return the document in block style."""
-    # libyaml is several times as fast; not every machine has it.
+    # libyaml is several times as fast, but not every machine has it.
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     text: str = yaml.dump(size_list(sizes), Dumper=dumper, sort_keys=False, allow_unicode=True, width=1000)
     return text.rstrip("\n")
 
 
 def as_csv(sizes: Sizes) -> str:
-    """Return a line for each container under a line with the names of the columns; what is unknown is empty."""
+    """Return a line for each container under a line with the names of the columns; unknown values are empty."""
     rows = [_flat(_item(record)) for record in sizes.records]
     written = io.StringIO()
     writer = csv.DictWriter(written, _columns(), lineterminator="\n")

@@ -27,12 +27,12 @@ _KINDS: Final = {
     "DaemonSet": ("daemonset.apps", ("spec", "template", "spec")),
     "CronJob": ("cronjob.batch", ("spec", "jobTemplate", "spec", "template", "spec")),
 }
-"""What kubectl calls each kind, and where its containers are. Pods of other kinds do not follow a patch."""
+"""kubectl's name of each kind, and the path to its containers. Pods of other kinds do not follow a patch."""
 _MEBIBYTE: Final = 2**20
 
 
 def as_patches(sizes: Sizes) -> str:
-    """Return a script: a command for each workload, and a comment for what is to be known of it."""
+    """Return a script: a command for each workload, and a comment with notes on it."""
     lines = ["# Each command restarts the pods of its workload. Read it before you run it."]
     lines += [f"# {shortened(text)}" for text in sizes.missing]
     by_workload = sorted(sizes.records, key=lambda record: record.workload)

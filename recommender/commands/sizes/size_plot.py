@@ -1,4 +1,4 @@
-"""The usage of one workload as a picture, with the requests of now and the recommended ones."""
+"""The usage of one workload as a picture, with the present requests and the recommended ones."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_queries import Resolution
 
 MOST_PODS: Final = 200
-"""More lines cannot be told apart; the newest names are drawn."""
+"""Most pods that are drawn, those with the newest names: more lines cannot be distinguished."""
 _USAGE: Final = "#8c8c8c"
 _TARGET: Final = "#0b6fb8"
 _REQUEST: Final = "#d7191c"
 _TITLE_COLUMNS: Final = 110
 _FAR_RATIO: Final = 10.0
-"""A request of more than that many times what is used and recommended would flatten both."""
+"""A request of more than this many times the usage and the recommendation would flatten both."""
 _UNITS: Final = {CPU: ("cores", 1.0, 0.001), MEMORY: ("MiB", 2.0**-20, 2.0**-20)}
-"""Name, and what samples and sizes are multiplied by."""
+"""The name of each unit, and the factors for samples and sizes."""
 
 
 def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution, path: Path) -> None:
@@ -87,7 +87,7 @@ def _draw_usage(
 
 
 def _draw_size(panel: Axes, resource: str, size: ResourceSize, lines: list[tuple[FloatArray, FloatArray]]) -> None:
-    """Draw the size, and end the axis so that usage and size are seen; a request far above both is said alone."""
+    """Draw the size, and end the axis so that usage and size are visible; a request far above both is only a text."""
     unit, _, factor = _UNITS[resource]
     panel.axhline(size.target * factor, color=_TARGET, label="recommended")
     panel.axhspan(size.lower * factor, size.upper * factor, color=_TARGET, alpha=0.12, label="lower to upper bound")

@@ -32,9 +32,9 @@ class Sizes:
     window: SizeWindow
     options: SizingOptions
     records: tuple[SizeRecord, ...]
-    """What saves most first; what has no size last."""
+    """Records with the largest savings first; those without a size last."""
     missing: tuple[str, ...]
-    """What is unknown, with its consequence."""
+    """Unknown facts, with their consequences."""
     pods: Mapping[SizedWorkload, tuple[str, ...]]
     """The names of all pods that each workload had."""
 
@@ -46,7 +46,7 @@ def read_sizes(
     resolution: Resolution,
     wanted: Callable[[SizedWorkload], bool] = lambda _workload: True,
 ) -> Sizes:
-    """Return the sizes of the workloads that are wanted and have a pod at the end. Raises PrometheusError."""
+    """Return the sizes of the wanted workloads that have a pod at the end. Raises PrometheusError."""
     owned = workload_containers(history)
     chosen = chosen_containers(history, wanted)
     memory = MemoryPeaks(
@@ -82,14 +82,14 @@ def read_sizes(
 def chosen_containers(
     history: ClusterHistory, wanted: Callable[[SizedWorkload], bool]
 ) -> dict[PodContainer, WorkloadContainer]:
-    """Return the containers of the workloads that are wanted and have a pod at the end."""
+    """Return the containers of the wanted workloads that have a pod at the end."""
     owned = workload_containers(history)
     present = {owned[pod].workload for pod in history.running if pod in owned}
     return {pod: row for pod, row in owned.items() if row.workload in present and wanted(row.workload)}
 
 
 def namespace_groups(chosen: Mapping[PodContainer, WorkloadContainer], most: int) -> Iterator[frozenset[str]]:
-    """Yield namespaces that together have so many containers at most, or one namespace that has more."""
+    """Yield namespaces that together have at most `most` containers, or one namespace that has more."""
     counts = Counter(pod.namespace for pod in chosen)
     group: set[str] = set()
     series = 0

@@ -1,4 +1,4 @@
-"""Sizes as a table for people: a line for CPU and one for memory of each container, and what is to be known of them."""
+"""Sizes as a table for people: a line for CPU and one for memory of each container, with notes."""
 
 from __future__ import annotations
 

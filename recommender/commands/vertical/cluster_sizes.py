@@ -1,4 +1,4 @@
-"""How large the cluster is: nodes and their cores, or containers, by lists alone."""
+"""The size of the cluster: nodes and their cores, or containers, only from lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RUNNING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(frozen=True, slots=True)
 class NodesAndCores:
-    """Numbers of all nodes, cordoned and unready ones among them, and of their cores."""
+    """Numbers of all nodes, including cordoned and unready ones, and of their cores."""
 
     nodes: int
     cores: int
@@ -104,7 +104,7 @@ def number_of_nodes(client: KubernetesClient) -> int:
 
 
 def number_of_containers(client: KubernetesClient) -> int:
-    """List the pods that have not ended, and return how many containers of all sorts they have.
+    """List the pods that have not ended, and return how many containers of all types they have.
 
     Raises KubernetesError.
     """

@@ -1,4 +1,4 @@
-"""The object whose containers are resized: its patch, and what the API server answers to it."""
+"""The object whose containers are resized: its patch, and the answer of the API server."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def path_of(target: TargetReference) -> str:
 def resources_patch(
     target: TargetReference, containers: Mapping[str, Mapping[str, Any]], resource_version: str = ""
 ) -> dict[str, Any]:
-    """Return the strategic merge patch that sets resources of containers in a pod template, and leaves all else.
+    """Return the strategic merge patch that sets resources of containers in a pod template, and nothing else.
 
-    With a resourceVersion it applies to that version of the object alone.
+    With a resourceVersion, it applies only to that version of the object.
     """
     metadata = {"name": target.name} | ({"resourceVersion": resource_version} if resource_version else {})
     listed = [{"name": name, "resources": resources} for name, resources in containers.items()]
