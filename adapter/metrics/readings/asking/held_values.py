@@ -17,8 +17,8 @@ from adapter.metrics.readings.errors import TooMuchDemandError
 from adapter.metrics.readings.samples.object_reading import ObjectReading
 
 if TYPE_CHECKING:
+    from adapter.metrics.readings.asking.fair_queue import Payer
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.asking.run_queue import Payer
 
 VALUES_OF_A_ROW = 8
 """Weight of a row of an external metric, which has its own labels, in values of objects."""

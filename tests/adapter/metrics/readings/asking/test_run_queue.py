@@ -21,9 +21,9 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.fair_queue import HALF_LIFE_SECONDS, FairQueue, QueryTimes
 from adapter.metrics.readings.asking.queries import Lane
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-from adapter.metrics.readings.asking.run_queue import HALF_LIFE_SECONDS, FairQueue, QueryTimes
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.errors import SourceSlowError
 from adapter.metrics.readings.failure import Failure
