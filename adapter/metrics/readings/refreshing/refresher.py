@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.foundation.sources.prometheus.errors import (
-    AnswerTooLargeError,
-    AuthenticationRefusedError,
     PrometheusError,
-    PrometheusTimeoutError,
-    PrometheusUnreachableError,
-    QueryRefusedError,
-    UnexpectedAnswerError,
-    UnreadableForMatchersError,
     shortened,
 )
 from adapter.metrics.readings.asking.queries import render
@@ -25,12 +18,11 @@ from adapter.metrics.readings.errors import (
     PartialAnswerError,
     QueryRefusedByPrometheusError,
     ReadingError,
-    SourceSlowError,
-    SourceUnreachableError,
 )
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.notices import public_text, without_series
+from adapter.metrics.readings.notices import without_series
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.refreshing.failures import failure_of
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
@@ -43,10 +35,9 @@ from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.rendering import RenderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sized
+    from collections.abc import Iterable
 
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
-    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources
@@ -54,22 +45,9 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Rule
     from adapter.metrics.rulebook.requests import PlannedQuery
 
-_MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
-    (PrometheusUnreachableError, SourceUnreachableError),
-    (PrometheusTimeoutError, SourceSlowError),
-    (QueryRefusedError, QueryRefusedByPrometheusError),
-    (AuthenticationRefusedError, SourceUnreachableError),
-    (AnswerTooLargeError, PartialAnswerError),
-    (UnexpectedAnswerError, SourceUnreachableError),
-    (UnreadableForMatchersError, QueryRefusedByPrometheusError),
-)
-_OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
-_OF_TEXT = "bad_data"
-"""Prometheus's error type for a query that it cannot parse."""
 _OF_PROMQL = "PromQL "
 """The beginning of the query engine's own annotations; the warnings among them mean that samples were ignored."""
 _INFORMATION = "PromQL info"
-_FREED_A_SLICE = 2000
 _LEAST_RATIO = 0.1
 """The share of the deadline that the second of two queries gets at least, however long the first took."""
 
@@ -313,33 +291,3 @@ def with_times(reading: Reading, times: Reading) -> Reading:
         reading.times = times
         return reading
     raise TypeError("values and their times are of one kind")
-
-
-def let_go(parts: list[Sized], pace: Pace) -> None:
-    """Free the parts of a reading in slices: 50,000 values at once would hold the interpreter for 3 ms.
-
-    Requests that still read it keep what they need.
-    """
-    while parts:
-        with pace.slice():
-            freed = 0
-            while parts and freed < _FREED_A_SLICE:
-                freed += len(parts.pop())
-
-
-def failure_of(error: PrometheusError) -> Failure:
-    """Return the meaning of an error of Prometheus for an asker."""
-    meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
-    # A bare HTTP status comes from something in between, which would treat narrower queries the same.
-    refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
-    too_large = isinstance(error, AnswerTooLargeError)
-    return Failure(
-        meaning,
-        str(error),
-        narrows=refused or too_large,
-        of_source=isinstance(error, _OF_SOURCE),
-        public_message=public_text(error),
-        lasting=too_large
-        or isinstance(error, UnreadableForMatchersError)
-        or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
-    )

@@ -16,7 +16,7 @@ from adapter.metrics.readings.asking import queries
 from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.refreshing.refresher import let_go
+from adapter.metrics.readings.refreshing.refresh_loop import let_go
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.templates.matchers import RenderError

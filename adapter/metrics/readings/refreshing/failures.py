@@ -1,0 +1,54 @@
+"""What an error of Prometheus means to those who ask for a metric."""
+
+from __future__ import annotations
+
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+    UnreadableForMatchersError,
+)
+from adapter.metrics.readings.errors import (
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+)
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.notices import public_text
+
+_MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
+    (PrometheusUnreachableError, SourceUnreachableError),
+    (PrometheusTimeoutError, SourceSlowError),
+    (QueryRefusedError, QueryRefusedByPrometheusError),
+    (AuthenticationRefusedError, SourceUnreachableError),
+    (AnswerTooLargeError, PartialAnswerError),
+    (UnexpectedAnswerError, SourceUnreachableError),
+    (UnreadableForMatchersError, QueryRefusedByPrometheusError),
+)
+_OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
+_OF_TEXT = "bad_data"
+"""Prometheus's error type for a query that it cannot parse."""
+
+
+def failure_of(error: PrometheusError) -> Failure:
+    """Return the meaning of an error of Prometheus for an asker."""
+    meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
+    # A bare HTTP status comes from something in between, which would treat narrower queries the same.
+    refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
+    too_large = isinstance(error, AnswerTooLargeError)
+    return Failure(
+        meaning,
+        str(error),
+        narrows=refused or too_large,
+        of_source=isinstance(error, _OF_SOURCE),
+        public_message=public_text(error),
+        lasting=too_large
+        or isinstance(error, UnreadableForMatchersError)
+        or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
+    )
