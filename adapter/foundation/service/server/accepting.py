@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.closing import ClosingWorker
-from adapter.foundation.service.server.connections.connection import Connection, Stage
+from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import ACCEPTING_SHARE, HANDSHAKES_SHARE, LimitedWork
+from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.ending import Phase
 from adapter.foundation.service.server.sockets import has_hung_up, prepare_accepted
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.connections.bodies import BodyLimits
-from adapter.foundation.service.server.connections.connection import Deadlines
 from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
+from adapter.foundation.service.server.connections.stages import Deadlines
 
 if TYPE_CHECKING:
     from adapter.foundation.service.server.addresses import Address

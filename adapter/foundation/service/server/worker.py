@@ -24,8 +24,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.server.accepting import HANDSHAKES_PER_TURN, TURN_SECONDS, AcceptingWorker
-from adapter.foundation.service.server.connections.connection import Connection, Stage
+from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import TRANSFERS_SHARE, LimitedWork
+from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.ending import Phase
 

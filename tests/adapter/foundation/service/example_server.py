@@ -25,8 +25,8 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import configure_logs
 from adapter.foundation.service.server.addresses import parse_address
 from adapter.foundation.service.server.connections.bodies import BodyLimits, BodyPlan
-from adapter.foundation.service.server.connections.connection import Deadlines
 from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
+from adapter.foundation.service.server.connections.stages import Deadlines
 from adapter.foundation.service.server.process import WsgiApp, serve_forever
 from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
 from adapter.foundation.service.server.tls import TlsSettings

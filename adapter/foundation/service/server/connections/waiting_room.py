@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.connections.address_turns import FAMILIAR_WEIGHT, AddressTurns
 from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses
-from adapter.foundation.service.server.connections.connection import Connection, Stage
 from adapter.foundation.service.server.connections.held_bytes import HeadBytes
+from adapter.foundation.service.server.connections.stages import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.service.server.connections.connection import Deadlines
+    from adapter.foundation.service.server.connections.connection import Connection
+    from adapter.foundation.service.server.connections.stages import Deadlines
 
 _UNFINISHED = (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY)
 """Stages of connections that have not sent a complete request yet."""

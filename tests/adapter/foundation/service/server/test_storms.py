@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
+from adapter.foundation.service.server.connections.connection import Connection
+from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from tests.adapter.foundation.service.server.test_hostile_clients import client_hello
 from tests.adapter.foundation.service.servers import (

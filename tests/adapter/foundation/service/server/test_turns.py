@@ -14,8 +14,9 @@ import pytest
 from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
 from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyPlan
-from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
+from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
+from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 

@@ -12,7 +12,8 @@ from gunicorn.http.errors import ParseException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
+from adapter.foundation.service.server.connections.connection import Connection
+from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
