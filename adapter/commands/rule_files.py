@@ -15,8 +15,7 @@ from adapter.foundation.documents.load import (
 )
 from adapter.foundation.documents.tree import problem_lines, shortened
 from adapter.foundation.files.file_contents import FilesError, UnreadFileError, empty_folders, read_each
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

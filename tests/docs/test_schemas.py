@@ -17,8 +17,7 @@ from adapter.foundation.documents.load import load_documents
 from adapter.foundation.documents.tree import DocumentError
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.schema import schema_text
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.findings import Code, Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE
 from adapter.nodes.configuration.reading import SCHEDULING, read_scheduling

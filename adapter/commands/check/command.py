@@ -34,8 +34,8 @@ from adapter.foundation.sources.kubernetes.errors import (
     NotFoundError,
 )
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
+from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.repairs import repaired
-from adapter.metrics.rulebook.model import Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import rulebook_report
 

@@ -9,13 +9,13 @@ from adapter.foundation.objects.quantities import quantity_of
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import printable
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.findings import Code, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.metrics.rulebook.model import Finding, Policy
+    from adapter.metrics.rulebook.findings import Finding
+    from adapter.metrics.rulebook.model import Policy
     from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
 _MOST_METRICS = 20

@@ -21,8 +21,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
 )
 from adapter.metrics.rulebook.discover import static_metrics
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.findings import Code, Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.rendering import RenderError, exact_query, wide_query
 from adapter.metrics.rulebook.report import rulebook_report
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.model import Finding, Metric, Rule
+    from adapter.metrics.rulebook.findings import Finding
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 _MAX_AGE_SECONDS: Final = 300.0
 """Prometheus's look-back: series whose newest sample is older have no value."""

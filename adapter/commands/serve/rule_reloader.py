@@ -18,8 +18,8 @@ from adapter.foundation.documents.tree import DocumentError
 from adapter.foundation.files.file_contents import FilesError, empty_folders
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Rulebook, Severity
+from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.model import Rulebook
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.reload.last_good import lost_list, retained_in
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.load import Document
     from adapter.foundation.files.file_contents import FileContent
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.reload.last_good import Retention
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedEr
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.catalogue.discovery import look_up_key, what_is_missing
 from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.rendering import RenderError, exact_query

@@ -8,8 +8,7 @@ from adapter.commands.trials.served import trial
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.rendering import RenderError, wide_query
 from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 

@@ -1,10 +1,11 @@
-"""The codes of findings; `docs/findings.md` explains each of them.
+"""Findings in rule files, and their codes; `docs/findings.md` explains each of them.
 
 Codes are part of the stable output of `tidewatch-adapter check`: codes may be added, but are never renamed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -60,3 +61,43 @@ class Code(StrEnum):
     UNREADABLE_FILE = "unreadable-file"
     UNSERVED_USAGE = "unserved-usage"
     WRONG_KIND = "wrong-kind"
+
+
+class Severity(StrEnum):
+    """An error refuses the rule that contains it; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A mechanical change of one line of a rule file."""
+
+    old: str
+    """Text to replace, at the finding's position or after it on the line."""
+    new: str = ""
+    """Replacement; if it is empty and nothing else is on the line, the line is deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong or doubtful in a rule file."""
+
+    severity: Severity
+    code: str
+    """Stable name of the kind of finding, such as `bad-regex`."""
+    file: str
+    line: int
+    message: str
+    fix: str
+    rule: str | None = None
+    """Id of the rule; None if the finding is about the whole file."""
+    column: int = 1
+    """Column on the line, from 1."""
+    repair: Repair | None = None
+    """Change that repairs it; None if there is no mechanical one."""
+
+    def __str__(self) -> str:
+        """Return `FILE:LINE: what is wrong: what to do`."""
+        return f"{self.file}:{self.line}: {self.message}: {self.fix}"

@@ -1,4 +1,4 @@
-"""The values of the rulebook: parsed rules, findings about them, and the metrics that rules provide from series.
+"""The values of the rulebook: parsed rules, and the metrics that they provide from series.
 
 All are immutable. A reload creates a new `Rulebook` and replaces the former one in one place.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.promql.narrowing import Matchers
     from adapter.foundation.sources.prometheus.backends.backend import Backend
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.naming import Naming, SeriesFilter
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
@@ -26,46 +27,6 @@ class Api(StrEnum):
     CUSTOM = "custom"
     EXTERNAL = "external"
     RESOURCE = "resource"
-
-
-class Severity(StrEnum):
-    """An error refuses the rule that contains it; a warning does not."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A mechanical change of one line of a rule file."""
-
-    old: str
-    """Text to replace, at the finding's position or after it on the line."""
-    new: str = ""
-    """Replacement; if it is empty and nothing else is on the line, the line is deleted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something wrong or doubtful in a rule file."""
-
-    severity: Severity
-    code: str
-    """Stable name of the kind of finding, such as `bad-regex`."""
-    file: str
-    line: int
-    message: str
-    fix: str
-    rule: str | None = None
-    """Id of the rule; None if the finding is about the whole file."""
-    column: int = 1
-    """Column on the line, from 1."""
-    repair: Repair | None = None
-    """Change that repairs it; None if there is no mechanical one."""
-
-    def __str__(self) -> str:
-        """Return `FILE:LINE: what is wrong: what to do`."""
-        return f"{self.file}:{self.line}: {self.message}: {self.fix}"
 
 
 class OnNoData(StrEnum):

@@ -14,7 +14,8 @@ from adapter.metrics.readings.explain.explanation import (
     ExplanationVerdict,
     Outcome,
 )
-from adapter.metrics.rulebook.model import Api, Finding, Severity
+from adapter.metrics.rulebook.findings import Finding, Severity
+from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
 EVIL = "web\x1b]0;owned\x07\r\u202e\x9b2J\x7f\nok"

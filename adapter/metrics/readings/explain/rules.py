@@ -17,8 +17,9 @@ from adapter.metrics.readings.explain.progress import Answered, place, shown
 from adapter.metrics.readings.notices import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.discover import SeriesShapes, namespace_labels, static_metrics
+from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
-from adapter.metrics.rulebook.model import Api, Severity
+from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness
 from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
 

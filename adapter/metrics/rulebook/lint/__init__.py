@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Finding, Rulebook
+    from adapter.metrics.rulebook.findings import Finding
+    from adapter.metrics.rulebook.model import Rulebook
 
 __all__ = ["example_of", "lint"]
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from adapter.foundation.promql.tree import Node
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Finding, Metric, Rule
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 _COUNTERS = ("_total", "_bucket")
 """Endings that only counters have. Names of gauges may end in `_count` and `_sum`, too."""

@@ -9,7 +9,7 @@ from adapter.foundation.documents.load import DocumentError, load_documents
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.findings import Finding
 
 
 def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:

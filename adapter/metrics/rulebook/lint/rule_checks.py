@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.promql.tree import Node
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Finding, Rule
+    from adapter.metrics.rulebook.model import Rule
 
 
 LONGEST_REFRESH_SECONDS: Final = 49.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import MappingNode, SequenceNode
-from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.findings import Finding, Severity
 from adapter.metrics.rulebook.parsing.parse import RULE_LISTS
 from adapter.metrics.rulebook.parsing.resource_rules import MEASURED
 from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Node
     from adapter.foundation.promql.tree import TreeMatcher
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Finding, Rule
+    from adapter.metrics.rulebook.model import Rule
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")

@@ -20,8 +20,9 @@ from adapter.metrics.rulebook.rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Finding, Metric, Rule
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 _EXPORTED: Final = frozenset(
     {

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.metrics.rulebook.model import METRIC_RULE, Severity
+from adapter.metrics.rulebook.findings import Severity
+from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
 from adapter.metrics.rulebook.objects.verdict import Ready, Reason
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.stores.oldest import ObjectIdentity
-    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
     from adapter.metrics.rulebook.objects.verdict import Verdict
 

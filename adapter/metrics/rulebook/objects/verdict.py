@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.findings import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import WrongKindError, nearest
 from adapter.foundation.documents.tree import unknown_key
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Finding, Repair, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Repair, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Api, Rule, Rulebook, Severity
+from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.model import Api, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
 from adapter.metrics.rulebook.parsing.metrics_query_check import is_refused_by
 from adapter.metrics.rulebook.parsing.notes import Notes
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Document, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Finding, RefusedRule
+    from adapter.metrics.rulebook.findings import Finding
+    from adapter.metrics.rulebook.model import RefusedRule
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.load import MappingEntry, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
     from adapter.metrics.rulebook.resources import ResourceMapping

@@ -10,9 +10,9 @@ from adapter.foundation.objects.regex import BadPatternError, Pattern, compile_p
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.findings import Code, Repair
 from adapter.metrics.rulebook.gotemplate import TemplateError
-from adapter.metrics.rulebook.model import Api, Repair, Rule
+from adapter.metrics.rulebook.model import Api, Rule
 from adapter.metrics.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
 from adapter.metrics.rulebook.parsing.metrics_query_check import read_metrics_query
 from adapter.metrics.rulebook.parsing.policy_reader import read_policy

@@ -13,9 +13,9 @@ from adapter.foundation.objects.regex import BadPatternError
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.discover import static_metrics
+from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string
-from adapter.metrics.rulebook.model import Severity
 from adapter.metrics.rulebook.naming import NamingError, make_naming
 from adapter.metrics.rulebook.rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked

@@ -14,7 +14,7 @@ from adapter.metrics.rulebook.lint.rule_checks import LONGEST_REFRESH_SECONDS
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
-    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.findings import Finding
 
 POD = "overrides: {namespace: {resource: namespace}, pod: {resource: pod}}"
 GOOD_QUERY = "sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))"

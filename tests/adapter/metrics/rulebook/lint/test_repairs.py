@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.metrics.rulebook.findings import Finding, Repair, Severity
 from adapter.metrics.rulebook.lint.repairs import repaired
-from adapter.metrics.rulebook.model import Finding, Repair, Severity
 
 
 def finding(line: int, column: int, repair: Repair | None) -> Finding:

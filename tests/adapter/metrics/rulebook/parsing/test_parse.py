@@ -9,8 +9,8 @@ import pytest
 
 from adapter.foundation.documents.load import DocumentError, load_documents
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Api, Severity
+from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
