@@ -16,9 +16,15 @@ import numpy as np
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource
-from adapter.nodes.model.usage import USAGE_KINDS
-from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
+from adapter.nodes.placement.load_columns import (
+    forecast_column,
+    measured_averages,
+    rows_in_loads,
+    statistic,
+    usage_ratios,
+    usage_sources,
+)
 from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
 from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
 
@@ -32,9 +38,8 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.pod_requests import PodResources
     from adapter.foundation.objects.quantities import Quantity
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
+    from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.model.usage import UsageKind, UsageName
     from adapter.nodes.model.workload import GpuPodKind
 
 _ALWAYS: Final = (CPU, MEMORY, PODS)
@@ -94,7 +99,7 @@ class ColumnsBuilder:
         Rows are in the order of `nodes`, sorted by name. Without Node objects, the nodes are those with a load.
         """
         known, rows = self._current(nodes, loads, pods, now)
-        places = _rows_in_loads(known.names, loads)
+        places = rows_in_loads(known.names, loads)
         added = additions(rows.bound, loads, places, now)
         return NodeColumns(
             names=known.names,
@@ -104,12 +109,12 @@ class ColumnsBuilder:
             requested={name: column.copy() for name, column in rows.requested.items()},
             non_zero_requested={name: column.copy() for name, column in rows.non_zero.items()},
             limits={name: column.copy() for name, column in rows.limits.items()},
-            mean_ratio={resource: _stat(loads, resource, AVG, places) for resource in LoadResource},
-            measured_ratio={resource: _measured_averages(loads, resource, places) for resource in LoadResource},
-            usage_ratio=_usage(loads, places, lambda load, kind: load.stats[kind.window, kind.stat]),
-            measured_usage_ratio=_usage(loads, places, lambda load, kind: load.measured(kind.window, kind.stat)),
-            usage_from=_usage_from(loads, places),
-            std_ratio={resource: _stat(loads, resource, STD, places) for resource in LoadResource},
+            mean_ratio={resource: statistic(loads, resource, AVG, places) for resource in LoadResource},
+            measured_ratio={resource: measured_averages(loads, resource, places) for resource in LoadResource},
+            usage_ratio=usage_ratios(loads, places, lambda load, kind: load.stats[kind.window, kind.stat]),
+            measured_usage_ratio=usage_ratios(loads, places, lambda load, kind: load.measured(kind.window, kind.stat)),
+            usage_from=usage_sources(loads, places),
+            std_ratio={resource: statistic(loads, resource, STD, places) for resource in LoadResource},
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
             recent_limits=added.limits,
@@ -117,7 +122,7 @@ class ColumnsBuilder:
             pool=known.pool,
             gpu_left_milli=tuple(rows.gpu_left),
             gpu_workload=self._workload(rows, pods),
-            forecast=_forecast(loads, places),
+            forecast=forecast_column(loads, places),
         )
 
     def _workload(self, rows: _Rows, pods: PlacedPods) -> Mapping[GpuPodKind, float]:
@@ -244,79 +249,6 @@ def _amounts(columns: Iterable[str], nodes: Sequence[Mapping[str, Quantity]], si
         for name, amount in amounts.items():
             found[name][row] = units_of(name, amount)
     return found
-
-
-def _rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
-    """Return the index of each node in the loads; -1 where it has none."""
-    if loads is None:
-        return np.full(len(names), -1, dtype=np.int64)
-    if loads.nodes == names:
-        return np.arange(len(names))
-    index = loads.index or {name: place for place, name in enumerate(loads.nodes)}
-    return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
-
-
-def _measured_averages(loads: LoadSnapshot | None, resource: LoadResource, places: NDArray[np.int64]) -> Floats:
-    """Return the average of the first window; NaN where it is not served, or estimated."""
-    load = loads.resources.get(resource) if loads else None
-    if load is None or not load.stats.shape[-1]:
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, load.measured(0, AVG)[places], np.nan)
-
-
-def _stat(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places: NDArray[np.int64]) -> Floats:
-    """Return a statistic of the first window; NaN where it is not served."""
-    load = loads.resources.get(resource) if loads else None
-    if load is None or not load.stats.shape[-1]:
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, load.stats[0, stat][places], np.nan)
-
-
-def _usage(
-    loads: LoadSnapshot | None, places: NDArray[np.int64], number: Callable[[ResourceLoad, UsageKind], Floats]
-) -> dict[UsageName, Floats]:
-    """Return the use of each node by name; a window has at least the use of the shorter ones."""
-    found: dict[UsageName, Floats] = {}
-    largest: dict[LoadResource, Floats] = {}
-    for name, kind in USAGE_KINDS.items():
-        column = _usage_column(loads, places, kind, number)
-        found[name] = largest[kind.resource] = np.fmax(column, largest.get(kind.resource, np.nan))
-    return found
-
-
-def _usage_column(
-    loads: LoadSnapshot | None,
-    places: NDArray[np.int64],
-    kind: UsageKind,
-    number: Callable[[ResourceLoad, UsageKind], Floats],
-) -> Floats:
-    load = loads.resources.get(kind.resource) if loads else None
-    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, number(load, kind)[places], np.nan)
-
-
-def _usage_from(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
-    """Return the use that each number of `_usage` really shows: its own if that is known, else the next shorter one."""
-    found: dict[UsageName, NDArray[np.int8]] = {}
-    longest: dict[LoadResource, NDArray[np.int8]] = {}
-    for index, (name, kind) in enumerate(USAGE_KINDS.items()):
-        column = _usage_column(loads, places, kind, lambda load, kind: load.stats[kind.window, kind.stat])
-        shorter = longest.get(kind.resource, np.full(len(places), -1, dtype=np.int8))
-        found[name] = longest[kind.resource] = np.where(np.isnan(column), shorter, np.int8(index))
-    return found
-
-
-def _forecast(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
-    """Return the forecast in the order of the columns; nodes that are not in the loads are not measured."""
-    forecast = loads.forecast if loads else None
-    if forecast is None or not len(forecast.ratio):
-        return None
-    nothing = np.int8(FORECAST_VERDICTS.index(ForecastVerdict.NO_LOAD))
-    return HourForecast(
-        np.where(places >= 0, forecast.ratio[places], np.nan),
-        np.where(places >= 0, forecast.verdicts[places], nothing),
-    )
 
 
 NO_ZONE: Final = -1

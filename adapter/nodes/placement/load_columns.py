@@ -1,0 +1,93 @@
+"""The columns of measured and predicted loads, in the order of the nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.model.loads import AVG, LoadResource
+from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
+    from adapter.nodes.model.usage import UsageKind, UsageName
+
+
+def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
+    """Return the index of each node in the loads; -1 where it has none."""
+    if loads is None:
+        return np.full(len(names), -1, dtype=np.int64)
+    if loads.nodes == names:
+        return np.arange(len(names))
+    index = loads.index or {name: place for place, name in enumerate(loads.nodes)}
+    return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+
+
+def measured_averages(loads: LoadSnapshot | None, resource: LoadResource, places: NDArray[np.int64]) -> Floats:
+    """Return the average of the first window; NaN where it is not served, or estimated."""
+    load = loads.resources.get(resource) if loads else None
+    if load is None or not load.stats.shape[-1]:
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, load.measured(0, AVG)[places], np.nan)
+
+
+def statistic(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places: NDArray[np.int64]) -> Floats:
+    """Return a statistic of the first window; NaN where it is not served."""
+    load = loads.resources.get(resource) if loads else None
+    if load is None or not load.stats.shape[-1]:
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, load.stats[0, stat][places], np.nan)
+
+
+def usage_ratios(
+    loads: LoadSnapshot | None, places: NDArray[np.int64], number: Callable[[ResourceLoad, UsageKind], Floats]
+) -> dict[UsageName, Floats]:
+    """Return the use of each node by name; a window has at least the use of the shorter ones."""
+    found: dict[UsageName, Floats] = {}
+    largest: dict[LoadResource, Floats] = {}
+    for name, kind in USAGE_KINDS.items():
+        column = _usage_column(loads, places, kind, number)
+        found[name] = largest[kind.resource] = np.fmax(column, largest.get(kind.resource, np.nan))
+    return found
+
+
+def _usage_column(
+    loads: LoadSnapshot | None,
+    places: NDArray[np.int64],
+    kind: UsageKind,
+    number: Callable[[ResourceLoad, UsageKind], Floats],
+) -> Floats:
+    load = loads.resources.get(kind.resource) if loads else None
+    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, number(load, kind)[places], np.nan)
+
+
+def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
+    """Return the use that each number of `usage_ratios` shows: its own if that is known, else the next shorter one."""
+    found: dict[UsageName, NDArray[np.int8]] = {}
+    longest: dict[LoadResource, NDArray[np.int8]] = {}
+    for index, (name, kind) in enumerate(USAGE_KINDS.items()):
+        column = _usage_column(loads, places, kind, lambda load, kind: load.stats[kind.window, kind.stat])
+        shorter = longest.get(kind.resource, np.full(len(places), -1, dtype=np.int8))
+        found[name] = longest[kind.resource] = np.where(np.isnan(column), shorter, np.int8(index))
+    return found
+
+
+def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
+    """Return the forecast in the order of the columns; nodes that are not in the loads are not measured."""
+    forecast = loads.forecast if loads else None
+    if forecast is None or not len(forecast.ratio):
+        return None
+    nothing = np.int8(FORECAST_VERDICTS.index(ForecastVerdict.NO_LOAD))
+    return HourForecast(
+        np.where(places >= 0, forecast.ratio[places], np.nan),
+        np.where(places >= 0, forecast.verdicts[places], nothing),
+    )
