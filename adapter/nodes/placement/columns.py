@@ -19,9 +19,8 @@ from adapter.nodes.model.loads import AVG, STD, LoadResource
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
 from adapter.nodes.placement.load_columns import (
     forecast_column,
-    measured_averages,
     rows_in_loads,
-    statistic,
+    statistics,
     usage_ratios,
     usage_sources,
 )
@@ -109,12 +108,12 @@ class ColumnsBuilder:
             requested={name: column.copy() for name, column in rows.requested.items()},
             non_zero_requested={name: column.copy() for name, column in rows.non_zero.items()},
             limits={name: column.copy() for name, column in rows.limits.items()},
-            mean_ratio={resource: statistic(loads, resource, AVG, places) for resource in LoadResource},
-            measured_ratio={resource: measured_averages(loads, resource, places) for resource in LoadResource},
-            usage_ratio=usage_ratios(loads, places, lambda load, kind: load.stats[kind.window, kind.stat]),
-            measured_usage_ratio=usage_ratios(loads, places, lambda load, kind: load.measured(kind.window, kind.stat)),
+            mean_ratio=statistics(loads, places, AVG),
+            measured_ratio=statistics(loads, places, AVG, are_measured=True),
+            usage_ratio=usage_ratios(loads, places),
+            measured_usage_ratio=usage_ratios(loads, places, are_measured=True),
             usage_from=usage_sources(loads, places),
-            std_ratio={resource: statistic(loads, resource, STD, places) for resource in LoadResource},
+            std_ratio=statistics(loads, places, STD),
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
             recent_limits=added.limits,

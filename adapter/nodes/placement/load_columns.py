@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, LoadResource
-from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.usage import USAGE_KINDS, UsageKind
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.usage import UsageKind, UsageName
+    from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.model.usage import UsageName
 
 
 def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
@@ -30,44 +28,26 @@ def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 
-def measured_averages(loads: LoadSnapshot | None, resource: LoadResource, places: NDArray[np.int64]) -> Floats:
-    """Return the average of the first window; NaN where it is not served, or estimated."""
-    load = loads.resources.get(resource) if loads else None
-    if load is None or not load.stats.shape[-1]:
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, load.measured(0, AVG)[places], np.nan)
-
-
-def statistic(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places: NDArray[np.int64]) -> Floats:
-    """Return a statistic of the first window; NaN where it is not served."""
-    load = loads.resources.get(resource) if loads else None
-    if load is None or not load.stats.shape[-1]:
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, load.stats[0, stat][places], np.nan)
+def statistics(
+    loads: LoadSnapshot | None, places: NDArray[np.int64], stat: int, *, are_measured: bool = False
+) -> dict[LoadResource, Floats]:
+    """Return a statistic of the first window by resource, as `_column` does."""
+    return {
+        resource: _column(loads, places, UsageKind(resource, 0, stat), are_measured=are_measured)
+        for resource in LoadResource
+    }
 
 
 def usage_ratios(
-    loads: LoadSnapshot | None, places: NDArray[np.int64], number: Callable[[ResourceLoad, UsageKind], Floats]
+    loads: LoadSnapshot | None, places: NDArray[np.int64], *, are_measured: bool = False
 ) -> dict[UsageName, Floats]:
     """Return the use of each node by name; a window has at least the use of the shorter ones."""
     found: dict[UsageName, Floats] = {}
     largest: dict[LoadResource, Floats] = {}
     for name, kind in USAGE_KINDS.items():
-        column = _usage_column(loads, places, kind, number)
+        column = _column(loads, places, kind, are_measured=are_measured)
         found[name] = largest[kind.resource] = np.fmax(column, largest.get(kind.resource, np.nan))
     return found
-
-
-def _usage_column(
-    loads: LoadSnapshot | None,
-    places: NDArray[np.int64],
-    kind: UsageKind,
-    number: Callable[[ResourceLoad, UsageKind], Floats],
-) -> Floats:
-    load = loads.resources.get(kind.resource) if loads else None
-    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, number(load, kind)[places], np.nan)
 
 
 def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
@@ -75,9 +55,9 @@ def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict
     found: dict[UsageName, NDArray[np.int8]] = {}
     longest: dict[LoadResource, NDArray[np.int8]] = {}
     for index, (name, kind) in enumerate(USAGE_KINDS.items()):
-        column = _usage_column(loads, places, kind, lambda load, kind: load.stats[kind.window, kind.stat])
         shorter = longest.get(kind.resource, np.full(len(places), -1, dtype=np.int8))
-        found[name] = longest[kind.resource] = np.where(np.isnan(column), shorter, np.int8(index))
+        is_unknown = np.isnan(_column(loads, places, kind))
+        found[name] = longest[kind.resource] = np.where(is_unknown, shorter, np.int8(index))
     return found
 
 
@@ -91,3 +71,14 @@ def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> Ho
         np.where(places >= 0, forecast.ratio[places], np.nan),
         np.where(places >= 0, forecast.verdicts[places], nothing),
     )
+
+
+def _column(
+    loads: LoadSnapshot | None, places: NDArray[np.int64], kind: UsageKind, *, are_measured: bool = False
+) -> Floats:
+    """Return a statistic of each node; NaN where it is not served and, if only what is measured counts, estimated."""
+    load = loads.resources.get(kind.resource) if loads else None
+    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
+        return np.full(len(places), np.nan)
+    numbers = load.measured(kind.window, kind.stat) if are_measured else load.stats[kind.window, kind.stat]
+    return np.where(places >= 0, numbers[places], np.nan)
