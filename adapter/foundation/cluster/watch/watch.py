@@ -8,7 +8,7 @@ are.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -30,17 +30,16 @@ from adapter.foundation.cluster.watch.facts import (
     RunningWatch,
     StoreWatch,
     count_in,
-    left_out,
     nodes_in,
     owners_in,
     placed_in,
     pods_in,
     selectors_in,
-    unconfirmed,
     values_in,
 )
 from adapter.foundation.cluster.watch.plan import NODES, PODS, WatchPlan, plan_watches
 from adapter.foundation.cluster.watch.records import WatchRecords
+from adapter.foundation.cluster.watch.running_watches import Watches, placement_problems, problems, refused_by_kind
 from adapter.foundation.cluster.watch.scheduling import SCHEDULING_WATCHES, scheduling_store, with_watched
 from adapter.foundation.cluster.watch.task_pool import TaskPool, Work
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.placed_pods import PlacedPods
     from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Observed
     from adapter.foundation.cluster.watch.facts import AutoscalerStore, CountStore, NodeStore, SelectorStore
-    from adapter.foundation.cluster.watch.scheduling import Refused, SchedulingStore
+    from adapter.foundation.cluster.watch.scheduling import SchedulingStore
     from adapter.foundation.cluster.watch.whole_objects.watching import ObjectStore
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
@@ -90,33 +89,6 @@ K = TypeVar("K")
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Watches:
-    """The watches of a plan; replaced as a whole when the needs change."""
-
-    plan: WatchPlan
-    nodes: Mapping[ListWatch, StoreWatch[NodeStore]] = field(default_factory=dict)
-    autoscalers: Mapping[ListWatch, StoreWatch[AutoscalerStore]] = field(default_factory=dict)
-    counts: Mapping[ListWatch, StoreWatch[CountStore]] = field(default_factory=dict)
-    pods: Mapping[ListWatch, StoreWatch[PodStore]] = field(default_factory=dict)
-    pod_selectors: Mapping[ListWatch, StoreWatch[SelectorStore]] = field(default_factory=dict)
-    scheduling: Mapping[ListWatch, StoreWatch[SchedulingStore]] = field(default_factory=dict)
-    objects: Mapping[ObjectKind, StoreWatch[ObjectStore]] = field(default_factory=dict)
-
-    @property
-    def running(self) -> tuple[RunningWatch, ...]:
-        """All of them."""
-        return (
-            *(watch.running for watch in self.nodes.values()),
-            *(watch.running for watch in self.autoscalers.values()),
-            *(watch.running for watch in self.counts.values()),
-            *(watch.running for watch in self.pods.values()),
-            *(watch.running for watch in self.pod_selectors.values()),
-            *(watch.running for watch in self.scheduling.values()),
-            *(watch.running for watch in self.objects.values()),
-        )
-
-
 class ClusterWatch:
     """The facts of a cluster by watch. Thread-safe."""
 
@@ -140,7 +112,7 @@ class ClusterWatch:
         self._tasks = TaskPool(start, "watch cluster")
         self._kinds = ServedKinds(client, self._settings.pace)
         self._lock = threading.Lock()
-        self._watches = _Watches(WatchPlan())
+        self._watches = Watches(WatchPlan())
         self.change(needs)
 
     def change(self, needs: ClusterNeeds) -> None:
@@ -148,7 +120,7 @@ class ClusterWatch:
         plan = plan_watches(needs)
         with self._lock:
             before = self._watches
-            now = self._watches = _Watches(
+            now = self._watches = Watches(
                 plan,
                 # Nodes and pods are kept with what was read of them.
                 _continue_watches(
@@ -199,10 +171,10 @@ class ClusterWatch:
             pods=pods_in(now.pods[PODS]) if plan.pods and with_pods else state.pods,
             pod_selectors=selectors_in(now.pod_selectors.values()) if plan.pod_selectors else state.pod_selectors,
             objects={kind: values_in(now.objects[kind]) for kind in plan.objects},
-            problems=tuple(_problems(now)),
-            placement_problems=tuple(_placement_problems(now)),
+            problems=tuple(problems(now)),
+            placement_problems=tuple(placement_problems(now)),
         )
-        return with_watched(found, now.scheduling, _refused_by_kind(now)) if plan.scheduling else found
+        return with_watched(found, now.scheduling, refused_by_kind(now)) if plan.scheduling else found
 
     def placed_pods(self) -> Observed[PlacedPods] | Unknown:
         """Return the bound pods by place. It costs little after a change, unlike `pods` of the state."""
@@ -292,33 +264,3 @@ def _often_heard(settings: WatchSettings) -> WatchSettings:
         silence_seconds=min(settings.silence_seconds, _SILENCE_SECONDS),
         healthy_seconds=min(settings.healthy_seconds, _HEALTHY_SECONDS),
     )
-
-
-def _problems(watches: _Watches) -> Iterable[str]:
-    for running in watches.running:
-        yield from unconfirmed(running)
-    for watch in watches.nodes.values():
-        yield from watch.store.problems
-        yield from left_out(watch.running)
-    for counting in watches.counts.values():
-        yield from left_out(counting.running)
-
-
-def _placement_problems(watches: _Watches) -> Iterable[str]:
-    for holding in watches.pods.values():
-        yield from holding.store.problems
-        yield from left_out(holding.running)
-    for selecting in watches.pod_selectors.values():
-        yield from selecting.store.problems
-        yield from left_out(selecting.running)
-    for whole in watches.objects.values():
-        yield from left_out(whole.running)
-
-
-def _refused_by_kind(watches: _Watches) -> Mapping[str, Refused]:
-    """Return why nodes, pods and whole objects cannot be used, by kind."""
-    return {
-        **{kind.kind: watch.store.refused for kind, watch in watches.objects.items()},
-        "Node": {place: reason for watch in watches.nodes.values() for place, reason in watch.store.refused.items()},
-        "Pod": {place: reason for watch in watches.pods.values() for place, reason in watch.store.refused.items()},
-    }
