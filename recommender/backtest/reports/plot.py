@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.replayed_policies import AUTO
+from recommender.backtest.reports.cost_panels import draw_budgets, draw_frontier
+from recommender.backtest.reports.plot_style import AUTO_COLOUR, OTHER_COLOURS, RIVAL_COLOUR, tidy
 from recommender.backtest.reports.table import sentence
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.serving import needed_replicas
-from recommender.plots.labels import PointLabel, label_beside, mark_cut_off
+from recommender.plots.labels import mark_cut_off
 from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
 _NEEDED: Final = "#222222"
-_AUTO: Final = "#0b6fb8"
-_RIVAL: Final = "#e08214"
-_OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _SHORT: Final = "#d7191c"
-_FAR_DEARER: Final = 1.6
-"""A policy that costs this many times as much as auto is drawn at the edge."""
-_SHORT_AXIS: Final = 1000
-"""A logarithmic axis whose end is less than this many times its beginning has room for labels between powers of ten."""
 _FAR_ABOVE: Final = 10.0
 """A peak of the worst day that is more than this many times the usual one is cut off."""
 _GAP_RATIO: Final = 0.04
@@ -70,8 +63,8 @@ def write_plot(report: BacktestReport, path: Path) -> None:
     overview = figure.add_subplot(grid[0, 0])
     _overview(overview, report)
     _shortages(figure.add_subplot(grid[1, 0], sharex=overview), report, lines)
-    _frontier(figure.add_subplot(grid[0, 1]), report)
-    _budgets(figure.add_subplot(grid[1, 1]), report)
+    draw_frontier(figure.add_subplot(grid[0, 1]), report)
+    draw_budgets(figure.add_subplot(grid[1, 1]), report)
     _worst_day(figure.add_subplot(grid[2, :]), report, lines)
     try:
         canvas.print_figure(path)
@@ -89,10 +82,10 @@ def _lines(report: BacktestReport) -> list[_Line]:
     ratio = auto.comparison.cost_as_headroom_ratio
     others = [each for each in report.policies if each.name != AUTO]
     return [
-        _Line(AUTO, auto.fleet.serving, _AUTO, 2.0),
-        _Line(f"headroom {100 * ratio:.3g} %, same cost", report.rival.serving, _RIVAL, 1.6),
+        _Line(AUTO, auto.fleet.serving, AUTO_COLOUR, 2.0),
+        _Line(f"headroom {100 * ratio:.3g} %, same cost", report.rival.serving, RIVAL_COLOUR, 1.6),
         *(
-            _Line(each.name, each.fleet.serving, _OTHERS[index % len(_OTHERS)], 0.7)
+            _Line(each.name, each.fleet.serving, OTHER_COLOURS[index % len(OTHER_COLOURS)], 0.7)
             for index, each in enumerate(others)
         ),
     ]
@@ -115,7 +108,7 @@ def _overview(axes: Axes, report: BacktestReport) -> None:
     mean = np.add.reduceat(serving, starts) / np.diff(np.append(starts, len(serving)))
     axes.stairs(most, ends, baseline=np.nan_to_num(least), fill=True, color="#9a9a9a", label="needed (range)")
     axes.stairs(most, ends, baseline=None, color="#7a7a7a", linewidth=0.8)
-    axes.stairs(mean, ends, baseline=None, color=_AUTO, linewidth=1.1, label=f"serving, {AUTO}")
+    axes.stairs(mean, ends, baseline=None, color=AUTO_COLOUR, linewidth=1.1, label=f"serving, {AUTO}")
     warm = int(np.argmax(report.judged))
     if warm:
         axes.axvspan(edges[0], edges[warm], color="#f0efe6", zorder=0)
@@ -128,7 +121,7 @@ def _overview(axes: Axes, report: BacktestReport) -> None:
     # It is beside the title, where it covers no line.
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, fontsize=9, frameon=False, ncols=2)
     axes.tick_params(labelbottom=False)
-    _tidy(axes, dated=True)
+    tidy(axes, dated=True)
 
 
 def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
@@ -154,80 +147,7 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     axes.get_yticklabels()[0].set_fontweight("bold")
     axes.set_ylim(len(lines), 0)
     axes.set_title("When each policy was short (red), and in which share of the judged steps", loc="left", fontsize=11)
-    _tidy(axes, dated=True)
-
-
-def _percent_on_log_scale(axes: Axes) -> None:
-    """Label a logarithmic axis at 1, 10 … percent, and a short one at 2 and 5 too: it may have no power of ten."""
-
-    def between(value: float, _place: int) -> str:
-        low, high = axes.get_ylim()
-        return f"{value:g} %" if high < low * _SHORT_AXIS and f"{value:.0e}"[0] in "25" else ""
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
-    axes.yaxis.set_minor_formatter(FuncFormatter(between))
-
-
-def _frontier(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage over cost: below the line a policy beats plain headroom.
-
-    Policies that cost far more are at the edge.
-    """
-    shown = [policy for policy in report.policies if policy.name not in {"model:headroom", "model:reactive"}]
-    auto = report.policy(AUTO).measures.replica_hours
-    costs = [policy.measures.replica_hours for policy in shown]
-    right = 1.05 * max([cost for cost in costs if cost <= _FAR_DEARER * auto], default=1.0) or 1.0
-    points = [point for point in report.frontier if point.measures.replica_hours <= right] or [report.frontier[0]]
-    hours = np.array([point.measures.replica_hours for point in points])
-    taus = np.array([point.measures.tau_under_percent for point in points])
-    floor = _floor([*taus, *(policy.measures.tau_under_percent for policy in shown)])
-    axes.plot(hours, np.maximum(taus, floor), color=_RIVAL, linewidth=2)
-    labels = []
-    for index, policy in enumerate(shown):
-        is_auto, tau, cost = policy.name == AUTO, policy.measures.tau_under_percent, policy.measures.replica_hours
-        colour = _AUTO if is_auto else _OTHERS[index % len(_OTHERS)]
-        is_far, x, y = cost > right, min(cost, right), max(tau, floor)
-        marker = "D" if is_auto else ">" if is_far else "s"
-        axes.plot(x, y, marker, color=colour, markersize=9 if is_auto else 5, zorder=4 - is_auto, clip_on=False)
-        name = policy.name.removeprefix("model:") + ("" if tau else ", never short")
-        labels.append(PointLabel(f"{name}, {cost / auto:.1f}x the cost" if is_far else name, x, y, colour, is_auto))
-    _percent_on_log_scale(axes)
-    axes.set_xlim(0.96 * min(float(hours[0]), *costs), right)
-    label_beside(axes, labels, size=8)
-    axes.set_xlabel("cost: replica-hours")
-    axes.set_ylabel("short: share of the judged steps")
-    axes.set_title("Below the orange line (plain headroom):\nbetter at the same cost", loc="left", fontsize=11)
-    _tidy(axes)
-
-
-def _budgets(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage against budget, so that one can be chosen."""
-    costs = [100 * point.budget_ratio for point in report.budgets]
-    ours = np.array([point.measures.tau_under_percent for point in report.budgets])
-    theirs = np.array([point.headroom_tau_under_percent for point in report.budgets])
-    axes.set_title("What a `budget` buys", loc="left", fontsize=11)
-    if not costs:
-        axes.text(0.5, 0.5, "not calculated through an HPA", transform=axes.transAxes, ha="center")
-        axes.set_axis_off()
-        return
-    floor = _floor([*ours, *theirs])
-    axes.plot(costs, np.maximum(theirs, floor), "o-", color=_RIVAL, linewidth=1.6, label="headroom, same cost")
-    axes.plot(costs, np.maximum(ours, floor), "D-", color=_AUTO, linewidth=1.6, label=AUTO)
-    if report.verdict.cost_above_load_ratio is not None:
-        bill = 100 * report.verdict.cost_above_load_ratio
-        axes.axvline(bill, color="#888888", linewidth=1, linestyle=":", label=f"without a budget: {bill:.0f} %")
-    _percent_on_log_scale(axes)
-    axes.set_xlim(0, 1.05 * costs[-1])
-    axes.set_xlabel("budget: cost above the load in percent" + ("; lowest: never short" if not ours.all() else ""))
-    axes.set_ylabel("short")
-    axes.legend(fontsize=8, framealpha=0.85)
-    _tidy(axes)
-
-
-def _floor(taus: list[float]) -> float:
-    """Return where a shortage of 0 is drawn on a logarithmic axis."""
-    return 0.5 * min((tau for tau in taus if tau > 0), default=0.2)
+    tidy(axes, dated=True)
 
 
 def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
@@ -275,7 +195,7 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     axes.legend(
         handles[::-1], names[::-1], loc="upper left", bbox_to_anchor=(0, -0.1), fontsize=9, ncols=4, frameon=False
     )
-    _tidy(axes, dated=True)
+    tidy(axes, dated=True)
 
 
 def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tuple[int, int]:
@@ -296,14 +216,3 @@ def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tu
 def _bins(steps: int) -> IntArray:
     """Return the first step of each bin of the overview."""
     return np.unique(np.linspace(0, steps, min(_BINS, steps), endpoint=False).astype(np.int64))
-
-
-def _tidy(axes: Axes, *, dated: bool = False) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    if dated:
-        axes.xaxis_date()
-        locator = AutoDateLocator(minticks=4, maxticks=10)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
