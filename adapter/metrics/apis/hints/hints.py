@@ -6,9 +6,6 @@ more.
 
 from __future__ import annotations
 
-import difflib
-import heapq
-import itertools
 import operator
 import re
 import time
@@ -16,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from adapter.metrics.apis.hints.served_names import nearest, served_names
 from adapter.metrics.apis.slices import in_one_piece
-from adapter.metrics.rulebook.lint.examples import distance_from_pods
 from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness, near_miss, selecting
 from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
@@ -38,21 +35,6 @@ MOST_REMEMBERED = 1000
 """Limit on the names whose near misses are cached, since autoscalers repeat their requests."""
 _COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
 """Commands that a message may name: a shell takes each of their characters literally."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    catalogue: Catalogue
-    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Metric name to everything that it is served for."""
-    renamed: dict[str, str] = field(default_factory=dict)
-    """Series name to the name under which a metric made of it is served."""
-    likeliest: dict[str, Metric] = field(default_factory=dict)
-    """Name of a custom metric to the metric that is meant if no kind of object is named."""
-    by_length: dict[int, list[str]] = field(default_factory=dict)
-    """Length to the names of metrics."""
-    meant: dict[str, str | None] = field(default_factory=dict)
-    """Requested unknown name to the most similar metric name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +72,14 @@ class Hints:
         self._look_ups = look_ups
         self._wall = wall
         self._refused = refused
-        self._index = _index(catalogue, in_one_piece)
+        self._names = served_names(catalogue, in_one_piece)
         self._rules = _Rules()
         self._prepare_rules(in_one_piece)
 
     def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
         """Index this catalogue and the rules, unless they are indexed already."""
-        if self._index.catalogue is not catalogue:
-            self._index = _index(catalogue, slices)
+        if self._names.catalogue is not catalogue:
+            self._names = served_names(catalogue, slices)
         self._prepare_rules(slices)
 
     def for_missing(self, name: str, command: str = "") -> str:
@@ -112,7 +94,7 @@ class Hints:
 
         It may exist while a rule of the API would provide it and none of that rule's look-ups has succeeded yet.
         """
-        if name in self._index.places or name in self._index.renamed:
+        if name in self._names.places or name in self._names.renamed:
             return None
         failing = [one.rule for one in self._look_ups() if one.failure is not None and one.succeeded_at is None]
         for one in self._rules.selecting[:MOST_RULES] if failing else ():
@@ -125,10 +107,10 @@ class Hints:
 
     def likeliest(self, name: str) -> Metric | None:
         """Return the custom metric that the name means if no kind is named; None if none is known."""
-        return self._index.likeliest.get(name)
+        return self._names.likeliest.get(name)
 
     def _clause(self, name: str) -> str:
-        index = self._index
+        index = self._names
         if places := index.places.get(name):
             return f"a metric of this name is served {_joined_in_words(places)}"
         if renamed := index.renamed.get(name):
@@ -173,14 +155,14 @@ class Hints:
     def _of_look_ups(self, name: str) -> str:
         look_ups, number = self._look_ups(), len(self._rules.refused)
         refused = f"; {number} rule{' is' if number == 1 else 's are'} refused: see the adapter's log" if number else ""
-        if not look_ups and not self._index.places:
+        if not look_ups and not self._names.places:
             return f"no rule for custom or external metrics is in force{refused or ': the rule files hold none'}"
         for look_up in look_ups:
             if look_up.failure is not None:
                 return f"no metric of this name is known, and {look_up.rule.id} {self._failure_text(look_up)}"
         newest = max(look_ups, key=lambda one: one.succeeded_at or 0.0, default=None)
         when = self._looked_up(newest)
-        if not self._index.places:
+        if not self._names.places:
             return f"no metric is known yet: no rule has found a series in Prometheus{when}{refused}"
         meant = self._similar_name(name)
         if meant is not None:
@@ -189,7 +171,7 @@ class Hints:
 
     def _similar_name(self, name: str) -> str | None:
         """Return the metric with the most similar name."""
-        index = self._index
+        index = self._names
         if name not in index.meant:
             if len(index.meant) >= MOST_REMEMBERED:
                 index.meant.clear()
@@ -235,74 +217,8 @@ def cut(clause: str) -> str:
     return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"
 
 
-def _index(catalogue: Catalogue, slices: Slices) -> _Index:
-    index = _Index(catalogue)
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for part in slices(_all(catalogue)):
-        for metric in part:
-            places = (*index.places.get(metric.name, ()), _place(metric))
-            # Most metrics are served for the same kinds, so they share one tuple.
-            if metric.name not in index.places:
-                index.by_length.setdefault(len(metric.name), []).append(metric.name)
-            index.places[metric.name] = shared.setdefault(places, places)
-            if metric.series != metric.name:
-                index.renamed[metric.series] = metric.name
-            if metric.resource is not None:
-                known = index.likeliest.get(metric.name, metric)
-                index.likeliest[metric.name] = min(known, metric, key=distance_from_pods)
-    return index
-
-
-def _all(catalogue: Catalogue) -> Iterator[Metric]:
-    yield from catalogue.custom
-    yield from catalogue.external
-
-
-def _place(metric: Metric) -> str:
-    if metric.resource is None:
-        return "as external metric"
-    scope = "namespaced" if metric.namespaced else "not namespaced"
-    return f"for {metric.resource.qualified} ({scope})"
-
-
 def _joined_in_words(places: tuple[str, ...]) -> str:
     if len(places) > MOST_NAMED:
         return f"{', '.join(places[:MOST_NAMED])} and {len(places) - MOST_NAMED} more"
     *first, last = places
     return f"{', '.join(first)} and {last}" if first else last
-
-
-MOST_COMPARED = 1000
-_MOST_LIKE = 10
-_LONGEST = 100
-_LETTERS_APART = (0, 1, -1, 2, -2)
-_LIKENESS = 0.85
-"""Lowest ratio of `difflib`: two different letters in a name of fifteen."""
-
-
-def nearest(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
-    """Return the most similar name; None if none is similar. `by_length` has the names by their length.
-
-    This is done within a request. So only names of about the same length are compared: all of them by their common
-    beginnings and ends, which takes microseconds, and the few that remain letter by letter.
-    """
-    if len(name) > _LONGEST:
-        return None
-    like = (by_length.get(len(name) + apart, ()) for apart in _LETTERS_APART)
-    candidates = itertools.islice(itertools.chain.from_iterable(like), MOST_COMPARED)
-    closest = heapq.nlargest(_MOST_LIKE, candidates, key=lambda candidate: _equal_ends(name, candidate))
-    return next(iter(difflib.get_close_matches(name, closest, n=1, cutoff=_LIKENESS)), None)
-
-
-def _equal_ends(one: str, other: str) -> int:
-    """Return the total length of the common beginning and the common end."""
-    return _equal_start(one, other) + _equal_start(one[::-1], other[::-1])
-
-
-def _equal_start(one: str, other: str) -> int:
-    length = 0
-    for letter, counterpart in zip(one, other, strict=False):
-        if letter != counterpart:
-            break
-        length += 1
-    return length

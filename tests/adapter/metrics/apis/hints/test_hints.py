@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.metrics.apis.hints.hints import LONGEST_CHARACTERS, MOST_COMPARED, MOST_REMEMBERED, Hints, more, nearest
+from adapter.metrics.apis.hints.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
+from adapter.metrics.apis.hints.served_names import MOST_COMPARED, nearest
 from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
@@ -291,4 +292,4 @@ def test_what_is_compared_and_remembered_of_names_is_bounded() -> None:
     hints = Hints(Catalogue([custom_metric("y")]))
     for number in range(3 * MOST_REMEMBERED):
         hints.for_missing(f"name_{number}")
-    assert len(hints._index.meant) <= MOST_REMEMBERED
+    assert len(hints._names.meant) <= MOST_REMEMBERED
