@@ -15,6 +15,7 @@ LONGEST_BYTES = 12_288
 ROOTS = ("", "adapter", "adapter/metrics", "adapter/foundation", "recommender")
 """Folders from which a page names places."""
 LOADS_NUMPY = {"commands", "nodes"}
+ABOVE_BOTH_PROGRAMS = {"kubectl"}
 
 
 def places(text: str) -> list[str]:
@@ -40,11 +41,23 @@ def test_the_places_that_a_page_names_exist(page: str) -> None:
     assert [place for place in found if not exists(place)] == []
 
 
-def test_each_other_folder_of_the_adapter_is_forbidden_to_load_numpy() -> None:
+def sources_of(contract_id: str) -> set[str]:
+    """Return the modules that a contract speaks of."""
     contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    light = next(contract for contract in contracts if contract["id"] == "serving-stays-light")
-    folders = {path.parent.name for path in (CHECKOUT / "adapter").glob("*/__init__.py")}
-    assert set(light["source_modules"]) == {f"adapter.{folder}" for folder in folders - LOADS_NUMPY}
+    return set(next(contract for contract in contracts if contract["id"] == contract_id)["source_modules"])
+
+
+def folders_of(program: str) -> set[str]:
+    return {path.parent.name for path in (CHECKOUT / program).glob("*/__init__.py")}
+
+
+def test_each_other_folder_of_the_adapter_is_forbidden_to_load_numpy() -> None:
+    assert sources_of("serving-stays-light") == {f"adapter.{folder}" for folder in folders_of("adapter") - LOADS_NUMPY}
+
+
+def test_each_folder_of_the_recommender_stands_on_the_foundation() -> None:
+    below = folders_of("recommender") - ABOVE_BOTH_PROGRAMS
+    assert sources_of("recommender-on-the-foundation") == {f"recommender.{folder}" for folder in below}
 
 
 def test_the_page_of_rooms_is_current() -> None:
