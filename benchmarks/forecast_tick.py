@@ -46,6 +46,7 @@ from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.many_series import judged, shared_fits
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
 
@@ -261,8 +263,12 @@ class Ticker:
         fleet = fleet_of(need, learned.task, history.step_seconds)
         past = known_past(history, some, self._began)
         arguments = ("auto", self._settings.models, dict(learned.shared), past, learned.task, fleet)
+        limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
+        # All but the first ones go on with what is proven.
+        first = self._children.run("choice", judged, arguments, limits)
+        proofs = tuple(None if each is None else each.proof for each in first)
         before = _children_seconds()
-        found = self._children.run("choice", judged, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS))
+        found = self._children.run("choice", judged, (*arguments, proofs), limits)
         assert all(found), "every target has a verdict"
         each = (_children_seconds() - before) / len(some)
         # With a pause as long as the work, whenever that takes longer than an hour.
@@ -303,10 +309,17 @@ class Ticker:
                     Bill(0.3, 0.4),
                     dict.fromkeys(models, 0.5 + place % 50 / 100),
                     f"in the last day target {place} was short for 0.1 % of the time",
+                    _proof(models, self._began, history.step_seconds),
                 )
                 for place, target in enumerate(history.targets())
             }
             self._book.put(need, Learned(task, shared=fits, verdicts=verdicts if models != ("headroom",) else {}))
+
+
+def _proof(models: Sequence[str], now: float, step_seconds: float) -> SeriesProof:
+    """Return a proof of these models, as each target has one."""
+    experts = np.full((5, len(models) + 1), 1 / (len(models) + 1))
+    return proof_of(tuple(models), ProvenSeries(now // step_seconds, step_seconds, 9_000.0, 2.0, 0.3, 144.0, experts))
 
 
 def _children_seconds() -> float:

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.choice.records import ModelChoice, ModelRecord
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.simulation.bill import Bill
     from recommender.kinds.predictive.simulation.measures import Measures
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
-REPLAYED_SECONDS = 8 * DAY_SECONDS
-"""A record covers a week; the day before gives the fleet its size at the beginning."""
+REPLAYED_SECONDS = 8.5 * DAY_SECONDS
+"""A record covers a week. What is proven goes on from a day before the end of the former record, and half a day gives
+the fleet its size at the beginning."""
 LEAST_HISTORY_SECONDS = DAY_SECONDS / 8
 """With less history no model can be compared with another one."""
 SERIES_AT_ONCE = 16
@@ -70,6 +72,8 @@ class SeriesVerdict:
     """The cost; None while it is not known."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     last_day: str = ""
+    proof: SeriesProof | None = None
+    """What was known of the models a day ago, from which the next verdict goes on; None while that is nothing."""
 
 
 def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
@@ -108,9 +112,17 @@ def continued(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> Mod
 
 
 def verdicts(
-    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+    configured: str,
+    history: LoadHistory,
+    trials: Sequence[ModelTrial],
+    task: ForecastTask,
+    fleet: FleetSettings,
+    proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[SeriesVerdict, ...]:
-    """Return the verdict on each series of the history, with the trials of models on the same series."""
+    """Return the verdict on each series of the history, with the trials of models on the same series.
+
+    `proofs` are those of former verdicts on the series; without them nothing is known that was before the trials.
+    """
     skipped = replayed_from(history)
     start_seconds = history.start_seconds + skipped * history.step_seconds
     recent = LoadHistory(start_seconds, history.step_seconds, history.values[:, skipped:])
@@ -121,19 +133,25 @@ def verdicts(
         some = slice(first, first + SERIES_AT_ONCE)
         block = LoadHistory(start_seconds, history.step_seconds, recent.values[some])
         forecasts = {name: Forecasts(upper[some], upper[some]) for name, upper in uppers.items()}
-        played = PlayedChoices(block, forecasts, task, fleet, limits[some])
+        played = PlayedChoices(block, forecasts, task, fleet, limits[some], proofs=proofs[some])
         for series, load in enumerate(block.values):
-            choice = played.last_choice(series)
+            choice, proof = played.last_choice(series), played.bench.proofs[series]
             if configured == ModelName.AUTO:
-                found.append(_verdict_of_auto(choice, load, played.capacity[series], fleet))
+                verdict = _verdict_of_auto(choice, load, played.capacity[series], fleet)
             else:
                 upper = forecasts[configured].upper[series] if configured in forecasts else None
-                found.append(_verdict_on_configured(configured, choice, load, upper, task, fleet))
+                verdict = _verdict_on_configured(configured, choice, load, upper, task, fleet)
+            found.append(replace(verdict, proof=proof))
     return tuple(found)
 
 
 def caught_up(
-    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+    configured: str,
+    history: LoadHistory,
+    trials: Sequence[ModelTrial],
+    task: ForecastTask,
+    fleet: FleetSettings,
+    proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[tuple[FloatArray, ...], tuple[SeriesVerdict, ...]]:
     """Return the forecasts since the end of each trial, and the verdicts by them.
 
@@ -141,18 +159,23 @@ def caught_up(
     """
     since = tuple(forecasts_since(trial, history, task) for trial in trials)
     whole = [continued(trial, part, history) for trial, part in zip(trials, since, strict=True)]
-    return since, verdicts(configured, history, whole, task, fleet)
+    return since, verdicts(configured, history, whole, task, fleet, proofs)
 
 
 def tried_and_judged(
-    configured: str, history: LoadHistory, models: Sequence[str], task: ForecastTask, fleet: FleetSettings
+    configured: str,
+    history: LoadHistory,
+    models: Sequence[str],
+    task: ForecastTask,
+    fleet: FleetSettings,
+    proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
     """Return the trials of the models of these names without their forecasts, and the verdicts by them.
 
     Who decides once needs the parameters alone, and the forecasts may be more than a child's result may be.
     """
     trials = [tried(name, history, task) for name in models]
-    judged = verdicts(configured, history, trials, task, fleet)
+    judged = verdicts(configured, history, trials, task, fleet, proofs)
     ends = [trial.first + trial.upper.shape[1] for trial in trials]
     without = [replace(trial, first=end, upper=trial.upper[:, :0]) for trial, end in zip(trials, ends, strict=True)]
     return tuple(without), judged

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import IntArray
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.learning import SeriesVerdict
     from recommender.kinds.predictive.simulation.serving import FleetSettings
@@ -91,8 +92,11 @@ def judged(
     history: LoadHistory,
     task: ForecastTask,
     fleet: FleetSettings,
+    proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[SeriesVerdict | None, ...]:
     """Return the verdict on each series by these models; None for one of which too little is known.
+
+    `proofs` are those of former verdicts, one for each series or none at all.
 
     Each is what the series would have in a history of its own. One for which the arithmetic fails has none and leaves
     the others theirs.
@@ -102,7 +106,8 @@ def judged(
         block = LoadHistory(
             history.start_seconds + first * history.step_seconds, history.step_seconds, history.values[places, first:]
         )
-        for place, verdict in zip(places, _of_block(configured, names, fits, block, task, fleet), strict=True):
+        known = [proofs[place] for place in places.tolist()] if proofs else []
+        for place, verdict in zip(places, _of_block(configured, names, fits, block, task, fleet, known), strict=True):
             found[int(place)] = verdict
     return tuple(found)
 
@@ -114,18 +119,23 @@ def _of_block(
     block: LoadHistory,
     task: ForecastTask,
     fleet: FleetSettings,
+    proofs: Sequence[SeriesProof | None],
 ) -> Sequence[SeriesVerdict | None]:
     try:
         known = [
             model for name in names for model in (model_named(name),) if not lacks_history(model, block.span_seconds)
         ]
         trials = [_trial_of(model, fits.get(model.name), block, task) for model in known]
-        return verdicts(configured, block, trials, task, fleet)
+        return verdicts(configured, block, trials, task, fleet, proofs)
     except (ArithmeticError, ValueError, IndexError):
         if len(block.values) == 1:
             return [None]
     ones = (LoadHistory(block.start_seconds, block.step_seconds, row[np.newaxis]) for row in block.values)
-    return [verdict for one in ones for verdict in _of_block(configured, names, fits, one, task, fleet)]
+    return [
+        verdict
+        for place, one in enumerate(ones)
+        for verdict in _of_block(configured, names, fits, one, task, fleet, proofs[place : place + 1])
+    ]
 
 
 def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:

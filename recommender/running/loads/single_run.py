@@ -131,7 +131,8 @@ class _SingleRun:
         known = float(history.known_seconds(history.targets(), clock.wall()).max(initial=0.0))
         if known < LEAST_HISTORY_SECONDS:
             return source.load(need)
-        learned = self._learned_in_one_child(history, delays, clock)
+        restored = book.get(need) or Learned(task_of(need, delays.delays(need)))
+        learned = self._learned_in_one_child(history, delays, clock, restored)
         if learned is None:
             services = LearningServices(delays, book, self._run_child(need), _Silent(), _Silent(), clock)
             Learner(lambda: (history,), services).learn_once(history)
@@ -140,8 +141,10 @@ class _SingleRun:
         # The first observation is old by now.
         return source.load(need)
 
-    def _learned_in_one_child(self, history: TargetHistory, delays: DelayMeter, clock: Clock) -> Learned | None:
-        """Return the results of light models; None if some are heavy, or cannot be tried.
+    def _learned_in_one_child(
+        self, history: TargetHistory, delays: DelayMeter, clock: Clock, learned: Learned
+    ) -> Learned | None:
+        """Return the results of light models beside former ones; None if some are heavy, or cannot be tried.
 
         A child takes longer to start than light models take to be tried, so all of them share one, with the choice
         among them.
@@ -154,7 +157,8 @@ class _SingleRun:
         task = task_of(need, delays.delays(need))
         fleet = fleet_of(need, task, history.step_seconds)
         names = tuple(model.name for model in models)
-        arguments = (str(need.settings.model), known_past(history, targets, now), names, task, fleet)
+        past, proofs = known_past(history, targets, now), learned.proofs(targets)
+        arguments = (str(need.settings.model), past, names, task, fleet, proofs)
         limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS * (len(models) + len(targets))))
         try:
             trials, verdicts = self._run_child(need)("choice", tried_and_judged, arguments, limits)

@@ -23,11 +23,12 @@ from recommender.kinds.predictive.models.present import growth_limits
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.choice.bench import DecidedWeights
     from recommender.kinds.predictive.choice.records import ModelChoice
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.serving import FleetSettings
@@ -53,7 +54,7 @@ def run_auto(
     changes = np.flatnonzero(np.diff(leaders, prepend=-1))
     decisions = played.choices(0, sorted({*changes.tolist(), len(leaders) - 1}))
     names = np.array([*played.bench.experts.names, ModelName.HEADROOM.value], dtype=object)
-    in_use = np.repeat(names[leaders], played.every)[: history.steps]
+    in_use = names[leaders][played.numbers()]
     return AutoRun(played.capacity[0], tuple(in_use), tuple(decisions))
 
 
@@ -68,17 +69,24 @@ class PlayedChoices:
         fleet: FleetSettings,
         limits: FloatArray | None = None,
         options: ChoiceOptions = DEFAULT_OPTIONS,
+        proofs: Sequence[SeriesProof | None] = (),
     ) -> None:
-        """`limits` are `choice_limits` of a longer history, shape (series, steps), where there is one."""
+        """`limits` are `choice_limits` of a longer history, shape (series, steps), where there is one.
+
+        `proofs` are what earlier decisions have proven of each series; without them all begin anew.
+        """
         self._limits = choice_limits(history, task) if limits is None else limits
         self._history = history
         self.every = max(1, round(options.decide_seconds / history.step_seconds))
+        # Decisions are made at the same times wherever a history begins.
+        begin = round(history.start_seconds / history.step_seconds)
+        self.first = min(-begin % self.every, history.steps - 1)
         uppers = {name: found.upper for name, found in forecasts.items() if name not in NOT_JUDGED}
         scales = [
-            ShortageScales(load, limit, fleet, self.every)
+            ShortageScales(load, limit, fleet, self.every, self.first)
             for load, limit in zip(history.values, self._limits, strict=True)
         ]
-        self.bench = Bench(uppers, scales, task, options)
+        self.bench = Bench(uppers, scales, task, options, begin + self.first, proofs)
         self.decided: DecidedWeights = self.bench.decided()
         self._acting = self.decided.acting
         # Of equal weights headroom's comes first.
@@ -86,11 +94,17 @@ class PlayedChoices:
         self.leaders %= self._acting.shape[-1]
         self.capacity = self._capacity(uppers, task.headroom_ratio)
 
+    def numbers(self) -> IntArray:
+        """Return the decision that acts at each step; the first one also before it was made, when nothing is known."""
+        return np.maximum(0, (np.arange(self._history.steps) - self.first) // self.every)
+
     def choices(self, series: int, numbers: Iterable[int]) -> list[ModelChoice]:
         """Return decisions of a series with what explains them."""
         return [
             choice_at(
-                self.bench, self.decided, ChoiceMoment(series, number, number * self.every, self._blend(series, number))
+                self.bench,
+                self.decided,
+                ChoiceMoment(series, number, self.first + number * self.every, self._blend(series, number)),
             )
             for number in numbers
         ]
@@ -111,10 +125,10 @@ class PlayedChoices:
 
     def _capacity(self, uppers: Mapping[str, FloatArray], missing_ratio: float) -> FloatArray:
         """Return the load with the room of all that acts, within the limits; the same sum as `Blend.capacity`."""
-        load, steps = self._history.values, self._history.steps
+        load, numbers = self._history.values, self.numbers()
 
         def by_step(values: FloatArray) -> FloatArray:
-            return np.repeat(values, self.every, axis=0)[:steps].T
+            return values[numbers].T
 
         room = by_step(self._acting[..., -1] * self.decided.ratios) * load
         for place, name in enumerate(self.bench.experts.names):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.choice.bench_state import DecisionClock, first_state, resumption_of
 from recommender.kinds.predictive.choice.experts import SCALES, experts_of, least_short_steps_a_day, usual_of
 from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
@@ -19,11 +20,11 @@ from recommender.kinds.predictive.choice.weights import (
     CONFIGURED,
     GAINED,
     REFUTED,
-    UNPROVEN,
     after_losses,
     odds_of_models,
     proof_levels,
     shared,
+    weighted_medians,
 )
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.kinds.predictive.choice.options import ChoiceOptions
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
     from recommender.kinds.predictive.forecast import ForecastTask
 
 _AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
-_HALF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,14 @@ class Bench:
         scales: Sequence[ShortageScales],
         task: ForecastTask,
         options: ChoiceOptions,
+        first_step: int = 0,
+        proofs: Sequence[SeriesProof | None] = (),
     ) -> None:
-        """`uppers` are the upper forecasts by model, each of shape (series, steps)."""
+        """`uppers` are the upper forecasts by model, each of shape (series, steps).
+
+        `first_step` is the step of the first decision, counted from the Unix epoch, and `proofs` are the states with
+        which series go on; None for those that begin anew.
+        """
         self.experts = experts_of(uppers, task.headroom_ratio, scales)
         self.scales = scales
         ratios = np.array(HEADROOM_RATIOS)
@@ -77,46 +84,70 @@ class Bench:
         self._options = options
         self._judged = max(1, int(options.judge_seconds / self.seconds_between))
         series, experts = self.experts.begins.shape
-        # The last one is plain headroom.
-        self._weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
-        self._sizes = np.zeros((series, experts))
-        self._ratio = np.full(series, task.headroom_ratio)
-        # The same at the cost of the configured headroom, which is paid until models are proven at that of the bill.
-        self._tried_weights = self._weights
-        self._tried_sizes = self._sizes
+        self._state = first_state(series, experts, task.headroom_ratio)
         self._configured = np.full(series, task.headroom_ratio)
-        self._billed = np.zeros(series)
         self._headroom_shares = np.ones(series)
-        self._levels: IntArray = np.full(series, UNPROVEN)
+        self._clock = DecisionClock(first_step, scales[0].every, scales[0].fleet.step_seconds, len(self.load))
+        self._given = tuple(proofs[place] if place < len(proofs) else None for place in range(series))
+        self._resumption = resumption_of(self._given, self._clock)
+        self.experts = replace(self.experts, begins=self._resumption.begins(self.experts))
+        self.proofs: tuple[SeriesProof | None, ...] = (None,) * series
+        """What is kept of each series once all decisions have been made; None while it is too young."""
 
     def decided(self) -> DecidedWeights:
-        """Return all decisions, each with what was known then; to be called once."""
-        weights, acting, sizes, ratios = [], [], [], []
-        for number in range(len(self.load)):
-            if number:
+        """Return all decisions, each with what was known then; to be called once.
+
+        Where all series go on with former states, decisions before these are not made again.
+        """
+        first = self._resumption.first
+        kept = len(self.load) - 1 - int(np.ceil(self._options.kept_seconds / self.seconds_between))
+        decisions: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        for number in range(first, len(self.load)):
+            if number > first:
                 self._learn(number)
-            begins = self.begins(number)
-            prior = self._prior(number, begins)
-            self._weights = shared(self._weights, prior, self._share())
-            self._tried_weights = shared(self._tried_weights, prior, self._share())
-            self._levels = self._proof_levels(prior)
-            if self._weights[:, :-1].any():
-                experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
-                self._ratio = self._bill_ratio(number, experts, rival)
-                self._sizes = np.where(begins < number, _sizes_at(self._ratio, experts, rival), 0.0)
-                if self._task.budget_ratio is None:
-                    self._tried_sizes = np.where(begins < number, _sizes_at(self._configured, experts, rival), 0.0)
-            else:
-                self._ratio = self._first_ratio(number)
-            is_tried = self._levels == CONFIGURED
-            weights.append(np.where(is_tried[:, np.newaxis], self._tried_weights, self._weights))
-            acting.append(self._acting(weights[-1], prior))
-            sizes.append(np.where(is_tried[:, np.newaxis], self._tried_sizes, self._sizes))
-            ratios.append(self._acting_ratio())
-            # Nothing is paid at the cost of the bill while models act at the configured one.
-            self._headroom_shares = np.where(is_tried, 1.0, acting[-1][:, -1])
-        found = DecidedWeights(np.stack(weights), np.stack(acting), np.stack(sizes), np.stack(ratios))
+            decisions.append(self._decided(number))
+            if number == kept:
+                self._keep(number)
+        self._keep_given(kept)
+        decisions = [decisions[0]] * first + decisions
+        found = DecidedWeights(*(np.stack(each) for each in zip(*decisions, strict=True)))
         return found if self._task.budget_ratio is not None else _with_beginner(found, self.experts.names)
+
+    def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the weights, those of what acts, the sizes, and the headroom of a decision."""
+        state, begins = self._state, self.begins(number)
+        prior = self._prior(number, begins)
+        state.weights = shared(state.weights, prior, self._share())
+        state.tried_weights = shared(state.tried_weights, prior, self._share())
+        state.levels = self._proof_levels(prior)
+        if state.weights[:, :-1].any():
+            experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
+            state.ratio = self._bill_ratio(number, experts, rival)
+            state.sizes = np.where(begins < number, _sizes_at(state.ratio, experts, rival), 0.0)
+            if self._task.budget_ratio is None:
+                state.tried_sizes = np.where(begins < number, _sizes_at(self._configured, experts, rival), 0.0)
+        else:
+            state.ratio = self._first_ratio(number)
+        self._resumption.resume(state, number, self.experts.names)
+        is_tried = state.levels == CONFIGURED
+        weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
+        acting = self._acting(weights, prior)
+        # Nothing is paid at the cost of the bill while models act at the configured one.
+        self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
+        sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
+        return weights, acting, sizes, self._acting_ratio()
+
+    def _keep(self, number: int) -> None:
+        """Keep the states after a decision, of the series that have come so far."""
+        series = range(len(self.load[0]))
+        self.proofs = tuple(self._state.proof(each, self.experts, self._clock, number) for each in series)
+
+    def _keep_given(self, kept: int) -> None:
+        """Keep the states that were given where they are newer than those that would be kept."""
+        self.proofs = tuple(
+            given if number > kept else found
+            for given, found, number in zip(self._given, self.proofs, self._resumption.numbers.tolist(), strict=True)
+        )
 
     def begin(self, number: int) -> int:
         """Return from after which decision on things are judged at a decision."""
@@ -124,21 +155,26 @@ class Bench:
 
     def begins(self, number: int) -> IntArray:
         """Return the same for each expert of each series, shape (series, experts)."""
-        return np.minimum(np.maximum(number - self._judged, self.experts.begins), number)
+        return np.minimum(np.maximum(max(0, number - self._judged), self.experts.begins), number)
 
     def _learn(self, number: int) -> None:
         """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
-        if not self._weights[:, :-1].any():
+        if not self._state.weights[:, :-1].any():
             return
-        self._weights = self._weights_after(number, self._weights, self._sizes, self._ratio)
+        self._state.weights = self._weights_after(number, self._state.weights, self._state.sizes, self._state.ratio)
         if self._task.budget_ratio is None:
-            self._tried_weights = self._weights_after(number, self._tried_weights, self._tried_sizes, self._configured)
+            self._state.tried_weights = self._weights_after(
+                number, self._state.tried_weights, self._state.tried_sizes, self._configured
+            )
 
     def _weights_after(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
         """Return the weights after the losses of experts of these sizes, which cost what headroom of the ratio does."""
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
-        is_early = number - self.experts.newest(number) <= self._options.early_seconds / self.seconds_between
+        is_early = (
+            number - self.experts.newest(number, self._state.began)
+            <= self._options.early_seconds / self.seconds_between
+        )
         least = least_short_steps_a_day(self.scales[0].fleet.step_seconds, is_early)
         usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds, least)
         rival = self.headroom.stretch(number - 1, number).at(ratio)
@@ -166,7 +202,7 @@ class Bench:
         """Return the headroom that acts while no model does: what the budget allows, or the configured one."""
         budget, configured = self._task.budget_ratio, self._task.headroom_ratio
         if budget is None or not number:
-            return np.full(len(self._ratio), configured if budget is None else min(budget, configured))
+            return np.full(len(self._state.ratio), configured if budget is None else min(budget, configured))
         begin = self.begin(number)
         allowed = (1 + budget) * (self.load[number] - self.load[begin])
         return self.headroom.stretch(begin, number).at_cost(allowed)
@@ -181,18 +217,21 @@ class Bench:
             return self._first_ratio(number)
         least = self._task.headroom_ratio
         most = max(least, self._options.most_headroom_ratio)
-        weights = self._weights[:, :-1]
+        weights = self._state.weights[:, :-1]
         own = rival.at_cost(experts.sums[:, :, _AS_IT_IS, COST])
         is_asked: BoolArray = np.asarray(weights.any(axis=1))
-        asked = np.clip(_weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
+        asked = np.clip(weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
         moves: BoolArray = is_asked & ~self._stays(number, asked)
         most_decisions = self._most_bill_decisions(number)
-        billed = self._billed + 1
-        if number < self._judged:
-            billed = np.minimum(billed, np.floor(most_decisions))
-        self._billed = np.where(moves, billed, self._billed)
-        moved = self._ratio + (asked - self._ratio) / np.minimum(billed, most_decisions)
-        return np.where(moves, moved, np.where(is_asked, self._ratio, least))
+        billed = self._state.billed + 1
+        billed = np.where(self._is_young(number), np.minimum(billed, np.floor(most_decisions)), billed)
+        self._state.billed = np.where(moves, billed, self._state.billed)
+        moved = self._state.ratio + (asked - self._state.ratio) / np.minimum(billed, most_decisions)
+        return np.where(moves, moved, np.where(is_asked, self._state.ratio, least))
+
+    def _is_young(self, number: int) -> BoolArray:
+        """Return which series have been known for less than the time over which costs are measured."""
+        return np.asarray(number - self._state.began < self._judged)
 
     def _proof_levels(self, prior: FloatArray) -> IntArray:
         """Return for each series at which cost the past proves that models know more than headroom does.
@@ -200,8 +239,8 @@ class Bench:
         Where they do not, their odds against headroom, divided by those of their prior, are expected to stay 1, so that
         they seldom grow much (Ville's inequality). It holds until they have fallen as much below 1.
         """
-        odds, tried = (odds_of_models(each, prior) for each in (self._weights, self._tried_weights))
-        return proof_levels(self._levels, odds, tried, self._options.proof_odds)
+        odds, tried = (odds_of_models(each, prior) for each in (self._state.weights, self._state.tried_weights))
+        return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
 
     def _acting_ratio(self) -> FloatArray:
         """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
@@ -209,14 +248,14 @@ class Bench:
         From then on it is that of the bill: to pay now more and now less buys less than a bill that stays.
         """
         if self._task.budget_ratio is not None:
-            return self._ratio
-        return np.where(np.isin(self._levels, (BILL, REFUTED)), self._ratio, self._task.headroom_ratio)
+            return self._state.ratio
+        return np.where(np.isin(self._state.levels, (BILL, REFUTED)), self._state.ratio, self._task.headroom_ratio)
 
     def _stays(self, number: int, asked: FloatArray) -> BoolArray:
         """Whether bills stay: headroom leads, a week is known, and what is asked for has not changed by much."""
         far = self._options.far_ratio
-        is_near = (self._ratio / far <= asked) & (asked <= self._ratio * far)
-        return np.asarray((number >= self._judged) & (self._headroom_shares > self._options.leading_share) & is_near)
+        is_near = (self._state.ratio / far <= asked) & (asked <= self._state.ratio * far)
+        return np.asarray(~self._is_young(number) & (self._headroom_shares > self._options.leading_share) & is_near)
 
     def _most_bill_decisions(self, number: int) -> FloatArray:
         """Return over how many decisions the bill of each series is a running mean, at most.
@@ -224,7 +263,7 @@ class Bench:
         Models with few errors ask for much: what they ask for in the first week is remembered for a day at most.
         """
         slow, fast = self._options.bill_days_of_headroom, self._options.bill_days
-        slowness = np.zeros(len(self._ratio)) if number < self._judged else self._headroom_shares
+        slowness = np.where(self._is_young(number), 0.0, self._headroom_shares)
         return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
@@ -233,7 +272,7 @@ class Bench:
         A model that has gained nothing since nothing was known of it has no evidence for itself.
         """
         earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
-        earned &= np.isin(self._levels, (CONFIGURED, BILL))[:, np.newaxis]
+        earned &= np.isin(self._state.levels, (CONFIGURED, BILL))[:, np.newaxis]
         earned[:, -1] = True
         found = np.where(earned, weights, 0.0)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
@@ -260,20 +299,3 @@ def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeig
     acting[begins] = np.arange(acting.shape[-1]) == place
     sizes[begins, place] = 1.0
     return replace(decided, acting=acting, sizes=sizes)
-
-
-def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the values below which half of the weight lies, interpolated: one dear expert is no reason to pay more.
-
-    Both have the shape (series, experts), the answer (series,).
-    """
-    order = np.argsort(values, axis=1)
-    values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)
-    places = (np.cumsum(weights, axis=1) - weights / 2) / weights.sum(axis=1, keepdims=True)
-    low = np.clip((places <= _HALF).sum(axis=1, keepdims=True) - 1, 0, places.shape[1] - 1)
-    high = np.minimum(low + 1, places.shape[1] - 1)
-    below, above = np.take_along_axis(places, low, axis=1), np.take_along_axis(places, high, axis=1)
-    gap = above - below
-    part = np.clip(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
-    first, second = np.take_along_axis(values, low, axis=1), np.take_along_axis(values, high, axis=1)
-    return np.asarray((first + part * (second - first))[:, 0])

@@ -34,7 +34,8 @@ class Experts:
 
     names: tuple[str, ...]
     begins: IntArray
-    """The first decision after which a model's forecasts have had an effect, shape (series, experts)."""
+    """The first decision after which a model's forecasts have had an effect, shape (series, experts); negative where it
+    was made before this history begins."""
     family: Family
     """By the scale of the room; sums of shape (decisions, series, experts, numbers, 3)."""
     bound_steps: FloatArray
@@ -45,17 +46,21 @@ class Experts:
         before = self.bound_steps[(begins, *np.indices(begins.shape))]
         return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
 
-    def newest(self, number: int) -> IntArray:
-        """Return when the newest model of each series came in, of those that wait for history alone; (series,)."""
+    def newest(self, number: int, began: IntArray) -> IntArray:
+        """Return when the newest model of each series came in, of those that wait for history alone; (series,).
+
+        `began` are the first decisions of the series.
+        """
         has_come = (self.begins <= number) & (np.array(self.names) != BEGINNER)
-        return np.asarray(np.where(has_come, self.begins, 0).max(axis=1, initial=0))
+        newest = np.where(has_come, self.begins, began[:, np.newaxis]).max(axis=1, initial=-_NEVER)
+        return np.asarray(np.maximum(newest, began))
 
 
 def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: Sequence[ShortageScales]) -> Experts:
     """Return models by their upper forecasts, each of shape (series, steps), and the scales of each series."""
     # The beginner acts where it has no forecast, too: as plain headroom.
     names = tuple(name for name, upper in uppers.items() if name == BEGINNER or not np.isnan(upper).all())
-    count = len(scales[0].load[:: scales[0].every])
+    count = len(scales[0].load[scales[0].first :: scales[0].every])
     shape = (len(scales), len(names))
     begins = np.full(shape, _NEVER, dtype=np.int64)
     sums, bound_steps = np.zeros((count, *shape, len(SCALES), 3)), np.zeros((count, *shape))
@@ -64,7 +69,8 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
             upper = uppers[name][series]
             known = np.flatnonzero(~np.isnan(upper))
             if len(known):
-                begins[series, place] = -(-(int(known[0]) + one.fleet.lag_steps) // one.every)
+                effective = int(known[0]) + one.fleet.lag_steps - one.first
+                begins[series, place] = max(0, -(-effective // one.every))
                 sums[:, series, place] = one.family(room_of(one.load, upper, missing_ratio), SCALES)
                 with np.errstate(invalid="ignore"):
                     stands = (upper >= one.limits * (1 - 1e-9)) & (one.load > 0)

@@ -24,6 +24,9 @@ class ChoiceOptions:
     """A model that has been judged for less time has no weight."""
     headroom_prior: float = 0.5
     """The weight of plain headroom before anything is known; the models share the rest."""
+    kept_seconds: float = DAY_SECONDS * 25 / 24
+    """What is known so long ago is kept, and later benches go on from there: they make the last day's decisions again,
+    which is what they are judged by in texts."""
     proof_odds: float = 5.0
     """Models act from when their odds against plain headroom have grown so many times, until they have fallen to the
     inverse. On made walks they grow 3 times at most, on recorded loads with a season 20 times and more."""

@@ -71,7 +71,9 @@ class ShortageScales:
     """The bound of every policy, shape (steps,)."""
     fleet: FleetSettings
     every: int
-    """Decisions are so many steps apart, the first one at step 0."""
+    """Decisions are so many steps apart."""
+    first: int = 0
+    """The step of the first one."""
 
     @property
     def seconds_between(self) -> float:
@@ -101,4 +103,4 @@ class ShortageScales:
 
     def counted(self, rows: FloatArray) -> FloatArray:
         """Return values of steps, shape (…, steps), as sums up to each decision."""
-        return np.asarray(np.cumsum(rows, axis=-1, dtype=np.float64)[..., :: self.every].copy())
+        return np.asarray(np.cumsum(rows, axis=-1, dtype=np.float64)[..., self.first :: self.every].copy())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 UNPROVEN, CONFIGURED, BILL, REFUTED = range(4)
 """Levels of proof: the configured headroom acts; models do, at its cost; models do, at the cost of the bill; headroom
 of the bill does."""
+_HALF: Final = 0.5
 GAINED: Final = 1 + 1e-9
 """More than the rounding of floats has been gained on what was there in the beginning."""
 
@@ -70,3 +71,20 @@ def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: 
         REFUTED: np.where(at_bill, BILL, REFUTED),
     }
     return np.asarray(np.choose(levels, [found[level] for level in range(len(found))]))
+
+
+def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the values below which half of the weight lies, interpolated: one dear expert is no reason to pay more.
+
+    Both have the shape (series, experts), the answer (series,).
+    """
+    order = np.argsort(values, axis=1)
+    values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)
+    places = (np.cumsum(weights, axis=1) - weights / 2) / weights.sum(axis=1, keepdims=True)
+    low = np.clip((places <= _HALF).sum(axis=1, keepdims=True) - 1, 0, places.shape[1] - 1)
+    high = np.minimum(low + 1, places.shape[1] - 1)
+    below, above = np.take_along_axis(places, low, axis=1), np.take_along_axis(places, high, axis=1)
+    gap = above - below
+    part = np.clip(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
+    first, second = np.take_along_axis(values, low, axis=1), np.take_along_axis(values, high, axis=1)
+    return np.asarray((first + part * (second - first))[:, 0])

@@ -1,8 +1,10 @@
-"""Verdicts on targets in files beside the histories, so that a restart continues with the chosen models.
+"""Verdicts on targets in files beside the histories, so that a restart continues with what was chosen and proven.
 
-A file is one JSON document, which is replaced as a whole. A file that is damaged, old or of another configuration is
-ignored. Fits are not stored: those of trees only have the library's own format, which may run code when it is read, and
-they are made again from the restored history in seconds.
+A file is one JSON document, which is replaced as a whole. A file that is damaged, old, dated in the future or of
+another configuration is not used, and the log says so. A proof that is damaged is lost without its verdict.
+
+Fits are not stored: those of trees only have the library's own format, which may run code when it is read, and they
+are made again from the restored history in seconds.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.series_proof import SeriesProof
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.simulation.bill import Bill
@@ -35,9 +38,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-VERSION: Final = 1
-OLDEST_SECONDS: Final = 2 * DAY_SECONDS
-"""Older verdicts are not used, since new ones are found soon."""
+VERSION: Final = 2
+_WITHOUT_PROOFS: Final = 1
+"""Files of this version are read and written anew as the present one."""
+OLDEST_SECONDS: Final = 7 * DAY_SECONDS
+"""From an older file nothing can go on: it is of a time before the days that are replayed."""
 _LARGEST_BYTES: Final = 256 << 20
 _Ratio = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -51,6 +56,15 @@ class _StoredPart(msgspec.Struct, forbid_unknown_fields=True, frozen=True, array
     scale: _Ratio
 
 
+_NO_PROOF: Final = msgspec.Raw()
+
+
+class _StoredProof(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    names: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=32)]
+    values: Annotated[bytes, msgspec.Meta(max_length=2_000)]
+    """Base64 in the file."""
+
+
 class _StoredVerdict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     target: tuple[str, str, str, str] | None
     model: _Name
@@ -61,6 +75,8 @@ class _StoredVerdict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, om
     cost_above_load: float | None = None
     shortage: dict[_Name, float | None] = {}
     last_day: _Text = ""
+    proof: msgspec.Raw = _NO_PROOF
+    """By itself, so that damage to it leaves the verdict as it is."""
 
 
 class _Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -73,6 +89,7 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 _STORED = decoder_of(_Stored)
+_STORED_PROOF = decoder_of(_StoredProof)
 
 
 class LearnedFiles:
@@ -86,20 +103,28 @@ class LearnedFiles:
 
     def restore(self, need: LoadNeed) -> Mapping[Target, SeriesVerdict]:
         """Return the verdicts of a recommendation by target; none if there are no usable ones."""
-        path = self._path(need.name)
         try:
-            stored = _STORED.decode(read_regular(path, _LARGEST_BYTES))
+            stored = _STORED.decode(read_regular(self._path(need.name), _LARGEST_BYTES))
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
             problem = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            about = fields(recommendation=need.name, file=str(path), problem=problem)
-            _log.warning("stored choices of models are not used: models are compared anew", extra=about)
-            return {}
-        age = self._now() - stored.time
-        if stored.version != VERSION or stored.learned_for != _identity_of(need) or not 0 <= age <= OLDEST_SECONDS:
-            return {}
-        return dict(_verdict_of(each) for each in stored.verdicts)
+            return self._nothing(need, problem)
+        if problem := _problem_of(stored, need, self._now()):
+            return self._nothing(need, problem)
+        found = dict(_verdict_of(each) for each in stored.verdicts)
+        if lost := sum(bool(bytes(each.proof)) for each in stored.verdicts) - sum(
+            verdict.proof is not None for verdict in found.values()
+        ):
+            message = "stored proofs of models are damaged and not used: these models prove themselves anew"
+            _log.warning(message, extra=fields(recommendation=need.name, targets=lost))
+        return found
+
+    def _nothing(self, need: LoadNeed, problem: str) -> Mapping[Target, SeriesVerdict]:
+        """Say why a file is not used; what it was of is found again from the history."""
+        about = fields(recommendation=need.name, file=str(self._path(need.name)), problem=problem)
+        _log.warning("stored choices of models are not used: models are compared anew", extra=about)
+        return {}
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
         """Write the verdicts of a recommendation. A failure is logged once."""
@@ -125,6 +150,18 @@ class LearnedFiles:
         return self._folder / f"{stored_name(name)}.verdicts.json"
 
 
+def _problem_of(stored: _Stored, need: LoadNeed, now: float) -> str:
+    """Return why a file cannot be used; empty if it can."""
+    age = now - stored.time
+    if stored.version not in {VERSION, _WITHOUT_PROOFS}:
+        return f"it is of version {stored.version}, and {VERSION} is read"
+    if stored.learned_for != _identity_of(need):
+        return "it was written for another configuration of the recommendation"
+    if age < 0:
+        return f"it was written {-age:.0f} s in the future: look at the clock"
+    return f"it was written {age / DAY_SECONDS:.1f} days ago" if age > OLDEST_SECONDS else ""
+
+
 def _identity_of(need: LoadNeed) -> str:
     return hashlib.blake2b(repr(need.learned_for).encode(), digest_size=16).hexdigest()
 
@@ -141,13 +178,35 @@ def _stored_verdict(target: Target, verdict: SeriesVerdict) -> _StoredVerdict:
         cost_above_load=None if bill is None else bill.above_load_ratio,
         shortage=dict(verdict.shortage_versus_headroom),
         last_day=verdict.last_day,
+        proof=_NO_PROOF if verdict.proof is None else msgspec.Raw(msgspec.json.encode(_stored_proof(verdict.proof))),
     )
+
+
+def _stored_proof(proof: SeriesProof) -> _StoredProof:
+    return _StoredProof(tuple(str(name) for name in proof.names), proof.values)
 
 
 def _verdict_of(stored: _StoredVerdict) -> tuple[Target, SeriesVerdict]:
     bill = None if stored.cost_as_headroom is None else Bill(stored.cost_as_headroom, stored.cost_above_load)
     parts = tuple(Part(each.model, each.weight, each.scale) for each in stored.parts)
     verdict = SeriesVerdict(
-        stored.model, stored.reason, Blend(stored.headroom, parts), bill, stored.shortage, stored.last_day
+        stored.model,
+        stored.reason,
+        Blend(stored.headroom, parts),
+        bill,
+        stored.shortage,
+        stored.last_day,
+        _proof_of(stored.proof),
     )
     return None if stored.target is None else TargetReference(*stored.target), verdict
+
+
+def _proof_of(stored: msgspec.Raw) -> SeriesProof | None:
+    """Return the proof; None where there is none, or none that can be used."""
+    if not bytes(stored):
+        return None
+    with suppress(msgspec.DecodeError, UnicodeError):
+        found = _STORED_PROOF.decode(stored)
+        proof = SeriesProof(found.names, found.values)
+        return proof if proof.proven is not None else None
+    return None

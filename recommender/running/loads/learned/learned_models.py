@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.kinds.predictive.many_series import SharedFit
@@ -35,6 +36,11 @@ class Learned:
     def verdict(self, target: Target) -> SeriesVerdict | None:
         """Return the verdict on a target; None if nothing has been learned about it."""
         return self.verdicts.get(target)
+
+    def proofs(self, targets: Sequence[Target]) -> tuple[SeriesProof | None, ...]:
+        """Return what has been proven of targets, in their order; None for those of which nothing has been."""
+        found = (self.verdicts.get(target) for target in targets)
+        return tuple(None if verdict is None else verdict.proof for verdict in found)
 
     def has(self, model: str) -> bool:
         """Return whether a model has been fitted."""

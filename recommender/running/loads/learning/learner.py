@@ -141,7 +141,10 @@ class Learner:
                 problems[model.name] = str(error)
                 if model.name in kept:
                     trials[model.name] = kept[model.name]
-        learned = Learned(task, targets, trials, problems=problems)
+        verdicts = (
+            {} if before is None else {each: before.verdicts[each] for each in targets if each in before.verdicts}
+        )
+        learned = Learned(task, targets, trials, verdicts=verdicts, problems=problems)
         ended = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names)
         self._judge(history, need, learned, past)
@@ -222,7 +225,8 @@ class Learner:
         """Continue the records, choose the models, and store everything."""
         task = learned.task
         fleet = fleet_of(need, task, history.step_seconds)
-        arguments = (str(need.settings.model), past, tuple(learned.trials.values()), task, fleet)
+        trials, proofs = tuple(learned.trials.values()), learned.proofs(learned.targets)
+        arguments = (str(need.settings.model), past, trials, task, fleet, proofs)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
         try:
             since, verdicts = self._services.run_child("choice", caught_up, arguments, limits)
@@ -237,9 +241,8 @@ class Learner:
             return
         self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
         self._services.telemetry.learned(need.name, "choice", "ok")
-        parts = zip(learned.trials.values(), since, strict=True)
-        trials = [continued(trial, part, past) for trial, part in parts]
-        learned = with_verdicts(need, learned, trials, verdicts)
+        whole = [continued(trial, part, past) for trial, part in zip(trials, since, strict=True)]
+        learned = with_verdicts(need, learned, whole, verdicts)
         self._services.models.put(need, learned)
         self._services.store.save(need, learned)
 

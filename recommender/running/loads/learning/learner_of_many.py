@@ -145,7 +145,8 @@ class ManyTargetsLearner:
             return
         past = known_past(history, group, self._services.clock.wall())
         fleet = fleet_of(need, learned.task, history.step_seconds)
-        arguments = (str(need.settings.model), state.models, dict(learned.shared), past, learned.task, fleet)
+        models, shared, proofs = state.models, dict(learned.shared), learned.proofs(group)
+        arguments = (str(need.settings.model), models, shared, past, learned.task, fleet, proofs)
         limit = min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group))
         try:
             verdicts = self._services.run_child("choice", judged, arguments, ChildLimits(seconds=limit))

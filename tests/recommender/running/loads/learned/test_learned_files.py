@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
+from recommender.kinds.predictive.choice.weights import BILL
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.running.loads.histories.target_loads import target_of
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 SHOP = need("load")
 NOW = 1_700_000_000.0
+WEIGHTS, SIZES, AGES = [0.25, 0.7, 0.05], [0.4, 1.2, 0.0], [2_000.0, 1_700.0, 0.0]
 VERDICTS: dict[Target, SeriesVerdict] = {
     None: SeriesVerdict("headroom", "headroom until …", Blend(0.1)),
     target_of({"namespace": "a", "deployment": "b"}, FOR_EACH): SeriesVerdict(
@@ -33,6 +38,12 @@ VERDICTS: dict[Target, SeriesVerdict] = {
         Bill(0.31, 0.4),
         {"seasonal": 0.4, "linear": None},
         "in the last day …",
+        proof_of(
+            ("conformal", "seasonal"),
+            ProvenSeries(
+                2_833_333.0, 600.0, 3_000.0, BILL, 0.31, 144.0, np.array([WEIGHTS, SIZES, WEIGHTS, SIZES, AGES])
+            ),
+        ),
     ),
 }
 
@@ -54,9 +65,12 @@ def test_without_a_file_there_is_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("age", [-1.0, OLDEST_SECONDS + 1.0])
-def test_old_verdicts_are_of_no_use(tmp_path: Path, age: float) -> None:
+def test_verdicts_that_are_old_or_of_the_future_are_of_no_use_and_the_log_says_so(
+    tmp_path: Path, age: float, caplog: pytest.LogCaptureFixture
+) -> None:
     saved(tmp_path)
     assert LearnedFiles(tmp_path / "loads", lambda: NOW + age).restore(SHOP) == {}
+    assert "stored choices of models are not used" in caplog.text
 
 
 def test_verdicts_of_another_configuration_are_of_no_use(tmp_path: Path) -> None:
@@ -67,13 +81,37 @@ def test_verdicts_of_another_configuration_are_of_no_use(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [('"version":1', '"version":2'), ('"weight"', '"x"'), ("0.7", "7.0"), ("0.31", "-1"), ("}", ""), ("{", "[[[[")],
+    [('"version":2', '"version":3'), ("0.7", "7.0"), ("0.31", "-1"), ("}", ""), ("{", "[[[["), ('"model"', '"x"')],
 )
-def test_a_damaged_file_is_ignored(tmp_path: Path, before: str, after: str) -> None:
+def test_a_damaged_file_is_ignored(tmp_path: Path, before: str, after: str, caplog: pytest.LogCaptureFixture) -> None:
     path = saved(tmp_path)
     content = path.read_text()
-    path.write_text(content.replace(before, after, 1) if before in content else "")
+    assert before in content
+    path.write_text(content.replace(before, after, 1))
     assert LearnedFiles(tmp_path / "loads", lambda: NOW).restore(SHOP) == {}
+    assert "stored choices of models are not used" in caplog.text
+
+
+@pytest.mark.parametrize("damage", ['"values":7', '"values":"!"', '"values":"AAAA"', '"values":""', '"numbers":""'])
+def test_a_damaged_proof_is_lost_without_its_verdict(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = saved(tmp_path)
+    path.write_text(re.sub('"values":"[^"]*"', damage, path.read_text()))
+    found = LearnedFiles(tmp_path / "loads", lambda: NOW).restore(SHOP)
+    assert found == {target: replace(verdict, proof=None) for target, verdict in VERDICTS.items()}
+    assert "stored proofs of models are damaged" in caplog.text
+
+
+def test_a_file_of_the_version_without_proofs_is_read_and_written_anew(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    former = re.sub(',"proof":{[^}]*}', "", path.read_text()).replace('"version":2', '"version":1')
+    path.write_text(former)
+    files = LearnedFiles(tmp_path / "loads", lambda: NOW)
+    found = files.restore(SHOP)
+    assert found == {target: replace(verdict, proof=None) for target, verdict in VERDICTS.items()}
+    files.save(SHOP, Learned(task_of(SHOP, DelayMeter().delays(SHOP)), verdicts=found))
+    assert '"version":2' in path.read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,153 @@
+"""What a bench knows after a decision, and how it goes on with what a former one knew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
+from recommender.kinds.predictive.choice.weights import UNPROVEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.choice.experts import Experts
+    from recommender.kinds.predictive.choice.series_proof import SeriesProof
+
+NEVER: Final = -1
+"""The decision at which a series goes on that begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionClock:
+    """When decisions are made: always at the same steps, wherever a history begins."""
+
+    first_step: int
+    """Of the first one, counted from the Unix epoch."""
+    every: int
+    step_seconds: float
+    count: int
+
+    def number(self, proven: ProvenSeries) -> int:
+        """Return which decision of this history a state is of; `NEVER` if it is none of them."""
+        number, rest = divmod(int(proven.step) - self.first_step, self.every)
+        is_here = proven.step_seconds == self.step_seconds and not rest and 0 <= number < self.count
+        return number if is_here else NEVER
+
+
+@dataclass(slots=True)
+class BenchState:
+    """The state of all series of a bench."""
+
+    weights: FloatArray
+    """Of each expert at the cost of the bill, plain headroom last; shape (series, experts + 1)."""
+    sizes: FloatArray
+    """Of each model's room, shape (series, experts)."""
+    tried_weights: FloatArray
+    """The same at the cost of the configured headroom, which is paid until models are proven at that of the bill."""
+    tried_sizes: FloatArray
+    ratio: FloatArray
+    """Headroom of the bill, shape (series,) as all that follows."""
+    billed: FloatArray
+    levels: IntArray
+    began: IntArray
+    """The number of the first decision of each series: negative where it was made before this history begins."""
+
+    def proof(self, series: int, experts: Experts, clock: DecisionClock, number: int) -> SeriesProof:
+        """Return what is kept of a series after a decision."""
+        names, none = experts.names, np.zeros(1)
+        ages = np.maximum(0.0, number - experts.begins[series])
+        models = (self.sizes[series], self.tried_sizes[series], ages)
+        sizes, tried_sizes, ages = (np.concatenate([row, none]) for row in models)
+        return proof_of(
+            names,
+            ProvenSeries(
+                step=float(clock.first_step + number * clock.every),
+                step_seconds=clock.step_seconds,
+                age=float(number - self.began[series]),
+                level=float(self.levels[series]),
+                ratio=float(self.ratio[series]),
+                billed=float(self.billed[series]),
+                experts=np.stack([self.weights[series], sizes, self.tried_weights[series], tried_sizes, ages]),
+            ),
+        )
+
+
+def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
+    """Return the state before anything is known: plain headroom alone."""
+    weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
+    sizes = np.zeros((series, experts))
+    return BenchState(
+        weights=weights,
+        sizes=sizes,
+        tried_weights=weights.copy(),
+        tried_sizes=sizes.copy(),
+        ratio=np.full(series, headroom_ratio),
+        billed=np.zeros(series),
+        levels=np.full(series, UNPROVEN),
+        began=np.zeros(series, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """The states with which series go on."""
+
+    numbers: IntArray
+    """The decision after which each series goes on; `NEVER` for those that begin anew; shape (series,)."""
+    proven: tuple[tuple[tuple[str, ...], ProvenSeries] | None, ...]
+    """The names of the experts of each, and its state."""
+
+    @property
+    def first(self) -> int:
+        """Return the first decision that has to be made here."""
+        return max(0, int(self.numbers.min(initial=0)))
+
+    def begins(self, experts: Experts) -> IntArray:
+        """Return from when on models have had an effect, by what was known of them before this history, too."""
+        found = experts.begins.copy()
+        for series, number, rows in self._rows(experts.names):
+            ages = rows[4, :-1].astype(np.int64)
+            found[series] = np.where(ages > 0, np.minimum(found[series], number - ages), found[series])
+        return found
+
+    def resume(self, state: BenchState, number: int, names: Sequence[str]) -> None:
+        """Put the states of this decision in the place of what has been found without them."""
+        if number not in self.numbers:
+            return
+        for series, at, rows in self._rows(names):
+            found = self.proven[series]
+            if at == number and found is not None:
+                proven = found[1]
+                state.weights[series], state.tried_weights[series] = _of_sum_one(rows[0]), _of_sum_one(rows[2])
+                state.sizes[series], state.tried_sizes[series] = rows[1, :-1], rows[3, :-1]
+                state.ratio[series], state.billed[series] = proven.ratio, proven.billed
+                state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)
+
+    def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield each series that goes on, from which decision, and the rows of its experts in the order of names."""
+        for series, (number, found) in enumerate(zip(self.numbers.tolist(), self.proven, strict=True)):
+            if number != NEVER and found is not None:
+                known, proven = found
+                places = [known.index(name) if name in known else -1 for name in names]
+                # A model that is new has no weight, and comes in when it has been judged for long enough.
+                rows = np.where(np.array(places, dtype=np.int64) >= 0, proven.experts[:, places], 0.0)
+                yield series, number, np.concatenate([rows, proven.experts[:, -1:]], axis=1)
+
+
+def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) -> Resumption:
+    """Return where series go on; a state that is no decision of this history is of no use."""
+    states = tuple(None if proof is None else proof.proven for proof in proofs)
+    numbers = [NEVER if proven is None else clock.number(proven) for proven in states]
+    named = zip(proofs, states, strict=True)
+    found = tuple(None if proof is None or proven is None else (proof.names, proven) for proof, proven in named)
+    return Resumption(np.array(numbers, dtype=np.int64), found)
+
+
+def _of_sum_one(weights: FloatArray) -> FloatArray:
+    """Return the weights without those of experts that are gone, which headroom has if nothing else is left."""
+    total = weights.sum()
+    return np.asarray(weights / total if total > 0 else np.eye(len(weights))[-1])

@@ -1,0 +1,91 @@
+"""What a bench has learned of one series up to a decision, so that a later bench goes on as if it had never ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.weights import BILL, CONFIGURED, REFUTED, UNPROVEN
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+
+_NUMBERS: Final = 6
+"""The numbers of a series that come before the rows of its experts."""
+_ROWS: Final = 5
+_NUMBER: Final = np.dtype("<f8")
+_ROUNDING: Final = 1e-6
+_LARGEST: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenSeries:
+    """The state of a bench for one series after one of its decisions."""
+
+    step: float
+    """Of the decision, counted from the Unix epoch."""
+    step_seconds: float
+    age: float
+    """How many decisions there were before this one."""
+    level: float
+    """Of proof."""
+    ratio: float
+    """Headroom of the bill."""
+    billed: float
+    """Over how many decisions the bill is a running mean."""
+    experts: FloatArray
+    """Weights and sizes at the cost of the bill, the same at that of the configured headroom, and for how many
+    decisions a model has had an effect; shape (5, experts + 1), plain headroom last, which has weights alone."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether this can be the state of a bench."""
+        numbers = np.array([self.step, self.step_seconds, self.age, self.level, self.ratio, self.billed])
+        with np.errstate(invalid="ignore"):
+            in_range = all(((each >= 0) & (each <= _LARGEST)).all() for each in (numbers, self.experts))
+            sums = self.experts[:4:2].sum(axis=1)
+        return bool(
+            in_range
+            and self.step_seconds > 0
+            and self.step == round(self.step)
+            and self.level in {UNPROVEN, CONFIGURED, BILL, REFUTED}
+            and (np.abs(sums - 1) < _ROUNDING).all()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesProof:
+    """A state as it is kept and stored: thousands of them take little memory."""
+
+    names: tuple[str, ...]
+    """Of the experts."""
+    values: bytes
+    """All numbers, as little-endian floats of eight bytes."""
+
+    @property
+    def proven(self) -> ProvenSeries | None:
+        """Return the state; None if this is none, whatever it is instead."""
+        shape = (_ROWS, len(self.names) + 1)
+        if len(self.values) != _NUMBER.itemsize * (_NUMBERS + shape[0] * shape[1]):
+            return None
+        numbers = np.frombuffer(self.values, dtype=_NUMBER).astype(np.float64)
+        step, step_seconds, age, level, ratio, billed = numbers[:_NUMBERS].tolist()
+        experts = numbers[_NUMBERS:].reshape(shape)
+        found = ProvenSeries(step, step_seconds, age, level, ratio, billed, experts)
+        return found if found.is_sound else None
+
+
+def proof_of(names: tuple[str, ...], proven: ProvenSeries) -> SeriesProof:
+    """Return a state in the form in which it is kept."""
+    numbers = [
+        proven.step,
+        proven.step_seconds,
+        proven.age,
+        proven.level,
+        proven.ratio,
+        proven.billed,
+        *proven.experts.ravel().tolist(),
+    ]
+    return SeriesProof(names, np.array(numbers, dtype=_NUMBER).tobytes())
