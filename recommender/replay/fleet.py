@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PODS: Final = "pods"
 _NO_SLOT: Final = -1
 _FIRST_SLOTS: Final = 64
+_MOST_ONE_BY_ONE: Final = 32
+"""Scores; of more slots, all are calculated at once."""
+_LONGEST_LOG: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,15 @@ class PodNeeds:
     """Whether every kind of node is allowed."""
 
 
+@dataclass(slots=True)
+class _KnownScores:
+    """The scores of all slots for pods with some needs, at a time."""
+
+    scores: FloatArray
+    seen: int
+    """How many of the changes it knows."""
+
+
 class NodeFleet:
     """Nodes in numbered slots, with the remaining resources and the pods of each. Slots are reused."""
 
@@ -78,6 +90,10 @@ class NodeFleet:
         self.end = 0
         """All slots in use are below it."""
         self._unused: list[int] = []
+        self._touched: list[int] = []
+        """Slots in the order in which something of them changed; cleared when it gets long."""
+        self._known: dict[int, _KnownScores] = {}
+        """By identity of needs, which the scene keeps. Equal needs of a scene are one object."""
 
     def add(self, kind: int, *, ready: bool) -> int:
         """Add a node and return its slot."""
@@ -89,13 +105,19 @@ class NodeFleet:
         self.offered[:, slot] = self._offered[:, kind]
         self.free[:, slot] = self._left[:, kind]
         self.exists[slot] = True
-        self.usable[slot] = ready
+        self.set_usable(slot, usable=ready)
         return slot
+
+    def set_usable(self, slot: int, *, usable: bool) -> None:
+        """Let a node take pods from now on, or none."""
+        self.usable[slot] = usable
+        self._touched.append(slot)
 
     def remove(self, slot: int) -> dict[int, int]:
         """Remove a node and return its pods."""
         pods, self.pods[slot] = self.pods[slot], {}
-        self.exists[slot] = self.usable[slot] = False
+        self.exists[slot] = False
+        self.set_usable(slot, usable=False)
         self._unused.append(slot)
         return pods
 
@@ -107,39 +129,59 @@ class NodeFleet:
         self.exists = np.concatenate([self.exists, np.zeros_like(self.exists)])
         self.usable = np.concatenate([self.usable, np.zeros_like(self.usable)])
         self.pods += [{} for _ in range(more)]
+        self._known.clear()
 
     def put(self, pod: int, kind: int, needs: PodNeeds, slot: int) -> None:
         """Put a pod on a node, whether or not there is room."""
         self.free[:, slot] -= needs.amounts
         self.pods[slot][pod] = kind
+        self._touched.append(slot)
 
     def take(self, pod: int, needs: PodNeeds, slot: int) -> None:
         """Remove a pod from its node."""
         self.free[:, slot] += needs.amounts
         del self.pods[slot][pod]
+        self._touched.append(slot)
 
     def place(self, pods: Iterable[int], kind: int, needs: PodNeeds) -> list[int]:
         """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
-        end = self.end
-        free, offered = self.free[:, :end], self.offered[:, :end]
-        fits = self.usable[:end].copy() if needs.is_unbound else needs.allowed[self.kind_of[:end]]
-        if not needs.is_unbound:
-            fits &= self.usable[:end]
-        for row, amount in needs.asked:
-            fits &= free[row] >= amount
+        known = self._scores_of(needs)
+        scores = known.scores
         found: list[int] = []
-        if not np.count_nonzero(fits):
-            return found
-        scores = np.where(fits, _scores(free, offered, needs), -np.inf)
         for pod in pods:
-            if found:
-                slot = found[-1]
-                scores[slot] = self._score(slot, needs) if self.has_room(slot, needs) else -np.inf
             slot = int(scores.argmax())
             if scores[slot] == -np.inf:
                 break
             self.put(pod, kind, needs, slot)
             found.append(slot)
+            scores[slot] = self._score(slot, needs) if self.has_room(slot, needs) else -np.inf
+        known.seen = len(self._touched)
+        return found
+
+    def _scores_of(self, needs: PodNeeds) -> _KnownScores:
+        """Return the scores of all slots as they are now: those of few that changed are calculated one by one."""
+        known = self._known.get(id(needs))
+        changed = self._touched[known.seen :] if known is not None else ()
+        if len(self._touched) > _LONGEST_LOG:
+            self._touched.clear()
+            self._known.clear()
+            known = None
+        if known is None or len(changed) > _MOST_ONE_BY_ONE:
+            known = self._known[id(needs)] = _KnownScores(self._all_scores(needs), 0)
+        else:
+            for slot in set(changed):
+                known.scores[slot] = self._score(slot, needs) if self.takes(slot, needs) else -np.inf
+        known.seen = len(self._touched)
+        return known
+
+    def _all_scores(self, needs: PodNeeds) -> FloatArray:
+        """Return the score of each slot, -Inf where no such pod can be."""
+        end = self.end
+        free, found = self.free[:, :end], np.full(len(self.usable), -np.inf)
+        fits = self.usable[:end] & needs.allowed[self.kind_of[:end]]
+        for row, amount in needs.asked:
+            fits &= free[row] >= amount
+        found[:end] = np.where(fits, _scores(free, self.offered[:, :end], needs), -np.inf)
         return found
 
     def has_room(self, slot: int, needs: PodNeeds) -> bool:

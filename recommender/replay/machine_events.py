@@ -23,7 +23,7 @@ class MachineEvents:
 
     def ready(self, slot: int, now: float) -> int:
         """Make a node accept pods; return its slot."""
-        self._run.fleet.usable[slot] = True
+        self._run.fleet.set_usable(slot, usable=True)
         self.runs(slot, self._group(slot), now)
         return slot
 

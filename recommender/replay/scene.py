@@ -84,7 +84,7 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
         )
     kinds, kind_of_node, new_kinds = _node_kinds(recording, groups, known)
     resources = _resources(kinds, recording.pod_kinds)
-    needs = tuple(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
+    needs = _each_once(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
     replayed = tuple(
         not stays_with_node(pod) and _fits_anywhere(need, kinds, resources)
         for pod, need in zip(recording.pod_kinds, needs, strict=True)
@@ -192,6 +192,12 @@ def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...
     scores = float(scored.get(CORES, 0)), float(scored.get(MEMORY, 0))
     above_zero = tuple((row, amount) for row, amount in enumerate(amounts.tolist()) if amount)
     return PodNeeds(amounts, scores, allowed, above_zero, bool(allowed.all()))
+
+
+def _each_once(needs: Iterable[PodNeeds]) -> tuple[PodNeeds, ...]:
+    """Return the needs with one object for all that are equal, by which their scores are known again."""
+    known: dict[Hashable, PodNeeds] = {}
+    return tuple(known.setdefault((one.amounts.tobytes(), one.scored, one.allowed.tobytes()), one) for one in needs)
 
 
 def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:

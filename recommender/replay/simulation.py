@@ -218,7 +218,8 @@ class _Simulation:
         if due:
             run.account.changes += len({run.fleet.kinds[run.fleet.kind_of[slot]].group for slot in due})
             run.memory = structs.replace(run.memory, last_delete=now)
-            run.fleet.usable[due] = False
+            for slot in due:
+                run.fleet.set_usable(slot, usable=False)
             for slot in due:
                 self._evict(slot, now)
         run.agenda.add(next_look, Happening.LOOK)
