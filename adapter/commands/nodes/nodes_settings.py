@@ -22,9 +22,7 @@ from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import VERSIONS, TlsSettings
 from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.foundation.sources.prometheus.errors import SettingsError
-from adapter.metrics.identity.authorities import AuthorityFile
 from adapter.metrics.identity.callers import IdentitySettingsError
-from adapter.metrics.identity.certificates.serving import given_certificate
 from adapter.nodes.extender.protocol import LARGEST_BODY_BYTES
 from adapter.nodes.model.loads import LoadResource
 
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from adapter.commands.nodes.load_watcher import LoadWatcherFlags
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.metrics.identity.authorities import AuthorityFile
 
 METRICS_PREFIX: Final = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS: Final = 1.0
@@ -149,6 +148,8 @@ def _authorities(values: FlagValues) -> AuthorityFile | None:
         return None
     if values.path("tls-cert-file") is None:
         raise UsageError("--client-ca-file needs TLS: set --tls-cert-file and --tls-private-key-file too")
+    from adapter.metrics.identity.authorities import AuthorityFile  # noqa: PLC0415 - loads the library of certificates
+
     try:
         return AuthorityFile(path)
     except IdentitySettingsError as error:
@@ -163,6 +164,8 @@ def _tls(values: FlagValues, authorities: AuthorityFile | None) -> TlsSettings |
         return None
     if certificate is None or key is None:
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both, or neither")
+    from adapter.metrics.identity.certificates.serving import given_certificate  # noqa: PLC0415 - likewise
+
     try:
         given_certificate(certificate, key)
     except IdentitySettingsError as error:

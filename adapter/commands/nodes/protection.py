@@ -13,17 +13,15 @@ import msgspec
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
 from adapter.foundation.web.http import Response
-from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
 from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
+    from adapter.commands.nodes.client_certificate import ClientCertificate
     from adapter.foundation.web.http import Request
     from adapter.foundation.web.routes import Admit, Route
-    from adapter.metrics.identity.authorities import Authorities
-    from adapter.metrics.identity.chains import Now
 
 _log = logging.getLogger(__name__)
 
@@ -71,28 +69,6 @@ class BearerToken:
         )
 
 
-class ClientCertificate:
-    """Requires a certificate that a CA of the file has signed, and that is valid now."""
-
-    def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
-        self._authorities = authorities
-        self._now = now
-        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_anchor_or_problem)
-
-    def problem(self, request: Request) -> str | None:
-        """Return why the request may not be answered; None if its connection has such a certificate."""
-        if not request.peer_chain:
-            return "a client certificate is required"
-        verdict = self._verdicts.of(request.peer_chain, self._authorities())
-        if verdict is None:
-            return "the client certificate was issued by another CA"
-        if isinstance(verdict, str):
-            return f"the client certificate cannot be used: {verdict}"
-        if not verdict.holds(self._now()):
-            return "the client certificate, or one above it, is expired or not valid yet"
-        return None
-
-
 def protected(
     routes: Iterable[Route],
     token: BearerToken | None,
@@ -133,13 +109,6 @@ def _unauthorized_response(path: str, reason: str) -> Response:
     else:
         content = {"apiVersion": API_VERSION, "kind": "Error", "message": reason}
     return Response(401, msgspec.json.encode(content) + b"\n", headers=(("WWW-Authenticate", "Bearer"),))
-
-
-def _anchor_or_problem(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
-    try:
-        return anchored(chain, authorities)
-    except BadChainError as error:
-        return str(error)
 
 
 def _token_of(content: bytes) -> bytes:

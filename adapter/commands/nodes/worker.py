@@ -18,7 +18,6 @@ from adapter.commands.nodes.protection import (
     OPEN_PATHS,
     SCHEDULER,
     WATCHER_PATHS,
-    ClientCertificate,
     protected,
 )
 from adapter.foundation.files.file_contents import FilesError
@@ -45,6 +44,7 @@ from adapter.nodes.queries.refresher import SampleRefresher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from adapter.commands.nodes.client_certificate import ClientCertificate
     from adapter.commands.nodes.cluster import NodeSource
     from adapter.commands.nodes.nodes_settings import NodesSettings
     from adapter.foundation.files.gzip_format import Piece
@@ -93,11 +93,8 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     context.add_metrics(metrics.pieces)
     if context.plain_address is not None:
         context.add_path("/healthz", lambda query: _plain_health(context, query))
-    certificate = None
-    if settings.client_authorities is not None:
-        certificate = ClientCertificate(settings.client_authorities.current)
     open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
-    routes = protected(answers.routes(), settings.token, certificate, open_paths)
+    routes = protected(answers.routes(), settings.token, _client_certificate(settings), open_paths)
     context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
     own_metrics = PacedText(lambda: [exposition(context.registry)[0]], burst_seconds=_OWN_METRICS_BURST_SECONDS)
     own_metrics.start()
@@ -265,6 +262,15 @@ class _NodeMetrics:
 def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
     status, text = context.health.answer("/healthz", query) or (404, "")
     return PlainAnswer(status, text.encode())
+
+
+def _client_certificate(settings: NodesSettings) -> ClientCertificate | None:
+    """Return the check of the scheduler's certificate, if a CA of clients is configured."""
+    if settings.client_authorities is None:
+        return None
+    from adapter.commands.nodes.client_certificate import ClientCertificate  # noqa: PLC0415 - large, see the module
+
+    return ClientCertificate(settings.client_authorities.current)
 
 
 def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:

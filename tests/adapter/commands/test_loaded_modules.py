@@ -39,6 +39,16 @@ def test_serving_loads_neither_numpy_nor_its_kin(tmp_path: Path, trust: Trust, p
 
 
 def test_the_parent_of_the_nodes_worker_loads_only_what_it_needs() -> None:
-    code = "import sys, adapter.commands.nodes.command; print(*sys.modules)"
+    not_needed = {"numpy", "flask", "cryptography", "adapter.commands.nodes.worker"}
+    assert not not_needed & modules_after("import adapter.commands.nodes.command")
+
+
+def test_nodes_without_certificates_loads_no_cryptography() -> None:
+    assert "cryptography" not in modules_after("import adapter.commands.nodes.worker")
+
+
+def modules_after(statement: str) -> set[str]:
+    """Return the modules that a new process has loaded after a statement."""
+    code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert not {"numpy", "flask", "adapter.commands.nodes.worker"} & set(done.stdout.split())
+    return set(done.stdout.split())

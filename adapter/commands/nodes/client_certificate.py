@@ -1,0 +1,46 @@
+"""Determines whether a client has a certificate of the scheduler's CA.
+
+It is imported only where such a CA is configured: the library of certificates takes 8 MiB in each process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.web.http import Request
+    from adapter.metrics.identity.authorities import Authorities
+    from adapter.metrics.identity.chains import Now
+
+
+class ClientCertificate:
+    """Requires a certificate that a CA of the file has signed, and that is valid now."""
+
+    def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
+        self._authorities = authorities
+        self._now = now
+        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_anchor_or_problem)
+
+    def problem(self, request: Request) -> str | None:
+        """Return why the request may not be answered; None if its connection has such a certificate."""
+        if not request.peer_chain:
+            return "a client certificate is required"
+        verdict = self._verdicts.of(request.peer_chain, self._authorities())
+        if verdict is None:
+            return "the client certificate was issued by another CA"
+        if isinstance(verdict, str):
+            return f"the client certificate cannot be used: {verdict}"
+        if not verdict.holds(self._now()):
+            return "the client certificate, or one above it, is expired or not valid yet"
+        return None
+
+
+def _anchor_or_problem(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
+    try:
+        return anchored(chain, authorities)
+    except BadChainError as error:
+        return str(error)
