@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, Self, TypeVar
 
 import grpc
 
@@ -130,14 +130,7 @@ class ProviderChannel:
 
         `seconds` returns how long a call that begins now may take. One that takes long does not delay the others.
         """
-        if self._channel is None:
-            self.renew()
-        assert self._channel is not None, "renewed"
-        call: grpc.UnaryUnaryMultiCallable[WireMessage, A] = self._channel.unary_unary(
-            _SERVICE + method,
-            request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=answer.FromString,
-        )
+        call = self._call(method, answer)
         running = []
         free = threading.Semaphore(_AT_ONCE)
         for each in requests:
@@ -146,6 +139,20 @@ class ProviderChannel:
             one.add_done_callback(lambda _: free.release())
             running.append(one)
         return [_answer_of(method, one, self._settings.address) for one in running]
+
+    def begin(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> BegunCall[A]:
+        """Send a request, and do not wait for its answer."""
+        return BegunCall(method, self._call(method, answer).future(request, timeout=seconds), self._settings.address)
+
+    def _call(self, method: str, answer: type[A]) -> grpc.UnaryUnaryMultiCallable[WireMessage, A]:
+        if self._channel is None:
+            self.renew()
+        assert self._channel is not None, "renewed"
+        return self._channel.unary_unary(
+            _SERVICE + method,
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=answer.FromString,
+        )
 
     def close(self) -> None:
         """End the connection."""
@@ -157,9 +164,28 @@ class ProviderChannel:
 class _Running(Protocol[A_co]):
     """A call that is under way."""
 
+    def done(self) -> bool: ...
     def result(self) -> A_co: ...
     def code(self) -> grpc.StatusCode: ...
     def details(self) -> str | None: ...
+
+
+class BegunCall(Generic[A]):
+    """A call that somebody else waits for, or nobody."""
+
+    def __init__(self, method: str, running: _Running[A], address: str) -> None:
+        self._method = method
+        self._running = running
+        self._address = address
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the call has ended, with an answer or without one."""
+        return self._running.done()
+
+    def answer(self) -> A | CallError:
+        """Return the answer, or how the call failed; waits for its end."""
+        return _answer_of(self._method, self._running, self._address)
 
 
 def _answer_of(method: str, running: _Running[A], address: str) -> A | CallError:

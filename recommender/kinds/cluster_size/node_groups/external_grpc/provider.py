@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
 from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
+from recommender.kinds.cluster_size.node_groups.external_grpc.late_groups import LateAnswer, LateGroups
 from recommender.kinds.cluster_size.node_groups.external_grpc.messages import node_message
 from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFact, SlowFacts
 from recommender.kinds.cluster_size.node_groups.plugin_reading import check_count
@@ -26,7 +27,7 @@ from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
     from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
@@ -63,6 +64,7 @@ class ExternalGrpcProvider:
         self._channel = channel or ProviderChannel(settings)
         self._clock = clock
         self._slow = SlowFacts(settings, self._channel, clock)
+        self._late = LateGroups(settings, self._channel, clock)
         self._groups: dict[str, ExternalGroup] = {}
         self._machines: dict[str, str] = {}
         """Group by provider id."""
@@ -88,23 +90,34 @@ class ExternalGrpcProvider:
         else:
             self._states.recovered("id", "all groups of the provider of externalGRPC have an id again")
         groups = {each.id: each for each in listed if each.id}
-        requests = [GroupRequest(id=name) for name in groups]
-        sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds)
-        # A group that has not answered would only take further time.
-        silent = {name: size for name, size in zip(groups, sizes, strict=True) if _is_silent(size)}
-        asked = [each for each in requests if each.id not in silent]
-        found = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
-        machines = silent | dict(zip((each.id for each in asked), found, strict=True))
+        stated = self._sizes_and_machines(groups)
         self._slow.retain(groups)
         label = self._gpu_label_of_nodes()
         facts = {
-            name: GroupFacts(size, machines[name], label, is_twice=times[name] > 1)
-            for name, size in zip(groups, sizes, strict=True)
+            name: GroupFacts(each.size, each.machines, label, is_twice=times[name] > 1) for name, each in stated.items()
         }
         # The others come first, or they would have no time left again.
-        ordered = sorted(groups, key=lambda name: (name in silent, self._slow.has_failed(name)))
+        ordered = sorted(groups, key=lambda name: (_is_silent(facts[name].size), self._slow.has_failed(name)))
         self._groups = {name: self._group(groups[name], facts[name]) for name in ordered}
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
+
+    def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, LateAnswer]:
+        """Return what is stated of each group. One that was silent the last time is not waited for again."""
+        names = list(groups)
+        self._late.retain(names)
+        found = {name: self._late.answer(name) for name in names if name in self._late}
+        requests = [GroupRequest(id=name) for name in names if name not in found]
+        sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds)
+        pairs = list(zip(requests, sizes, strict=True))
+        # A group that has not answered would only take further time.
+        asked = [request for request, size in pairs if not _is_silent(size)]
+        answers = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
+        machines = dict(zip((request.id for request in asked), answers, strict=True))
+        for request, size in pairs:
+            found[request.id] = LateAnswer(size, size if _is_silent(size) else machines[request.id])
+            if (silence := found[request.id].silence) is not None:
+                self._late.ask(request.id, silence)
+        return {name: found[name] for name in names}
 
     def _group(self, stated: NodeGroup, facts: GroupFacts) -> ExternalGroup:
         slow = SlowFact(0.0) if _is_silent(facts.size) else self._slow.of(stated.id, self._seconds())

@@ -247,6 +247,54 @@ def test_groups_that_never_answer_leave_time_for_the_others(methods: list[str]) 
     assert "DEADLINE_EXCEEDED: too late" in problems["odd-1"]
 
 
+def test_a_group_that_did_not_answer_delays_no_decision_again_and_comes_back() -> None:
+    provider, released = GrpcProvider(CloudGroup("odd"), CloudGroup("good")), threading.Event()
+    asked: list[str] = []
+
+    def answer(request: wire.GroupRequest) -> object:
+        if request.id == "odd":
+            asked.append(request.id)
+            if len(asked) == 1:
+                raise ProviderFaultError("too late", grpc.StatusCode.DEADLINE_EXCEEDED)
+            released.wait(60.0)
+        return provider.usual("NodeGroupTargetSize", request)
+
+    provider.instead = {"NodeGroupTargetSize": answer}
+    # A read that waited for the group would have no answer: its calls end after a minute, and the host waits for half.
+    with served(provider, 60.0) as host:
+        for _ in range(3):
+            problems = {group.name: group.problem for group in host.read(()).groups}
+            assert problems["good"] == ""
+            assert "DEADLINE_EXCEEDED: too late" in problems["odd"]
+        assert len(asked) <= 2, "one question is under way at a time"
+        released.set()
+        until(lambda: not any(group.problem for group in host.read(()).groups))
+
+
+def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> None:
+    now, provider, asked = [0.0], GrpcProvider(CloudGroup("odd", target=3)), list[float]()
+
+    def answer(request: wire.GroupRequest) -> object:
+        asked.append(now[0])
+        if len(asked) == 1:
+            raise ProviderFaultError("too late", grpc.StatusCode.DEADLINE_EXCEEDED)
+        return provider.usual("NodeGroupTargetSize", request)
+
+    def load(stated: ProviderSettings) -> ExternalGrpcProvider:
+        assert isinstance(stated, ExternalGrpcGroups)
+        return ExternalGrpcProvider(stated, clock=lambda: now[0])
+
+    provider.instead = {"NodeGroupTargetSize": answer}
+    with served(provider, load=load) as host:
+        assert host.read(()).groups[0].problem
+        until(lambda: len(provider.made("NodeGroupNodes")) == 1)
+        now[0] = 30.0
+        provider.groups["odd"].target = 5
+        until(lambda: not host.read(()).groups[0].problem)
+        assert host.read(()).groups[0].target_size == 5
+    assert 30.0 in asked
+
+
 def test_a_provider_with_too_many_groups_is_asked_for_none_of_them() -> None:
     provider = GrpcProvider()
     listed = [wire.NodeGroup(id=f"g{number}", maxSize=3) for number in range(MOST_GROUPS + 1)]

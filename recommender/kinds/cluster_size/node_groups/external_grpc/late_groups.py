@@ -1,0 +1,93 @@
+"""Groups of a provider that did not answer the last time: they are asked in the background, and delay no decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
+from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
+    GroupRequest,
+    NodeGroupNodesResponse,
+    NodeGroupTargetSizeResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.external_grpc.channel import BegunCall, ProviderChannel
+
+_USABLE_SECONDS: Final = 20.0
+"""An answer to a question that was asked longer ago says too little of now: decisions are 10 s apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswer:
+    """The size and the machines of a group, as the provider stated them in the background."""
+
+    size: NodeGroupTargetSizeResponse | CallError
+    machines: NodeGroupNodesResponse | CallError
+
+    @property
+    def silence(self) -> CallError | None:
+        """Return how a call ended that has had no answer; None if both have had one."""
+        ends = (one for one in (self.size, self.machines) if isinstance(one, CallError) and one.is_unanswered)
+        return next(ends, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    since: float
+    failed: CallError
+    """How the last call without an answer ended."""
+    size: BegunCall[NodeGroupTargetSizeResponse]
+    machines: BegunCall[NodeGroupNodesResponse]
+
+    def answer(self) -> LateAnswer | None:
+        """Return the answer; None while one of the calls is under way."""
+        if not (self.size.is_done and self.machines.is_done):
+            return None
+        return LateAnswer(self.size.answer(), self.machines.answer())
+
+
+class LateGroups:
+    """The groups that are asked in the background. For one thread."""
+
+    def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
+        """Begin without any."""
+        self._settings = settings
+        self._channel = channel
+        self._clock = clock
+        self._asked: dict[str, _Asked] = {}
+
+    def __contains__(self, group: str) -> bool:
+        """Return whether a group is asked in the background."""
+        return group in self._asked
+
+    def retain(self, groups: Container[str]) -> None:
+        """Forget all other groups."""
+        self._asked = {name: asked for name, asked in self._asked.items() if name in groups}
+
+    def ask(self, group: str, failed: CallError) -> None:
+        """Ask a group that has not answered, without waiting for it."""
+        request, seconds = GroupRequest(id=group), self._settings.timeout_seconds
+        self._asked[group] = _Asked(
+            self._clock(),
+            failed,
+            self._channel.begin("NodeGroupTargetSize", request, NodeGroupTargetSizeResponse, seconds),
+            self._channel.begin("NodeGroupNodes", request, NodeGroupNodesResponse, seconds),
+        )
+
+    def answer(self, group: str) -> LateAnswer:
+        """Return what a group has answered meanwhile, and ask it no longer in the background; else it stays late."""
+        asked = self._asked[group]
+        found = asked.answer()
+        if found is None:
+            return LateAnswer(asked.failed, asked.failed)
+        if found.silence is None and self._clock() - asked.since <= _USABLE_SECONDS:
+            del self._asked[group]
+            return found
+        failed = found.silence or asked.failed
+        self.ask(group, failed)
+        return LateAnswer(failed, failed)
