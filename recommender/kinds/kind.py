@@ -1,4 +1,4 @@
-"""A kind of recommendation: everything that the rest of the program asks of it.
+"""A kind of recommendation: everything that the rest of the program needs from it.
 
 A kind reads its part of the configuration, says what it needs, calculates a value, remembers, and shows its records.
 The loop, the brakes, the memory and the supervisor are the same for all kinds (`recommender/decisions`). A kind is a
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recommender.outputs.metric_text import Samples
 
 Paint: TypeAlias = "Callable[[str, str], str]"
-"""(text, code of the terminal) to the text to print."""
+"""From text and terminal code to the text to print."""
 S = TypeVar("S")
 
 RECOMMENDED_RESOURCES: Final = "tidewatch_recommended_resources"
@@ -41,7 +41,7 @@ RESOURCE_FAMILIES: Final = {
     "By the cluster's size: bound=target is its request, or its limit where only that is sized; bound=upper is its "
     "limit beside a request.",
 }
-"""Help by name: more than one kind sizes containers."""
+"""Help by name of families that several kinds share, since more than one kind sizes containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class ScaleClaim:
     """The objects that the output scale of a recommendation writes, so that no two entries of a file write the same."""
 
     place: Hashable
-    """The same for all who may write it."""
+    """The place, which is the same for all that may write it."""
     shown: str
-    """For messages."""
+    """The object in messages."""
     fix: str
     """The repair if another recommendation has the same claim."""
     part: str = ""
-    """Of the place; empty for all of it."""
+    """The part of the place; empty for all of it."""
 
     def meets(self, other: ScaleClaim) -> bool:
         """Return whether both may write the same object."""
@@ -81,7 +81,7 @@ class Recommendation:
     line: int = 0
     """Where it begins in the file."""
     target_lines: tuple[int, ...] = ()
-    """Where the file has each of `policy.targets`."""
+    """The line of each of `policy.targets` in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class SeriesTargets:
 
     api_version: str
     kind: str
-    """Of Kubernetes."""
+    """The kind of the targets in Kubernetes."""
     max_targets: int
     shards: int
     """How many ConfigMaps the memories of the targets take."""
@@ -102,17 +102,17 @@ class Needs:
 
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
-    """PromQL with one value each, which every poll asks."""
+    """PromQL with one value each, which every poll queries."""
     metrics: Mapping[str, str] = field(default_factory=dict)
-    """Names of metrics that must have series in Prometheus, with what depends on each."""
+    """Names of metrics that must have series in Prometheus, with the dependents of each."""
     load: str = ""
     """PromQL whose history is followed elsewhere; empty for none."""
     has_queries: bool = False
     """Whether Prometheus is needed at all."""
     config_maps: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
-    """By namespace and name: what is written where there is no such ConfigMap; None: nothing."""
+    """ConfigMaps by namespace and name, with the content to write if there is none; None to write nothing."""
     for_each: SeriesTargets | None = None
-    """None: the configuration lists the targets."""
+    """The targets that series name; None if the configuration lists the targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ class Logged:
 
 
 class RecommendationKind(Protocol[S]):
-    """A kind of recommendation with settings of the type `S`. What is not overridden is of no use to that kind."""
+    """A kind of recommendation with settings of the type `S`. A kind overrides only the parts that it uses."""
 
     key: ClassVar[str]
-    """Under which entries have its settings, and the type of its records."""
+    """The key of its settings in entries, which is also the type of its records."""
     memory: ClassVar[type[KindMemory]] = KindMemory
     has_targets: ClassVar[bool] = True
     """Whether its value is the size of targets."""
@@ -144,7 +144,7 @@ class RecommendationKind(Protocol[S]):
     doc: ClassVar[str]
     """One sentence about its key, which the schema shows."""
     beside: ClassVar[tuple[tuple[Key, str], ...]] = ()
-    """Further keys of the entry, with what is wrong about them in an entry of another kind, `{}`."""
+    """Further keys of the entry, with the message if they are in an entry of another kind, named by `{}`."""
 
     def shape(self, *, for_backtest: bool) -> ValueShape:
         """Return the shape of its settings. A backtest has other sources for what `run` and `recommend` need."""
@@ -157,7 +157,7 @@ class RecommendationKind(Protocol[S]):
         *,
         for_backtest: bool,  # noqa: ARG002
     ) -> Iterable[DocumentProblem]:
-        """Yield what does not go together in the entry."""
+        """Yield keys of the entry that cannot be combined."""
         return ()
 
     def completed(self, settings: S, **beside: Any) -> S:  # noqa: ANN401, ARG002 - the values of those keys
@@ -173,11 +173,11 @@ class RecommendationKind(Protocol[S]):
         settings: S,  # noqa: ARG002 - of use to kinds that follow others
         types: Mapping[str, str],  # noqa: ARG002
     ) -> Iterable[tuple[str, str]]:
-        """Yield message and repair for each other entry that the settings name wrongly; `types` has them by name."""
+        """Yield message and repair for each wrong reference to another entry; `types` has their types by name."""
         return ()
 
     def claims(self, settings: S) -> Iterable[ScaleClaim]:  # noqa: ARG002 - of use to kinds that write more than targets
-        """Yield what the output scale writes besides the targets that the entry lists."""
+        """Yield the objects that the output scale writes besides the targets that the entry lists."""
         return ()
 
     def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
@@ -187,18 +187,18 @@ class RecommendationKind(Protocol[S]):
     def confined(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
         """Return the settings of an object of this namespace, which can have no targets elsewhere.
 
-        `narrow` returns a query as the object may ask it. Raises NotForObjectsError, as does `narrow`.
+        `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, as does `narrow`.
         """
         raise NotForObjectsError("OnlyInFile", f"{self.key} is for the administrator's file alone")
 
     def remarks(self, settings: S) -> Iterable[str]:  # noqa: ARG002 - of use to kinds with defaults that depend on a place
-        """Return what `run --validate` says of settings that are right, but may not be what was meant."""
+        """Return the remarks of `run --validate` on settings that are valid but may not be what was meant."""
         return ()
 
     # Needs
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002
-        """Return what a recommendation needs; what is known of the cluster may name further objects."""
+        """Return what a recommendation needs; known facts of the cluster may name further objects."""
         return Needs()
 
     def rights(self, recommendation: Recommendation) -> Iterable[RoleRule]:  # noqa: ARG002
@@ -232,11 +232,11 @@ class RecommendationKind(Protocol[S]):
         return {}
 
     def document(self, record: Record) -> Mapping[str, object]:  # noqa: ARG002
-        """Return further keys of a record's JSON. They are never absent; where there is no value, it is null."""
+        """Return further keys of a record's JSON. They are never absent; a key without a value is null."""
         return {}
 
     def value_text(self, record: Record) -> str:  # noqa: ARG002
-        """Return a value that is not a number of replicas in some words; empty if there is none."""
+        """Return a value that is not a number of replicas in a few words; empty if there is none."""
         return ""
 
     charted: ClassVar[str] = "replicas"
@@ -249,7 +249,7 @@ class RecommendationKind(Protocol[S]):
     page_filters: ClassVar[Mapping[str, Callable[..., object]]] = MappingProxyType({})
     """Functions that its template calls, by name."""
     has_own_inputs: ClassVar[bool] = False
-    """Whether its own lines show what went in."""
+    """Whether its own lines show the inputs."""
     has_own_steps: ClassVar[bool] = False
     """Whether its own lines show the steps."""
 
@@ -270,15 +270,15 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def lines_of_targets(self, records: Sequence[Record], width: int | None) -> Iterable[str] | None:  # noqa: ARG002
-        """Return many targets of one recommendation as text; None: the table of all kinds."""
+        """Return many targets of one recommendation as text; None for the table of all kinds."""
         return None
 
     def notes(self, record: Record) -> tuple[str, ...]:  # noqa: ARG002
-        """Return what the end of the message says too, for readers who see it in a list of its own."""
+        """Return the notes at the end of the message, for readers who see them in a separate list."""
         return ()
 
     def logged(self, record: Record) -> Logged | None:  # noqa: ARG002
-        """Return what the log says of a value that is not a number of replicas; None without one."""
+        """Return the log line of a value that is not a number of replicas; None without one."""
         return None
 
     def events(self, before: Record | None, after: Record) -> Iterable[TargetEvent]:  # noqa: ARG002

@@ -20,16 +20,16 @@ class RoleRule:
     """A right, as one rule of a Role or ClusterRole grants it."""
 
     namespace: str
-    """Empty: in the whole cluster."""
+    """The namespace; empty for the whole cluster."""
     api_group: str
-    """Empty: the core group."""
+    """The API group; empty for the core group."""
     resource: str
     """The plural name."""
     subresource: str
-    """Empty: the object itself."""
+    """The subresource; empty for the object itself."""
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
-    """Empty: all objects of the resource.
+    """Names of objects; empty for all objects of the resource.
 
     RBAC cannot limit `create` by name. It limits `list` and `watch` to one name if the field selector of the request is
     `metadata.name=NAME`.

@@ -1,4 +1,4 @@
-"""The kinds of recommendations by their keys. Each is loaded when it is asked for."""
+"""The kinds of recommendations by their keys. Each is loaded when it is requested."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ KINDS: Final[dict[str, Callable[[], RecommendationKind[Any]]]] = {
     "clusterSize": cache(_cluster_size),
     "resources": cache(_resources),
 }
-"""In the order in which messages and metrics name them."""
+"""The kinds in the order in which messages and metrics name them."""
 
 
 def kind_named(key: str) -> RecommendationKind[Any] | None:
-    """Return a kind; None for entries of which the kind cannot be read."""
+    """Return a kind; None for entries whose kind cannot be read."""
     return KINDS[key]() if key in KINDS else None
 
 

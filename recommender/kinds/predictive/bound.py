@@ -1,7 +1,7 @@
-"""The most that a forecast may be: so many times the largest load of the history.
+"""The upper bound of forecasts: a multiple of the largest load of the history.
 
-After a minute of zeros a ratio to the present level means nothing, and a trend may point anywhere. Whatever a model
-says, the load of tomorrow is of the size of the load that was seen.
+After a minute of zeros, a ratio to the present level is meaningless, and a trend may point anywhere. Whatever a model
+predicts, the load of tomorrow is of the order of the load that was seen.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LARGEST_LOAD: Final = float(np.finfo(np.float32).max)
 
 
 def forecast_limit(largest: FloatArray, load: FloatArray, task: ForecastTask) -> FloatArray:
-    """Return the most that forecasts may be; NaN where no load is known at all.
+    """Return the upper bound of forecasts; NaN where no load is known at all.
 
-    `largest` is the largest known load of the history, and `load` the observed one. What is observed now, with plain
-    headroom, is never cut.
+    `largest` is the largest known load of the history, and `load` the observed one. The observed load with plain
+    headroom is never cut.
     """
     return np.fmax(largest * task.max_over_history, load * (1 + task.headroom_ratio))
 
@@ -55,7 +55,7 @@ def bounded_forecasts(
 
 
 def valid_history(history: LoadHistory) -> LoadHistory:
-    """Return the history without what cannot be a load: negative, not finite, or beyond what a sample can hold."""
+    """Return the history without values that cannot be a load: negative, not finite, or too large for a sample."""
     values = history.values
     with np.errstate(invalid="ignore"):
         invalid = ~((values >= 0) & (values <= LARGEST_LOAD)) & ~np.isnan(values)

@@ -34,7 +34,7 @@ def calculate_predictive(
     target: TargetReference | None = None,
     targets: tuple[TargetReference, ...] = (),
 ) -> Calculate:
-    """Return the calculation of a recommendation, or with `forEach` of one of its targets.
+    """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
     `targets` are the objects whose present size counts until there is a memory of an earlier decision.
     """
@@ -81,7 +81,7 @@ class _Predicting:
         return replace(calculation, note=f"its load is unknown: {unknown.reason}")
 
     def _missing(self, hold: str, inputs: Inputs) -> InputMissingError:
-        """Return why there is no size; that of `freezeUnless` without a value is the reason of its query."""
+        """Return why there is no size; if `freezeUnless` has no value, the reason is that of its query."""
         query = self.settings.freeze_unless
         gate = inputs.queries.get(query) if query is not None else None
         if not isinstance(gate, Unknown):
@@ -119,13 +119,13 @@ class _Predicting:
         return found.value if isinstance(found, Observed) else None
 
     def _gate_time(self, inputs: Inputs, otherwise: float) -> float:
-        """Return when `freezeUnless` was observed; what it says is no older than what the load says."""
+        """Return when `freezeUnless` was observed; it is not older than the load."""
         query = self.settings.freeze_unless
         found = inputs.queries.get(query) if query is not None else None
         return found.time if isinstance(found, Observed) else otherwise
 
     def _current(self, inputs: Inputs) -> int | None:
-        """Return the present size; of several targets the largest."""
+        """Return the present size; for several targets, the largest."""
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)

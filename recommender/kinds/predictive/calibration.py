@@ -1,4 +1,4 @@
-"""Upper forecasts of models that forecast a single value: their own recent errors say how much room is needed."""
+"""Upper forecasts of models that forecast a single value: their own recent errors show how much room is needed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 TRAILING_SECONDS = 2 * DAY_SECONDS
 """Errors of this time count, or the newest `COUNTED_ERRORS` if these reach further back."""
 COUNTED_ERRORS = 256
-"""So many errors, evenly spread over that time: errors of neighbouring steps say nearly the same."""
+"""Number of errors, evenly spread over that time: errors of neighbouring steps are nearly the same."""
 LEAST_ERRORS = 100
 """With fewer errors the share of targets above a forecast cannot be estimated, and plain headroom is added."""
 LEAST_REACHES = 20
-"""Nor with errors of less time than so many times the reach of a forecast: neighbours share most of their targets."""
+"""The same holds if the errors cover less time than this many reaches of a forecast: neighbours share most of their
+targets."""
 
 
 def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     """Return the point forecasts as medians, and upper forecasts by the errors that are known at each origin.
 
     `point` returns forecasts of shape (series, origins) for the origins that it is given. The upper forecast is the
-    median times the quantile of target / median; where it is the lower one (the model is always too high), it is both.
+    median times the quantile of target / median; if it is the lower one (the model is always too high), both are equal
+    to it.
     """
     median = point(origins)
     factors = upper_factors(point, history, origins, task)
@@ -45,7 +47,7 @@ def calibrated_room(
 ) -> Forecasts:
     """Return the point forecasts and, above them, as much room as covered the share `quantile` of past targets.
 
-    It is the conformal rule for errors that are measured in a unit of their own (Lei and others, "Distribution-Free
+    It is the conformal rule for errors that are measured in their own unit (Lei and others, "Distribution-Free
     Predictive Inference for Regression", 2018, section 5.2). Until errors are known there is no forecast.
     """
     upper = point(origins) + np.maximum(upper_factors(point, history, origins, task, room), 0.0) * room(origins)
@@ -55,7 +57,7 @@ def calibrated_room(
 def in_blocks(
     forecast: Callable[[LoadHistory], Forecasts], history: LoadHistory, origins: IntArray, rows: int
 ) -> Forecasts:
-    """Return the forecasts of all series, made for so many of them at a time to bound the memory that they take."""
+    """Return the forecasts of all series, computed for some of them at a time to limit the memory."""
     shape = (len(history.values), len(origins))
     median, upper = np.empty(shape), np.empty(shape)
     for first in range(0, shape[0], rows):
@@ -102,7 +104,7 @@ def _factors_of(
     stride: int,
     room: PointForecast | None,
 ) -> FloatArray:
-    # The grid stands on the clock, so that it stays where it is when a history loses its oldest steps.
+    # The grid follows the clock, so that it does not move when a history loses its oldest steps.
     phase = round(history.start_seconds / history.step_seconds) % stride
     last = (newest + phase) // stride
     first = max(int(last.min()) - COUNTED_ERRORS + 1, -(-phase // stride))
@@ -140,7 +142,7 @@ def _targets(history: LoadHistory, steps: IntArray, task: ForecastTask) -> Float
 
 
 def _quantiles(samples: FloatArray, quantile: float) -> FloatArray:
-    """Return the quantile over the last axis of what is known, interpolated; NaN with fewer than 100 known samples."""
+    """Return the interpolated quantile of the known samples over the last axis; NaN with fewer than 100 known ones."""
     ordered = np.sort(samples, axis=-1)
     known = np.isfinite(ordered).sum(axis=-1)
     place = np.maximum(known - 1, 0) * quantile

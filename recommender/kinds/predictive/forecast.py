@@ -22,24 +22,24 @@ class ForecastTask:
     """The task of a forecast. It is the same for every model."""
 
     lead_seconds: float
-    """From the decision until the capacity that it asks for serves: start-up and control delays."""
+    """Time from the decision until the requested capacity serves: start-up and control delays."""
     window_seconds: float
-    """The target is the largest load from now + lead until so much later, when a later decision can help."""
+    """The target is the largest load from now + lead until this much later, when a later decision can help."""
     quantile: float = 0.95
     """The share of targets that the upper forecast should cover."""
     max_growth: float | None = None
-    """The largest ratio of a forecast to the present load; None: each model's own default."""
+    """The largest ratio of a forecast to the present load; None means each model's own default."""
     headroom_ratio: float = 0.1
     """The ratio that is added by plain headroom, and to point forecasts whose errors are not known yet."""
     max_over_history: float = 1.5
-    """A forecast is at most that many times the largest load of the history."""
+    """A forecast is at most this many times the largest load of the history."""
     history_seconds: float = math.inf
     """How far the history reaches back."""
     budget_ratio: float | None = None
-    """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
-    decides."""
+    """Replica-hours above those that the load fills, as a share of the latter, that `auto` may cost; None if the
+    quantile decides."""
     clock: WallClock = field(default_factory=WallClock)
-    """By which days and weeks repeat."""
+    """The clock by which days and weeks repeat."""
 
     def lead_steps(self, step_seconds: float) -> int:
         """Return the lead in whole steps, at least one."""
@@ -55,15 +55,15 @@ class Forecasts:
     """Forecasts of several series at several moments; NaN where the model has none."""
 
     median: FloatArray
-    """Shape (series, origins): half of the targets should be below."""
+    """Medians of shape (series, origins): half of the targets should be below."""
     upper: FloatArray
-    """Shape (series, origins): the share `quantile` of the targets should be below."""
+    """Upper forecasts of shape (series, origins): the share `quantile` of the targets should be below."""
 
 
 Fit: TypeAlias = "Callable[[LoadHistory, ForecastTask], Any]"
 """From the history that is known at the moment of the fit to parameters, which can be pickled."""
 Forecast: TypeAlias = "Callable[[Any, LoadHistory, IntArray, ForecastTask], Forecasts]"
-"""(parameters, history, origins, task). Column i of the answer uses nothing of the history after step `origins[i]`."""
+"""(parameters, history, origins, task). Column i of the answer does not use the history after step `origins[i]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,4 @@ class Model:
 
 
 def no_fit(_history: LoadHistory, _task: ForecastTask) -> None:
-    """Return nothing: the model has no parameters."""
+    """Return None: the model has no parameters."""

@@ -35,7 +35,7 @@ class LoadHistory:
         return self.steps * self.step_seconds
 
     def until(self, steps: int) -> LoadHistory:
-        """Return the first steps up to this number: what was known at that time. The array is shared, not copied."""
+        """Return the first steps up to this number, which were known at that time. The array is shared, not copied."""
         return LoadHistory(self.start_seconds, self.step_seconds, self.values[:, :steps])
 
     def times(self) -> FloatArray:
@@ -43,7 +43,7 @@ class LoadHistory:
         return self.times_of(np.arange(self.steps, dtype=np.int64))
 
     def times_of(self, steps: IntArray) -> FloatArray:
-        """Return the times of steps, which may lie outside of the history, in seconds since the Unix epoch."""
+        """Return the times of steps, which may lie outside the history, in seconds since the Unix epoch."""
         return np.asarray(self.start_seconds + self.step_seconds * steps, dtype=np.float64)
 
 

@@ -1,7 +1,7 @@
-"""Whether the holidays of a load are Sundays to it: what its holidays so far, today included, were more like.
+"""Determines whether the holidays of a load resemble Sundays, by its holidays so far, including today.
 
-Not every load rests on a holiday: machines work on, and a shop sells more. So each holiday in the history, and of
-today what is over, is compared with the last Sunday and with the last ordinary day of its weekday.
+Not every load is lower on a holiday: machines go on working, and a shop sells more. So each holiday in the history, and
+the past part of today, is compared with the last Sunday and with the last ordinary day of its weekday.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 LEAST_EVIDENCE_HOURS: Final = 1.0
-"""Holidays are no Sundays where these missed them by more than their weekday did: by a factor e for so many hours."""
+"""Holidays are not Sundays if these were further from them than their weekday was, by a factor of e for this many
+hours."""
 _FLOOR_RATIO: Final = 0.01
-"""Near zero a ratio means nothing: this share of the mean load is added to both of its sides."""
+"""Near zero, a ratio is meaningless, so this share of the mean load is added to both of its sides."""
 _REACH_DAYS: Final = 35
-"""Days beyond these look back at no holiday, nor from one."""
+"""Days beyond these neither look back at a holiday nor from one."""
 _WEEK: Final = 7
 
 
 def by_kind_of_day(
     make: Callable[[ForecastTask], FloatArray], history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> FloatArray:
-    """Return what is made of each origin: by the holidays of the clock, or as if there were none.
+    """Return the values for each origin: by the holidays of the clock, or as if there were none.
 
-    `make` returns an array of shape (series, origins, …). Nothing later than an origin decides about it.
+    `make` returns an array of shape (series, origins, …). Nothing later than an origin affects it.
     """
     plain = replace(task, clock=task.clock.without_holidays)
     if not (task.clock.holidays and origins.size and _has_holiday(history, origins, task)):
@@ -45,7 +46,7 @@ def by_kind_of_day(
 
 
 def rests_on_holidays(history: LoadHistory, task: ForecastTask) -> BoolArray:
-    """Return for which series holidays are Sundays, by what is known at each step; shape (series, steps)."""
+    """Return the series for which holidays are Sundays, by the data known at each step; shape (series, steps)."""
     clock, values = task.clock, history.values
     steps = np.arange(history.steps, dtype=np.int64)
     steps = steps[clock.is_holiday(clock.days(history.times()))]
@@ -56,7 +57,7 @@ def rests_on_holidays(history: LoadHistory, task: ForecastTask) -> BoolArray:
     is_usable = (sunday >= 0) & (weekday >= 0)
     is_usable &= ~clock.is_holiday(clock.days(history.times_of(weekday)))
     steps, sunday, weekday = steps[is_usable], sunday[is_usable], weekday[is_usable]
-    # The mean of what is known at the step.
+    # The mean of the values known at the step.
     known = ~np.isnan(values)
     means = np.cumsum(np.where(known, values, 0.0), axis=1) / np.maximum(np.cumsum(known, axis=1), 1)
     floor = np.maximum(_FLOOR_RATIO * means[:, steps], np.finfo(np.float64).tiny)
@@ -70,7 +71,7 @@ def rests_on_holidays(history: LoadHistory, task: ForecastTask) -> BoolArray:
 
 
 def _has_holiday(history: LoadHistory, origins: IntArray, task: ForecastTask) -> bool:
-    """Return whether a holiday is near enough to any of the origins to change what they look back at."""
+    """Return whether a holiday is so near to any of the origins that it changes the days they look back at."""
     first, last = history.times_of(origins[[0, -1]]) + task.lead_seconds * np.array([0.0, 1.0])
     ahead = task.window_seconds + DAY_SECONDS
     days = np.arange(first - _REACH_DAYS * DAY_SECONDS, last + ahead + DAY_SECONDS, DAY_SECONDS)

@@ -51,7 +51,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         return FOR_BACKTESTS if for_backtest else PREDICTIVE
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:
-        """Yield a problem for sizes that are written and that nothing limits."""
+        """Yield a problem for sizes that are written but not limited."""
         settings = given.get(self.key)
         if settings and not for_backtest and Output.SCALE in outputs and settings.max_replicas is None:
             yield given.problem("outputs", UNLIMITED, FIND_LIMIT)
@@ -61,7 +61,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         return range_limits(settings.min_replicas, settings.max_replicas)
 
     def claims(self, settings: PredictiveSettings) -> Iterator[ScaleClaim]:
-        """Yield the targets that series name: they are known to be the same only if the queries are."""
+        """Yield the targets that series name, which are known to be the same only if the queries are."""
         each = settings.for_each
         if each is not None:
             query = tuple(token.text for token in tokens_of(settings.load or ""))
@@ -69,14 +69,14 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
             yield ScaleClaim(place, f"each {each.kind} of the same `load`", _SCALED_ONCE)
 
     def remarks(self, settings: PredictiveSettings) -> Iterator[str]:
-        """Yield by whose clocks days and weeks repeat, if nobody said so."""
+        """Yield the assumed time zone in which days and weeks repeat, if none is configured."""
         if not settings.is_timezone_written:
             yield "days and weeks of its load are those of UTC, since it has no `timezone`"
 
     def confined(
         self, settings: PredictiveSettings, namespace: str, narrow: Callable[[str], str]
     ) -> PredictiveSettings:
-        """Return the settings with each query narrowed, and with `forEach` for targets of the namespace alone."""
+        """Return the settings with each query narrowed, and with `forEach` only for targets of the namespace."""
         connections, each = settings.connections, settings.for_each
         if connections is not None and connections.metric is not None:
             connections = replace(connections, metric=narrow(connections.metric))
@@ -106,7 +106,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         recommendation: Recommendation,
         others: Sequence[Recommendation],  # noqa: ARG002 - it follows no others
     ) -> Callable[[TargetReference | None], Calculate]:
-        """Return the calculation of the recommendation, or with `forEach` of one of its targets."""
+        """Return the calculation of the recommendation, or, with `forEach`, of one of its targets."""
         policy, settings = recommendation.policy, recommendation.subject
         return lambda target: calculate_predictive(settings, policy.name, target, policy.targets)
 

@@ -1,7 +1,7 @@
 """Tries models on the past days, and chooses the one to be used from now on (pure; for child processes).
 
-A model is tried once on the past: at each step it makes the forecast that it would have made then, by a fit to what was
-known then. From then on its record is continued with the forecasts of the parameters that are in use.
+A model is tried once on the past: at each step it makes the forecast that it would have made then, by a fit to the data
+known then. From then on, its record is continued with the forecasts of the parameters in use.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ REPLAYED_SECONDS = 8.5 * DAY_SECONDS
 """A record covers a week. What is proven goes on from a day before the end of the former record, and half a day gives
 the fleet its size at the beginning."""
 LEAST_HISTORY_SECONDS = DAY_SECONDS / 8
-"""With less history no model can be compared with another one."""
+"""With less history, models cannot be compared."""
 SERIES_AT_ONCE = 16
-"""Of so many series all policies are simulated together: eight days of one take about 10 MiB."""
+"""Number of series whose policies are simulated together: eight days of one take about 10 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ModelTrial:
 
     model: str
     parameters: Any
-    """Of a fit to the whole past; None for a model without a fit."""
+    """Parameters of a fit to the whole past; None for a model without a fit."""
     first: int
     """The number of the first step, counted from the Unix epoch."""
     upper: FloatArray
@@ -64,12 +64,12 @@ class SeriesVerdict:
     """The choice that acts for a series, and its reason."""
 
     model: str
-    """The one that leads."""
+    """The leading model."""
     reason: str
     blend: Blend
-    """The model that acts."""
+    """The blend that acts."""
     bill: Bill | None = None
-    """The cost; None while it is not known."""
+    """The cost; None while it is unknown."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     last_day: str = ""
     proof: SeriesProof | None = None
@@ -155,7 +155,7 @@ def caught_up(
 ) -> tuple[tuple[FloatArray, ...], tuple[SeriesVerdict, ...]]:
     """Return the forecasts since the end of each trial, and the verdicts by them.
 
-    The trials are not returned: of 24 series in steps of a minute they are more than a child's result may be.
+    The trials are not returned: for 24 series in steps of a minute, they exceed the limit of a child's result.
     """
     since = tuple(forecasts_since(trial, history, task) for trial in trials)
     whole = [continued(trial, part, history) for trial, part in zip(trials, since, strict=True)]
@@ -172,7 +172,7 @@ def tried_and_judged(
 ) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
     """Return the trials of the models of these names without their forecasts, and the verdicts by them.
 
-    Who decides once needs the parameters alone, and the forecasts may be more than a child's result may be.
+    A single decision needs only the parameters, and the forecasts may exceed the limit of a child's result.
     """
     trials = [tried(name, history, task) for name in models]
     judged = verdicts(configured, history, trials, task, fleet, proofs)
@@ -182,11 +182,11 @@ def tried_and_judged(
 
 
 def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
-    """Return what a capacity would have done in the last day, beside headroom of equal cost; empty if not known."""
+    """Return the result of a capacity over the last day, compared with headroom of equal cost; empty if unknown."""
     steps = int(DAY_SECONDS / fleet.step_seconds)
     if len(load) < steps or np.isnan(load[-steps:]).all():
         return ""
-    # The day, and what its first size depends on.
+    # The day, and the time that its first size depends on.
     needed = steps + fleet.down_window_steps + fleet.lag_steps
     load, capacity = load[-needed:], capacity[-needed:]
     counted = np.zeros(len(load), dtype=bool)
@@ -231,7 +231,7 @@ def _shortages(choice: ModelChoice) -> dict[str, float | None]:
 
 
 def _reason(choice: ModelChoice) -> str:
-    """Return why this acts: its parts, the record of the model that leads, and what all of it costs."""
+    """Return why this acts: its parts, the record of the leading model, and the total cost."""
     about = choice.record(choice.model)
     if about is None:
         best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)

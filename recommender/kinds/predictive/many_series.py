@@ -1,7 +1,7 @@
 """Tries models on many series, some at a time: fits are shared, and each series has a verdict of its own (pure).
 
-Of one series among thousands no forecasts of former days are kept, since those of all models would take gigabytes. They
-are made again from the history and from the fits of those days, which serve every series; the result is the same.
+For one series among thousands, no forecasts of former days are kept, since those of all models would take gigabytes.
+They are made again from the history and from the fits of those days, which serve every series; the result is the same.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 _LONG_BEFORE_SECONDS: Final = 3 * DAY_SECONDS
-"""Further back than a record by this much, no forecast of the record depends on where a history begins."""
+"""If a history begins earlier than a record by this much, no forecast of the record depends on its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFit:
-    """A model whose parameters serve every series, as it was fitted in the last days and is now."""
+    """A model whose parameters serve every series, with its fits of the last days and its present one."""
 
     numbers: tuple[int, ...]
-    """From which step on each of the fits served, counted from the Unix epoch; ascending, the newest fit last."""
+    """The step from which each of the fits served, counted from the Unix epoch; ascending, the newest fit last."""
     fits: tuple[Any, ...]
 
     @property
     def parameters(self) -> Any:  # noqa: ANN401 - each model has its own parameters
-        """Return those of the newest fit."""
+        """Return the parameters of the newest fit."""
         return self.fits[-1]
 
     def known_at(self, number: int) -> Any:  # noqa: ANN401 - each model has its own parameters
@@ -58,15 +58,15 @@ class SharedFit:
 
 
 def shared_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
-    """Return the fits of models to a history, and to what was known of it in the days that records cover.
+    """Return the fits of models to a history, and to the known part of it on the days that records cover.
 
-    A model for whose fit too little is known is left out. Models that are fitted alike share a fit.
+    A model for whose fit too little is known is left out. Models that are fitted in the same way share a fit.
     """
     return _fits(names, history, task, replayed_from(history))
 
 
 def newest_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
-    """Return the same without the former fits: what is needed to go on with a choice that has been made."""
+    """Return the same without the former fits, which is enough to continue with an earlier choice."""
     return _fits(names, history, task, history.steps)
 
 
@@ -94,7 +94,7 @@ def judged(
     fleet: FleetSettings,
     proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[SeriesVerdict | None, ...]:
-    """Return the verdict on each series by these models; None for one of which too little is known.
+    """Return the verdict on each series by these models; None for one about which too little is known.
 
     `proofs` are those of former verdicts, one for each series or none at all.
 
@@ -141,8 +141,8 @@ def _of_block(
 def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
     """Yield the first step of histories and the series that they are of, few at a time.
 
-    A record begins where the history of its series does. Where that is long before all records, it makes no difference,
-    and these series go together.
+    A record begins where the history of its series does. If that is long before all records, it makes no difference,
+    and these series are processed together.
     """
     known = ~np.isnan(history.values)
     firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)
@@ -158,7 +158,7 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
 
 
 def _trial_of(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
-    """Return what a model would have forecast in the last days, by fits that were made then."""
+    """Return the forecasts that a model would have made in the last days, by fits that were made then."""
     skipped, start = replayed_from(history), step_number(history)
 
     def known_then(_model: Model, past: LoadHistory, _task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters

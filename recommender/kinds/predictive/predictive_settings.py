@@ -49,32 +49,33 @@ TREND_MODELS: Final = frozenset(
 )
 """Models that extrapolate a trend."""
 MOST_FITTED_TARGETS: Final = 24
-"""Models with parameters for each series are fitted to so many targets of a recommendation; of more targets, models are
-tried on so many."""
+"""Most targets of a recommendation to which models with parameters for each series are fitted; if there are more,
+models are tried on this many."""
 TREND_GROWTH: Final = 2.0
-"""Without `maxGrowth`, such a model forecasts at most that many times the present load."""
+"""Without `maxGrowth`, such a model forecasts at most this many times the present load."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleDown:
-    """How capacity goes down."""
+    """How capacity is lowered."""
 
     decay_ratio: float | None = None
-    """The largest share of the capacity that goes in 10 s, whatever the poll or the step; None: no such limit."""
+    """The largest share of the capacity that is removed in 10 s, whatever the poll or the step; None means no such
+    limit."""
     window_seconds: float = 300.0
-    """Capacity is at least what the last that many seconds asked for."""
+    """Capacity is at least the largest request of this many last seconds."""
     drain_seconds: float | None = None
-    """How long sessions last, at most: capacity goes down no faster than they end."""
+    """Longest time that sessions last: capacity is lowered no faster than they end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Long-lived connections: only pods below their limit take new ones."""
+    """Long-lived connections: only pods below their limit accept new ones."""
 
     limit: int
     """Connections of a pod, at which it becomes not ready."""
     metric: str | None = None
-    """PromQL with one series a pod (label `pod`); None: the pods are not looked at one by one."""
+    """PromQL with one series a pod (label `pod`); None if the pods are not considered one by one."""
     reconnect_drop_ratio: float = 0.3
     """A fall of the load by this share within a minute is a mass reconnect, not a fall in demand."""
     reconnect_hold_seconds: float = 120.0
@@ -88,7 +89,7 @@ _LEAST_MEMORY_SHARDS = 32
 
 @dataclass(frozen=True, slots=True)
 class ForEach:
-    """Each series of `load` is a target of its own."""
+    """Each series of `load` is a separate target."""
 
     namespace_label: str
     name_label: str
@@ -150,30 +151,30 @@ class PredictiveSettings:
     """How often an HPA looks at its metrics: `--horizontal-pod-autoscaler-sync-period` of kube-controller-manager."""
     history_seconds: float = 14 * _DAY_SECONDS
     season_seconds: float = _DAY_SECONDS
-    """How long one cycle of the load takes. All that models know of a day holds for it."""
+    """The length of one cycle of the load, which models treat as a day."""
     headroom_ratio: float = 0.1
     min_replicas: int = 1
     is_min_replicas_written: bool = field(default=False, compare=False)
-    """Backtests have another default."""
+    """Whether it is written, since backtests have another default."""
     max_replicas: int | None = None
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95
     max_growth: float | None = None
-    """None: 2.0 for models that extrapolate a trend, and no cap for those that are fitted to targets."""
+    """None means 2.0 for models that extrapolate a trend, and no cap for those that are fitted to targets."""
     max_over_history: float = 1.5
-    """No forecast is more than so many times the largest load of the history."""
+    """No forecast is more than this many times the largest load of the history."""
     budget_ratio: float | None = None
-    """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
-    decides."""
+    """Replica-hours above those that the load fills, as a share of the latter, that `auto` may cost; None if the
+    quantile decides."""
     timezone: str = "UTC"
-    """IANA name: by whose clocks days and weeks repeat."""
+    """IANA name of the time zone in which days and weeks repeat."""
     holidays: tuple[str, ...] = ()
-    """Countries, or their parts, whose public holidays are Sundays to the load, such as `DE` or `DE-BY`."""
+    """Countries, or their parts, whose public holidays count as Sundays, such as `DE` or `DE-BY`."""
     is_timezone_written: bool = field(default=False, compare=False)
-    """The default is mentioned."""
+    """Whether it is written, since a default is mentioned to the user."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
-    """Added while connections are refused or pods are full; None: off."""
+    """Ratio that is added while connections are refused or pods are full; None if off."""
     for_each: ForEach | None = None
     connections: Connections | None = None
     schedules: tuple[Schedule, ...] = ()
@@ -183,7 +184,7 @@ class PredictiveSettings:
 
     @property
     def stretch(self) -> float:
-        """The factor of times by which a season takes a day."""
+        """The factor by which times are multiplied so that a season takes a day."""
         return _DAY_SECONDS / self.season_seconds
 
 

@@ -1,4 +1,4 @@
-"""Forecasts as they would have been made: at each moment by a fit to what was known then."""
+"""Forecasts as they would have been made: at each moment by a fit to the data known then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REFIT_SECONDS = 2 * DAY_SECONDS
 
 RunFit: TypeAlias = "Callable[[Model, LoadHistory, ForecastTask], Any]"
-"""Runs the model's fit here or in a child process; None: it failed, and the last parameters stay in use."""
+"""Runs the model's fit here or in a child process; None if it failed, and the last parameters stay in use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Loads whose cycle is not a day: models and their choice see them as if each season took one.
+"""Loads whose cycle is not a day: models and their choice treat each season as one.
 
 Everything that models know of time is a share of a day. So a season of another length needs no other model: time is
 stretched on the way in, and a moment of the answer is shrunk on the way out. Replicas and loads stay as they are.
@@ -25,7 +25,7 @@ def stretched_history(history: LoadHistory, stretch: float) -> LoadHistory:
 
 
 def stretched_task(task: ForecastTask, stretch: float) -> ForecastTask:
-    """Return the task with all of its durations multiplied; where a season is no day, local clocks say nothing."""
+    """Return the task with all of its durations multiplied; if a season is not a day, local clocks are irrelevant."""
     return replace(
         task,
         clock=task.clock if stretch == 1 else WallClock(),

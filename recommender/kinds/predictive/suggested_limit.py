@@ -1,7 +1,7 @@
-"""The `maxReplicas` that the history of a load suggests: as many as serve the largest forecast that is possible.
+"""The `maxReplicas` that the history of a load suggests: as many as serve the largest possible forecast.
 
 Forecasts are at most `maxOverHistory` times the largest load of the history, so that a lower limit would cut some of
-them, and a higher one only helps when the query or `loadPerReplica` is wrong, which is what the limit is there for.
+them, and a higher one only helps when the query or `loadPerReplica` is wrong, which is the purpose of the limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIND_LIMIT: Final = (
 )
 _MINUTE_SECONDS: Final = 60.0
 _MOST_POINTS: Final = 5_000
-"""So many moments of the history are looked at."""
+"""Most moments of the history that are queried."""
 
 
 def suggested_max_replicas(
@@ -34,17 +34,17 @@ def suggested_max_replicas(
 
 
 def largest_load_query(settings: PredictiveSettings) -> str:
-    """Return PromQL of the largest load of the history, with `forEach` of any target; empty without a load."""
+    """Return PromQL of the largest load of the history, with `forEach`, of any target; empty without a load."""
     if not settings.load:
         return ""
     step = _MINUTE_SECONDS * math.ceil(settings.history_seconds / _MOST_POINTS / _MINUTE_SECONDS)
-    # A comment may end the load, hence the line of its own.
+    # A comment may end the load, so the rest is on a new line.
     window = f"[{format_duration(settings.history_seconds)}:{format_duration(step)}]"
     return f"max(max_over_time((\n{settings.load}\n){window}))"
 
 
 def suggestion(largest_load: float, settings: PredictiveSettings) -> str:
-    """Return what to write, with the figures that it comes from."""
+    """Return what to write, with the figures behind it."""
     per_replica, ratio = settings.load_per_replica or 1.0, settings.max_over_history
     most = suggested_max_replicas(largest_load, per_replica, ratio, settings.min_replicas)
     needed = suggested_max_replicas(largest_load, per_replica, 1.0, settings.min_replicas)

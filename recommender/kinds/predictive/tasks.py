@@ -21,8 +21,8 @@ def task_for(
 ) -> ForecastTask:
     """Return the task: pods that are requested now serve after start-up and one step.
 
-    The target is the largest load from then on for as long as a decision stands: the down window and one step, within
-    which a later decision cannot take back what this one asks for.
+    The target is the largest load from then on for as long as a decision is valid: the down window and one step, within
+    which a later decision cannot withdraw the request.
     """
     return ForecastTask(
         lead_seconds=startup_seconds + step_seconds,

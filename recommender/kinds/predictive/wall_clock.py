@@ -1,4 +1,4 @@
-"""Local time of day and day of the week: people come at nine by their clocks, also when these have been changed.
+"""Local time of day and day of the week: people arrive at nine by their clocks, even when these have been changed.
 
 With `holidays`, a public holiday is a Sunday: it looks back at earlier Sundays and Saturdays, and no other day looks
 back at it.
@@ -27,18 +27,19 @@ _QUARTER_SECONDS: Final = 900.0
 _QUARTERS_A_DAY: Final = int(DAY_SECONDS / _QUARTER_SECONDS)
 _EARLIEST_SECONDS: Final = 0.0
 _LATEST_SECONDS: Final = 4_102_444_800.0
-"""The year 2100: times outside of these two have the offset of the nearer one."""
+"""The year 2100: times outside these two have the offset of the nearer one."""
 SUNDAY: Final = 6
 _WEEK: Final = 7
 _THURSDAY: Final = 3
 """1 January 1970 was a Thursday."""
 _MOST_WEEKS_BACK: Final = 4
-"""Christmas, the day after it and New Year are three weeks in which the same weekdays may be holidays."""
+"""Most weeks to look back: because of Christmas, Boxing Day and New Year, the same weekday may be a holiday three
+times."""
 
 
 @dataclass(frozen=True, slots=True)
 class WallClock:
-    """The clocks of those who make the load."""
+    """The clocks of the people who cause the load."""
 
     timezone: str = UTC_NAME
     """IANA name, such as `Europe/Berlin`."""
@@ -47,11 +48,11 @@ class WallClock:
 
     @property
     def without_holidays(self) -> WallClock:
-        """Return the same clock, by which a holiday is a day like any other of its weekday."""
+        """Return the same clock, by which a holiday is an ordinary day of its weekday."""
         return replace(self, holidays=())
 
     def offsets_seconds(self, times: FloatArray) -> FloatArray:
-        """Return by how much local time is ahead of UTC at each time, in seconds since the Unix epoch."""
+        """Return how far local time is ahead of UTC at each time, in seconds since the Unix epoch."""
         if self.timezone == UTC_NAME or not times.size:
             return np.zeros(times.shape)
         valid = np.clip(times, _EARLIEST_SECONDS, _LATEST_SECONDS)
@@ -74,17 +75,17 @@ class WallClock:
         return np.where(self.is_holiday(days), SUNDAY, _weekdays(days))
 
     def is_holiday(self, days: IntArray) -> BoolArray:
-        """Return which of the local days are holidays that are no Sundays anyway."""
+        """Return which of the local days are holidays that are not Sundays anyway."""
         if not (self.holidays and days.size):
             return np.zeros(days.shape, dtype=bool)
         first, last = int(days.min()), int(days.max())
         return np.asarray(np.isin(days, holiday_dates(self.holidays, first, last)) & (_weekdays(days) != SUNDAY))
 
     def same_time(self, history: LoadHistory, steps: IntArray, days: int) -> IntArray:
-        """Return the step so many days earlier at which clocks showed the same; it may lie before the history.
+        """Return the step `days` days earlier at which clocks showed the same; it may lie before the history.
 
-        Where clocks that went forward never showed it, it is as long after the change. A holiday looks back from the
-        Sunday whose place it takes, and where the day would be a holiday or not be over, it is one a week earlier.
+        If clocks that went forward never showed it, it is as long after the change. A holiday looks back from the
+        Sunday that it replaces, and if the day would be a holiday or not over yet, it is one a week earlier.
         """
         step_seconds = history.step_seconds
         times = history.times_of(steps)
@@ -93,7 +94,7 @@ class WallClock:
         return np.asarray(steps - np.rint((back - moved) / step_seconds), dtype=np.int64)
 
     def _days_back(self, times: FloatArray, count: int) -> IntArray:
-        """Return how many days before each time the day lies that stands for so many days earlier."""
+        """Return how many days before each time the day lies that represents `count` days earlier."""
         if not (self.holidays and times.size):
             return np.full(times.shape, count, dtype=np.int64)
         days = self.days(times)
@@ -103,7 +104,7 @@ class WallClock:
         return np.asarray(days - then, dtype=np.int64)
 
     def moved_steps(self, start_seconds: float, step_seconds: float, count: int) -> IntArray:
-        """Return by how many steps clocks have gone forward since the first one, for so many steps; shape (count,)."""
+        """Return how many steps clocks have gone forward since the first step, for `count` steps; shape (count,)."""
         times = start_seconds + step_seconds * np.arange(count, dtype=np.float64)
         offsets = self.offsets_seconds(times)
         return np.asarray(np.rint((offsets - offsets[:1]) / step_seconds), dtype=np.int64)
@@ -115,7 +116,7 @@ def _weekdays(days: IntArray) -> IntArray:
 
 @bounded_cache(MEBIBYTE)
 def _changes(timezone: str, first_day: int, last_day: int) -> tuple[tuple[float, float], ...]:
-    """Return from when on which offset holds, in seconds, from midnight UTC of the first day to the end of the last."""
+    """Return when each offset begins, in seconds, from midnight UTC of the first day to the last's end."""
     zone = ZoneInfo(timezone)
     found = [(first_day * DAY_SECONDS, _offset(zone, first_day * DAY_SECONDS))]
     for day in range(first_day, last_day + 1):

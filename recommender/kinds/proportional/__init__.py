@@ -1,1 +1,1 @@
-"""Sizes in proportion to the cluster: linear, ladder, interpolated, as cluster-proportional-autoscaler has them."""
+"""Sizes in proportion to the cluster: linear, ladder, interpolated, as in cluster-proportional-autoscaler."""

@@ -48,13 +48,13 @@ class Trail:
         self.steps: list[Step] = [*drivers, Step(LARGEST, self.value, detail)]
 
     def change(self, name: str, value: int, detail: str) -> None:
-        """Go on with this value; a constraint that changes nothing leaves no step."""
+        """Continue with this value; a constraint that changes nothing leaves no step."""
         if value != self.value:
             self.value, self.binding = value, name
             self.steps.append(Step(name, value, detail))
 
     def hold(self, held: Mapping[str, int], ratio: float) -> None:
-        """Go on with the values that hysteresis holds, by driver."""
+        """Continue with the values that hysteresis holds, by driver."""
         driver = max(held, key=lambda name: held[name])
         detail = f"{_driver(driver)} is not {ratio * 100:.6g} % below its rung yet"
         self.change("hysteresis", held[driver], detail)

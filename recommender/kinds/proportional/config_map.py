@@ -1,8 +1,8 @@
 """The parameter ConfigMap of cluster-proportional-autoscaler, with the laxness of Go's encoding/json.
 
-Keys match in any case, unknown ones are ignored, of duplicate ones the last wins, and null leaves a value as it is.
-What cluster-proportional-autoscaler refuses is refused here too, and in the same order. All modes can be used in a
-ConfigMap, also those that it does not have.
+Keys match in any case, unknown ones are ignored, the last of duplicate ones wins, and null leaves a value unchanged.
+Values that cluster-proportional-autoscaler refuses are also refused here, in the same order. All modes can be used in a
+ConfigMap, even those that it does not have.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def mode_entry(data: Mapping[str, str]) -> tuple[str, str]:
 
 
 def parse_parameters(mode: str, text: str) -> Mode:
-    """Return the parameters of a mode from their JSON; raises ParametersError with the first thing that is wrong."""
+    """Return the parameters of a mode from their JSON; raises ParametersError with the first fault."""
     definition = MODES.get(mode)
     if definition is None:
         meant = nearest(mode, MODES)
@@ -90,7 +90,7 @@ def _values(parsed: Json, definition: ModeDefinition[Any]) -> Values:
 
 
 def _take(fields: _Fields, key: str, kind: ParameterKind, value: Json) -> None:
-    """Take a value over the former one of the key."""
+    """Replace the former value of the key."""
     if kind is ParameterKind.RUNGS:
         fields.rungs.setdefault(key, _Slots()).take(key, value)
     elif value is None:
@@ -127,7 +127,7 @@ class _Slots:
         self._length = 0
 
     def take(self, key: str, value: Json) -> None:
-        """Read a list over the former one; null and an empty list drop it."""
+        """Read a list into the former one; null and an empty list drop it."""
         if not value and (value is None or value == []):
             self._slots, self._length = [], 0
             return
@@ -144,7 +144,7 @@ class _Slots:
 
 
 def _take_rung(key: str, slot: list[int], item: Json) -> None:
-    """Read one rung: a missing number is 0, what follows the second is ignored, and null leaves a number as it is."""
+    """Read one rung: a missing number is 0, further numbers are ignored, and null leaves a number unchanged."""
     if item is None:
         return
     numbers = item if isinstance(item, list) else _refuse(key, item, "[threshold, replicas]")

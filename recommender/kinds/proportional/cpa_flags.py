@@ -66,8 +66,8 @@ def lower_case(text: str) -> str:
 def read_targets(text: str, namespace: str) -> tuple[TargetReference, ...]:
     """Return the targets of `--target` in a namespace; raises FlagError.
 
-    Names become lower case, as all of the flag does there. A target without a name is refused here; there it passes,
-    and then each poll fails.
+    Names become lower case, like the whole flag in that program. A target without a name is refused here; that program
+    accepts it, and then each poll fails.
     """
     check_target_flag(text)
     named = parse_targets(lower_case(text))
@@ -87,7 +87,8 @@ def read_node_labels(text: str) -> Selector:
 def read_default_params(text: str) -> dict[str, str]:
     """Return the data of the ConfigMap that `--default-params` creates: mode to JSON; raises FlagError.
 
-    As there, only the JSON is checked. The texts are what Go makes of the values: compact, with sorted keys.
+    As in that program, only the JSON is checked. The texts are those that Go writes for the values: compact, with
+    sorted keys.
     """
     try:
         parsed = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_no_constant)
@@ -139,7 +140,7 @@ def _go_text(text: str) -> str:
 
 
 def _well_formed(text: str) -> str:
-    """Return the text with what no UTF-8 can spell replaced, as Go replaces it."""
+    """Return the text with everything that is invalid in UTF-8 replaced, as in Go."""
     return _SURROGATE.sub("\ufffd", text)
 
 

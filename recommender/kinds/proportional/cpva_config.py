@@ -37,7 +37,7 @@ _FIX: Final = 'write {"CONTAINER": {"requests": {"cpu": {"base": "100m", "step":
 
 
 class ScaleConfigError(ValueError):
-    """The configuration cannot be used; the message says what is wrong with it and what to do."""
+    """The configuration cannot be used; the message says what is wrong and what to do."""
 
 
 def parse_scale_config(text: str) -> ScaleConfig:
@@ -64,8 +64,8 @@ def overridden(defaults: ScaleConfig, config: ScaleConfig) -> ScaleConfig:
 def container_sizes(nodes: int, cores: int, config: ScaleConfig) -> ContainerResources:
     """Return the sizes as quantities, spelt as that program spells them.
 
-    A DaemonSet is rolled out again where only the spelling of its template changes. Memory and storage are written in
-    powers of 1000 there, and everything else in powers of 1024.
+    A DaemonSet is rolled out again even if only the spelling in its template changes. That program writes memory and
+    storage in powers of 1000, and everything else in powers of 1024.
     """
     return {
         container: {
@@ -91,7 +91,7 @@ def _container(container: str, value: Json) -> dict[str, dict[str, ResourceStep]
         if section in _SECTIONS:
             where = f"{container}.{section}"
             steps = {resource: _step(f"{where}.{resource}", step) for resource, step in _entries(where, content)}
-            # As Go reads into a map that is there already.
+            # This is how Go reads into an existing map.
             sections.setdefault(section, {}).update(steps)
     return sections
 
@@ -128,7 +128,7 @@ def _step(where: str, value: Json) -> ResourceStep:
 
 
 def _amount(where: str, value: Json) -> str:
-    """Return a quantity in thousandths, rounded up as there. Raises ScaleConfigError."""
+    """Return a quantity in thousandths, rounded up as in that program. Raises ScaleConfigError."""
     text = value.text if isinstance(value, JsonNumber) else value
     if not isinstance(text, str):
         _refuse(where, value, 'a quantity, such as "100m" or "64Mi"')

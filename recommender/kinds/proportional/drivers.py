@@ -21,7 +21,7 @@ _AT_LEAST_ONE = Limit("min", 1, is_upper=False, detail="perReplica gives at leas
 
 
 class Drivers:
-    """The mode, its counts, and the other drivers with theirs."""
+    """The mode, its counts, and the other drivers with their counts."""
 
     def __init__(self, mode: Mode | None, nodes: NodeCounts | None, others: Sequence[tuple[Driver, float]]) -> None:
         self._mode = mode

@@ -26,12 +26,12 @@ PODS_AND_SERVICES: Final = (CountQuery("pods"), CountQuery("services"))
 
 
 class Facts:
-    """The facts of one calculation. Each method raises InputMissingError where the fact is unknown."""
+    """The facts of one calculation. Each method raises InputMissingError if the fact is unknown."""
 
     def __init__(self, inputs: Inputs, now: float, counts: LastCounts, known: Mapping[str, int]) -> None:
-        """`known` is what the memory knows of the cluster."""
+        """`known` are the facts about the cluster in the memory."""
         self.known = known
-        """The same with what is looked at."""
+        """The same, updated by the facts that were read."""
         self._inputs = inputs
         self._now = now
         self._counts = counts
@@ -41,7 +41,7 @@ class Facts:
 
     @property
     def confirmed(self) -> float:
-        """The time of the oldest fact that was looked at (`times.oldest`), in seconds since the Unix epoch."""
+        """The time of the oldest fact that was read (`times.oldest`), in seconds since the Unix epoch."""
         return oldest(self._times, self._now)
 
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:

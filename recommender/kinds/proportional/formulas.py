@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import Rungs
 
 _LARGEST: Final = 2.0**53
-"""A ratio close to 0 has no larger result. No workload has that many replicas, and floats are exact up to here."""
+"""The largest result, even of a ratio close to 0. No workload has that many replicas, and floats are exact up to
+here."""
 
 
 def number_text(value: float) -> str:
@@ -34,7 +35,7 @@ def by_ratio(driver: str, count: float, per_replica: float) -> Step:
 def by_rungs(driver: str, count: float, rungs: Rungs) -> Step:
     """Return the replicas of the last rung whose threshold the count reaches; below the first rung, those of the first.
 
-    An empty ladder gives 0.
+    An empty ladder results in 0.
     """
     return Step(f"ladder/{driver}", *_on_rung(count, rungs))
 
@@ -42,7 +43,7 @@ def by_rungs(driver: str, count: float, rungs: Rungs) -> Step:
 def between_rungs(driver: str, count: float, rungs: Rungs) -> Step:
     """Return the replicas on the line between the two rungs around the count, rounded up.
 
-    Outside of the ladder they are those of its first or its last rung.
+    Outside the ladder, they are those of its first or its last rung.
     """
     name = f"interpolated/{driver}"
     above = _rungs_reached(count, rungs)

@@ -25,7 +25,7 @@ class JsonObject:
     """An object."""
 
     entries: tuple[tuple[str, Json], ...]
-    """In the order of the text, duplicates included."""
+    """Entries in the order of the text, including duplicates."""
 
 
 Json: TypeAlias = "JsonNumber | JsonObject | str | bool | list[Json] | None"
@@ -45,7 +45,7 @@ def parse_go_json(text: str) -> Json:
 
 
 def fold_key(key: str) -> str:
-    """Return a form that is equal for keys that Go treats as equal: U+017F is an s, and the Kelvin sign a k."""
+    """Return a form that is equal for keys that Go treats as equal: U+017F is an s, and the Kelvin sign is a k."""
     return key.lower().replace("\u017f", "s")
 
 

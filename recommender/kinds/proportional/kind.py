@@ -85,7 +85,10 @@ def parameters_of(recommendation: Recommendation) -> ParametersConfigMap | None:
 
 
 def _vertical_autoscalers(recommendation: Recommendation) -> frozenset[ObjectKind]:
-    """Return which objects show who else sizes the targets. One watch serves all objects of the kind Recommendation."""
+    """Return the objects that show which other programs size the targets.
+
+    One watch serves all objects of the kind Recommendation.
+    """
     policy, settings = recommendation.policy, recommendation.subject
     namespaces = [""] if policy.namespace else [target.namespace for target in policy.targets]
     return autoscaler_objects(namespaces if settings.resources and policy.targets else ())
@@ -94,7 +97,7 @@ def _vertical_autoscalers(recommendation: Recommendation) -> frozenset[ObjectKin
 def _with_notes(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Calculation:
-    """Return the calculation, which names who else sizes the targets."""
+    """Return the calculation with notes about other programs that size the targets."""
     found = calculate(inputs, memory, now)
     return replace(found, note="; ".join(filter(None, (found.note, *notes_on_sizes(policy, inputs)))))
 
@@ -116,7 +119,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         return PROPORTIONAL
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
-        """Yield what does not go together with sizes that are written."""
+        """Yield keys that cannot be combined with sizes that are written."""
         from recommender.kinds.proportional.reading.written_sizes import written_sizes_problems  # noqa: PLC0415 - not for the drop-in
         from recommender.kinds.resizing.resize_reader import resize_problems  # noqa: PLC0415 - likewise
 
@@ -140,7 +143,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         namespace: str,  # noqa: ARG002 - as RecommendationKind has it
         narrow: Callable[[str], str],
     ) -> ProportionalSettings:
-        """Return the settings with the query narrowed. Whole namespaces are counted for the file alone."""
+        """Return the settings with the query narrowed. Whole namespaces are counted only for the file."""
         if settings.config_map is not None:
             message = "configMap is for the administrator's file alone: write linear or ladder into the object"
             raise NotForObjectsError("OnlyInFile", message)
@@ -166,7 +169,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         queries = frozenset(driver.source.expr for driver in settings.drivers if isinstance(driver.source, DriverQuery))
         return Needs(
             ClusterNeeds(
-                # What a ConfigMap holds is not known beforehand.
+                # The content of a ConfigMap is not known beforehand.
                 nodes=settings.mode is not None or found is not None or bool(settings.resources),
                 counts=frozenset(each.source for each in settings.drivers if isinstance(each.source, CountQuery))
                 | frozenset(PODS_AND_SERVICES if settings.sizes_by_objects else ()),
@@ -191,7 +194,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         return lambda _target: calculate
 
     def value_metrics(self, settings: ProportionalSettings) -> tuple[str, ...]:
-        """Return the metrics of what the settings size."""
+        """Return the metrics of the sizes in the settings."""
         has_size = settings.mode is not None or settings.config_map is not None or bool(settings.drivers)
         return (
             *(super().value_metrics(settings) if has_size else ()),

@@ -20,7 +20,7 @@ def current_parameters(
     """Return the parameters, the text that they come from, and a note if they are the last good ones.
 
     Unlike counts, parameters do not become wrong with age, so the time at which they were read does not matter.
-    Raises CalculationError or InputMissingError if the ConfigMap cannot be used, and neither could it ever before.
+    Raises CalculationError or InputMissingError if the ConfigMap cannot be used and never could be.
     """
     found = _read_parameters(config_map, inputs)
     if not isinstance(found, Exception):
@@ -29,7 +29,7 @@ def current_parameters(
 
 
 def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastParameters | None) -> str:
-    """Return why parameters of a former ConfigMap are in use; empty if none are, or if they are those of now."""
+    """Return why parameters of a former ConfigMap are in use; empty if none are, or if they equal the present ones."""
     found = _read_parameters(config_map, inputs)
     return str(found) if in_use is not None and isinstance(found, Exception) else ""
 
@@ -37,7 +37,7 @@ def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastPara
 def _read_parameters(
     config_map: ParametersConfigMap, inputs: Inputs
 ) -> tuple[Mode, LastParameters] | CalculationError | InputMissingError:
-    """Return what the ConfigMap holds now, or why it cannot be used."""
+    """Return the present content of the ConfigMap, or why it cannot be used."""
     name = f"the ConfigMap {config_map.namespace}/{config_map.name}"
     fact = inputs.config_maps.get((config_map.namespace, config_map.name), Unknown("it has not been read yet"))
     if isinstance(fact, Unknown):

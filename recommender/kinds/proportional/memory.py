@@ -8,7 +8,7 @@ from recommender.decisions.memory import Count, KindMemory
 
 
 class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Parameters of a ConfigMap that could be read, kept for the time in which it cannot."""
+    """Readable parameters of a ConfigMap, kept for the time in which it cannot be read."""
 
     mode: str
     text: str
@@ -16,13 +16,13 @@ class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
-    """The last good parameters, what hysteresis holds, and the sizes that were written last."""
+    """The last good parameters, the values that hysteresis holds, and the sizes that were written last."""
 
     parameters: LastParameters | None = None
     rungs: dict[str, int] = msgspec.field(default_factory=dict)
-    """By driver, the value that hysteresis holds."""
+    """The value that hysteresis holds, by driver."""
     sizes: dict[str, dict[str, dict[str, Count]]] = msgspec.field(default_factory=dict)
-    """By container, section and resource, in millicores and in bytes; empty without the output resize."""
+    """Sizes by container, section and resource, in millicores and in bytes; empty without the output resize."""
 
     @property
     def shared(self) -> KindMemory | None:
@@ -31,5 +31,5 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
 
 
 def remembered(own: KindMemory | None) -> ProportionalMemory:
-    """Return the memory; an empty one where another kind or none has left it."""
+    """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, ProportionalMemory) else ProportionalMemory()

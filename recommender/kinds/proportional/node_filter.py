@@ -28,7 +28,7 @@ def is_virtual(node: ClusterNode) -> bool:
 
 
 class LastCounts:
-    """Counts nodes anew only when they have changed: there are more polls than changes. For one thread."""
+    """Counts nodes again only when they have changed: there are more polls than changes. For one thread."""
 
     def __init__(self) -> None:
         self._of: Sequence[ClusterNode] | None = None
@@ -37,14 +37,17 @@ class LastCounts:
     def counted(
         self, nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
     ) -> NodeCounts:
-        """Return what `counted` does, for the same filter each time. Equal nodes are known by being the same value."""
+        """Return the same as `counted`, for the same filter each time.
+
+        Unchanged nodes are recognized as the same object.
+        """
         if self._counts is None or nodes is not self._of or node_filter.min_node_age_seconds:
             self._of, self._counts = nodes, counted(nodes, node_filter, selector, now)
         return self._counts
 
 
 def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
-    """Return the counts of the nodes that pass the filter, of which `selector` is the parsed selector.
+    """Return the counts of the nodes that pass the filter, whose parsed selector is `selector`.
 
     `now` is in seconds since the Unix epoch.
     """

@@ -27,12 +27,12 @@ class Linear(Mode):
     """`linear` of cluster-proportional-autoscaler."""
 
     cores_per_replica: float = 0.0
-    """0: cores do not count."""
+    """Cores for each replica; 0 if cores do not count."""
     nodes_per_replica: float = 0.0
-    """0: nodes do not count."""
+    """Nodes for each replica; 0 if nodes do not count."""
     min: int = 1
     max: int = 0
-    """0: no limit."""
+    """Most replicas; 0 means no limit."""
     prevent_single_point_failure: bool = False
     include_unschedulable_nodes: bool = False
 
@@ -58,7 +58,7 @@ class Interpolated(Mode):
     nodes_to_replicas: Rungs = ()
     min: int = 1
     max: int = 0
-    """0: no limit."""
+    """Most replicas; 0 means no limit."""
     include_unschedulable_nodes: bool = False
 
 
@@ -71,7 +71,7 @@ class DriverQuery:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """Another count than nodes and cores, with a ratio or a ladder of its own."""
+    """A count other than nodes and cores, with its own ratio or ladder."""
 
     name: str
     """`services`, `pods`, `namespaces`, `endpoints` or `query`."""
@@ -91,7 +91,7 @@ class NodeFilter:
     ignore_virtual_nodes: bool = False
     """Nodes of virtual-kubelet and of EKS Fargate do not count."""
     min_node_age_seconds: float = 0.0
-    """Younger nodes do not count. A node whose age is not known counts."""
+    """Younger nodes do not count. A node of unknown age counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,12 @@ class ProportionalSettings:
     hysteresis_ratio: float = 0.0
     """Share of a rung by which a count must fall below it before the size follows; only downwards."""
     quiet_period_seconds: float = 0.0
-    """After a change, the size stays for so long."""
+    """How long the size stays after a change."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
-    """Container to `requests` or `limits` to resource. All nodes count that the filter lets through."""
+    """Container to `requests` or `limits` to resource. All nodes that pass the filter count."""
     resize: ResizeSettings = field(default_factory=ResizeSettings)
     also_with_hpa: bool = False
-    """Whether sizes are also written where an HPA follows their resource."""
+    """Whether sizes are also written if an HPA follows their resource."""
 
     @property
     def sizes_by_objects(self) -> bool:

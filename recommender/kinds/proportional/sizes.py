@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ContainerResources = dict[str, dict[str, dict[str, str]]]
 """Container to `requests` or `limits` to resource to quantity."""
 _MOST_STEPS: Final = 2.0**53
-"""For a number per step that is close to 0."""
+"""Most steps, for a number per step that is close to 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Sizes by the cluster's size that the output resize writes: what the brakes and HPAs do to them (pure).
+"""Sizes by the cluster's size that the output resize writes: the effects of brakes and HPAs on them (pure).
 
-Without that output nothing acts on them, and no brake does either.
+Without that output, nothing acts on them, not even a brake.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CPU: Final = "cpu"
 
 
 class _Place(NamedTuple):
-    """What an amount is of."""
+    """The subject of an amount."""
 
     container: str
     section: str
@@ -55,11 +55,11 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """An amount in millicores or in bytes; None: nobody knows what it may be."""
+    """An amount in millicores or in bytes; None if it is unknown."""
 
     amount: int | None
     format: Format
-    """How the configuration states it."""
+    """The format in the configuration."""
 
 
 def calculate_written_sizes(policy: RecommendationPolicy, settings: ProportionalSettings) -> Calculate:
@@ -88,11 +88,11 @@ class WrittenSizes:
     resize: ResizeSettings
     before: ProportionalMemory
     held: Mapping[str, str]
-    """By resource, why sizes of it stay as they are."""
+    """Why sizes of a resource stay unchanged, by resource."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     may_grow: bool = True
-    """Whether no pause forbids to write larger sizes, whatever they are now."""
+    """Whether no pause forbids larger sizes, whatever the present ones are."""
     may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
@@ -104,7 +104,7 @@ class WrittenSizes:
         return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> WrittenSizes:
-        """Limit the distance of each size from the last one, where there is a last one."""
+        """Limit the difference of each size from the last one, if there is one."""
         detail = f"{(step.ratio or 0.0) * 100:g} % at once"
         return self._with_amounts(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
 
@@ -130,7 +130,7 @@ class WrittenSizes:
         return replace(found, holds=(*self.holds, hold))
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Leave requests that an HPA divides by to it, and say what is written."""
+        """Leave requests that an HPA divides by unchanged, and state what is written."""
         calculation, policy = question.calculation, question.policy
         left = {
             place: found
@@ -159,7 +159,7 @@ class WrittenSizes:
         )
 
     def _last_sizes(self, left: Mapping[_Place, _Amount]) -> dict[str, dict[str, dict[str, int]]]:
-        """Return the sizes to remember: what stays for now keeps its last one, from which the next step begins."""
+        """Return the sizes to remember: sizes that stay for now keep their last value, where the next step begins."""
         kept = {
             place: replace(found, amount=left[place].amount if place in left else self._base(place))
             for place, found in self.amounts.items()
@@ -180,7 +180,7 @@ class WrittenSizes:
         )
 
     def _is_written(self, writes: RequestWrites | None, question: DecisionContext) -> bool:
-        """Return whether something is written, as far as it is known: not what the last attempt found in place."""
+        """Return whether anything is written, as far as is known: not sizes that the last attempt found in place."""
         if writes is None or not (self.may_grow or self.may_shrink):
             return False
         return question.inputs.settled.get((question.policy.name, writes.target)) != writes.resizing

@@ -1,4 +1,4 @@
-"""What the output resize writes for a target, and what it means for that target (pure)."""
+"""The writes of the output resize for a target, and their outcome (pure)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RequestWrites:
-    """What the output resize writes for a target."""
+    """The writes of the output resize for a target."""
 
     target: TargetReference
     resizing: Resizing
     valid_until: float
-    """In seconds since the Unix epoch."""
+    """The end of their validity, in seconds since the Unix epoch."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class WantedSizes:
-    """The sizes that a target is to have, and which pauses let through."""
+    """The sizes that a target should have, and which pauses permit."""
 
     requests: tuple[RequestedSize, ...]
     summary: str
@@ -47,7 +47,7 @@ def sized_target(policy: RecommendationPolicy) -> TargetReference | None:
 def writes_of(
     wanted: WantedSizes, settings: ResizeSettings, policy: RecommendationPolicy, confirmed: float
 ) -> RequestWrites | None:
-    """Return what is to be written; None without the output, or while another recommendation writes the same."""
+    """Return the writes; None without the output, or while another recommendation writes the same."""
     target = sized_target(policy)
     if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
         return None
@@ -66,7 +66,7 @@ def writes_of(
 
 
 def resize_outcomes(question: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
-    """Return what sizes mean for the target; `is_written` tells whether they differ enough from what it has."""
+    """Return the outcome of sizes for the target; `is_written` says whether they differ enough from those now."""
     policy, target = question.policy, sized_target(question.policy)
     if target is None:
         return ()

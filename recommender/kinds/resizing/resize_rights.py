@@ -1,4 +1,4 @@
-"""The rights of the output resize: to read who owns requests, and to write pods and templates."""
+"""The rights of the output resize: to read the owners of requests, and to write pods and templates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rights_on_targets(targets: Iterable[TargetReference]) -> Iterator[RoleRule]:
 
 
 def rights_in_namespaces(namespaces: Iterable[str]) -> Iterator[RoleRule]:
-    """Yield the rights that do not name a target; an empty namespace stands for all."""
+    """Yield the rights that do not name a target; an empty namespace means all."""
     for namespace in namespaces:
         for resource in ("pods", "limitranges", "resourcequotas"):
             yield RoleRule(namespace, "", resource, "", LIST)

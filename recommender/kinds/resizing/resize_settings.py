@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 RESIZED_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
-"""Whose containers can be resized, of the API group `apps`."""
+"""Kinds of the API group `apps` whose containers can be resized."""
 API_VERSION: Final = "apps/v1"
 
 
@@ -17,4 +17,5 @@ class ResizeSettings:
     threshold_ratio: float = 0.1
     """Smaller changes of a size are not written."""
     in_place: bool = True
-    """Whether pods are resized where the API server can; otherwise the template of the workload is always written."""
+    """Whether pods are resized in place if the API server supports it; otherwise the template of the workload is always
+    written."""

@@ -1,4 +1,4 @@
-"""What the brakes do to one amount of a container's sizes (pure)."""
+"""The effect of the brakes on one amount of a container's sizes (pure)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> int | None:
-    """Return an amount within the largest change at once from `base`; unchanged where one of both is unknown."""
+    """Return an amount within the largest single change from `base`; unchanged if either is unknown."""
     if wanted is None or base is None:
         return wanted
-    # The decimal digits of the ratio, so that 29 % of 100 are 29.
+    # The decimal digits of the ratio are used, so that 29 % of 100 are 29.
     most = max(1, int(Fraction(repr(step.ratio or 0.0)) * base))
     return min(max(wanted, base - most), base + most)
 

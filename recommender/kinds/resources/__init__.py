@@ -1,1 +1,1 @@
-"""Requests of containers from what they used (pure)."""
+"""Requests of containers from their usage (pure)."""

@@ -22,25 +22,26 @@ POD_MINIMUM_BYTES: Final = 250.0 * 2**20
 SHORTEST_HISTORY_SECONDS: Final = 3600.0
 
 _OWN_HALF_LIFE_SECONDS: Final = 4 * DAY_SECONDS
-"""Of CPU where each container has a percentile of its own: so that a quiet weekend does not hide the days before it."""
+"""Half-life of CPU if each container has its own percentile, so that a quiet weekend does not hide the days before
+it."""
 _SWINGS: Final = 1.5
-"""Room above the usual peak of memory, in swings from one day to the next."""
+"""Room above the usual peak of memory, in day-to-day swings."""
 _MOST_ROOM_RATIO: Final = 0.5
 _OOM_RATIO: Final = 1.2
 _OOM_BYTES: Final = 100.0 * 2**20
 _RESAMPLES: Final = 100
 _RESAMPLED_SHARES: Final = (0.05, 0.95)
 FEWEST_DAYS: Final = 3
-"""With fewer days, nothing can be said about how much they differ."""
+"""With fewer days, their variation is unknown."""
 _SEED: Final = 27
 
 
 @dataclass(frozen=True, slots=True)
 class SizeSettings:
-    """How requests follow from usage."""
+    """How requests are derived from usage."""
 
     percentile: float | None = TARGET_PERCENTILE
-    """Share of the weighted samples, 0 to 1, that the target covers; None: each container has its own (`knees`)."""
+    """Share of the weighted samples, 0 to 1, that the target covers; None if each container has its own (`knees`)."""
     margin_ratio: float = MARGIN_RATIO
     has_interval: bool = True
     """Whether the interval of the target is calculated, which takes longer than all the rest."""
@@ -54,7 +55,8 @@ class RequestBounds:
     target: FloatArray
     upper: FloatArray
     low: FloatArray
-    """Of the interval that contains the target with a confidence of 90 %; NaN with fewer than `FEWEST_DAYS` days."""
+    """Lower end of the interval that contains the target with a confidence of 90 %; NaN with fewer than `FEWEST_DAYS`
+    days."""
     high: FloatArray
 
 
@@ -76,9 +78,9 @@ def bounds_of(
 ) -> RequestBounds:
     """Return the bounds of each row; `minimum` is the least of all three, by row.
 
-    `swings` are for memory without a percentile: how much a row's peaks differ from day to day, as a ratio. The target
-    is then the largest peak, or the usual peak and more room the more peaks swing, as a container that exceeds its
-    memory may be killed.
+    `swings` are for memory without a percentile: the variation of a row's peaks from day to day, as a ratio. The target
+    is then the largest peak, or the usual peak with room in proportion to the swings, since a container that exceeds
+    its memory may be killed.
     """
     scale, margin = histograms.scale, 1.0 + settings.margin_ratio
     has_knees = settings.percentile is None and swings is None
@@ -118,10 +120,10 @@ def bounds_of(
 def _interval(
     histograms: UsageHistograms, weights: FloatArray, raw_target: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both ends of the target's interval: the target from days that are drawn again, with replacement.
+    """Return both ends of the target's interval, from targets of days that are resampled with replacement.
 
-    This is the bootstrap with days as blocks, as samples within a day depend on each other. Days without samples count
-    as they are: unknown.
+    This is the bootstrap with days as blocks, since samples within a day depend on each other. Days without samples
+    count as unknown.
     """
     days, rows = histograms.weights.shape[:2]
     known = histograms.days_with_samples >= FEWEST_DAYS
@@ -132,14 +134,14 @@ def _interval(
     for number in range(_RESAMPLES):
         drawn = np.bincount(random.integers(days, size=days), weights, minlength=days).astype(np.float64)
         targets[number] = raw_target(histograms.cumulated(drawn))
-    # A drawing may hold none of a row's days: then the row has fewer targets.
+    # A draw may contain none of a row's days: then the row has fewer targets.
     ends = np.full((2, rows), np.nan)
     ends[:, known] = np.nanquantile(targets[:, known], _RESAMPLED_SHARES, axis=0)
     return ends[0], ends[1]
 
 
 def memory_after_oom(peaks: FloatArray, requests: FloatArray) -> FloatArray:
-    """Return the memory in bytes that containers need which were killed because they were out of memory.
+    """Return the memory in bytes that containers need after they were killed because they were out of memory.
 
     A kill shows that the container needed more than it had; samples never show that much. Requests may be 0.
     """

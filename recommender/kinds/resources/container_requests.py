@@ -1,4 +1,4 @@
-"""Requests of containers as a value that the brakes act on, and what becomes of them (pure)."""
+"""Requests of containers as a value that the brakes act on, and their outcome (pure)."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class RequestSize:
     """The request of one container for one resource, in milli of cores or in bytes."""
 
     target: int | None
-    """None: nobody knows what it should be, or it stays as it is and that is not known."""
+    """The target; None if it is unknown, or if the request stays unchanged and is itself unknown."""
     lower: int
     upper: int
     current: int | None
-    """The largest of the pods now; None if they state none, or if it is unknown."""
+    """The largest present request of the pods; None if they state none, or if it is unknown."""
     held: str = ""
-    """Why it stays as it is, whatever is used; empty otherwise."""
+    """Why it stays unchanged whatever the usage is; empty otherwise."""
 
 
 Requests = dict[str, dict[str, RequestSize]]
-"""By container and resource."""
+"""Requests by container and resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class ContainerRequests:
     settings: ResourcesSettings
     before: ResourcesMemory
     held: Mapping[str, str] = field(default_factory=dict)
-    """By resource, why requests of it stay as they are."""
+    """Why requests of a resource stay unchanged, by resource."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     may_grow: bool = True
-    """Whether no pause forbids to write larger requests, whatever they are now."""
+    """Whether no pause forbids larger requests, whatever the present ones are."""
     may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
@@ -82,11 +82,11 @@ class ContainerRequests:
         return "the requests are kept"
 
     def above_rollouts(self, _situation: Situation) -> ContainerRequests:
-        """Return the requests as they are: what a rollout changes is not what is used."""
+        """Return the requests unchanged: a rollout does not change the usage."""
         return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> ContainerRequests:
-        """Limit the distance of each request from the last one, or from the present one where there is no last."""
+        """Limit the difference of each request from the last one, or from the present one if there is no last one."""
 
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_within_step(size.target, self._base(container, resource, size), step)
@@ -113,7 +113,7 @@ class ContainerRequests:
         return replace(found, holds=(*self.holds, hold))
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Keep `min` and `max` whatever the brakes wanted, and leave to an HPA what it divides by."""
+        """Keep `min` and `max` whatever the brakes wanted, and leave requests that an HPA divides by unchanged."""
         calculation, policy = question.calculation, question.policy
         found = self._with_targets(self._at_least, "min", "resources.min")
         found = found._with_targets(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class

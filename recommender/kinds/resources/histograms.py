@@ -1,8 +1,8 @@
 """Decaying histograms of usage, for many containers at once, with the buckets of Kubernetes' Vertical Pod Autoscaler.
 
-A sample of age a has the weight 2 ** (-a / half-life). The histograms are kept by day, each as if its day had just
-ended: their sum, with each day's weight, is the decaying histogram, and other sums of days show how much it depends on
-single days (`intervals`).
+A sample of age a has the weight 2 ** (-a / half-life). The histograms are stored by day, each as if its day had just
+ended: their weighted sum is the decaying histogram, and other sums of days show how much it depends on single days
+(`intervals`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ IntArray: TypeAlias = NDArray[np.int64]
 DAY_SECONDS: Final = 86_400.0
 HALF_LIFE_SECONDS: Final = DAY_SECONDS
 _COST_OF_TIME: Final = 20.0
-"""Chosen on made usage (`python -m benchmarks.sizes_backtest --made`) of other seeds than those that are judged."""
+"""Chosen on generated usage (`python -m benchmarks.sizes_backtest --made`) of other seeds than those that are
+judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,19 @@ class BucketScale:
     def bucket_of(self, values: FloatArray) -> IntArray:
         """Return the bucket of each value, which must be 0 or more."""
         found = np.floor(np.log1p(values * ((self.ratio - 1) / self.first)) / math.log(self.ratio))
-        # The logarithm of where the second bucket begins, such as 10m, may be rounded to that of the first one.
+        # Rounding may put the logarithm of the beginning of the second bucket, such as 10m, into the first one.
         return np.asarray(np.where(values < self.first, 0, np.clip(found, 1, self.count - 1)), dtype=np.int64)
 
     def ends(self) -> FloatArray:
-        """Return what a percentile in each bucket is: its end, but the beginning of the last bucket, which has none."""
+        """Return the value of percentiles in each bucket: its end, or the start of the last one, which has none."""
         numbers = np.minimum(np.arange(1, self.count + 1), self.count - 1)
         return np.asarray(self.first * (self.ratio**numbers - 1) / (self.ratio - 1), dtype=np.float64)
 
 
 CPU_SCALE: Final = BucketScale(first=0.01, maximum=1000.0)
-"""In cores."""
+"""Buckets of CPU, in cores."""
 MEMORY_SCALE: Final = BucketScale(first=1e7, maximum=1e12)
-"""In bytes."""
+"""Buckets of memory, in bytes."""
 
 
 class UsageHistograms:
@@ -63,7 +64,7 @@ class UsageHistograms:
         """Start without samples."""
         self.scale = scale
         self.weights = np.zeros((days, rows, scale.count), dtype=np.float32)
-        """By day, row and bucket."""
+        """Weights by day, row and bucket."""
 
     def add(self, day: int, rows: IntArray, values: FloatArray, ages_seconds: FloatArray) -> None:
         """Add samples of one day; ages count from the moment at which the histograms end."""
@@ -103,10 +104,10 @@ def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> Floa
 
 
 def knees(cumulated: FloatArray, scale: BucketScale) -> FloatArray:
-    """Return, for each row of cumulated weights, the request above which more of it costs more than it is worth.
+    """Return, for each row of cumulated weights, the request above which a larger one costs more than it is worth.
 
-    A request costs its amount in multiples of the mean usage; time over the request costs `_COST_OF_TIME` of the mean
-    usage if it is all of the time. So a rare spike is not reserved for, and what is steady is covered almost always.
+    A request costs its amount in multiples of the mean usage; usage above the request costs `_COST_OF_TIME` of the mean
+    usage if it lasts all the time. So nothing is reserved for a rare spike, and steady usage is almost always covered.
     NaN for a row without weight.
     """
     totals = cumulated[:, -1:]

@@ -1,4 +1,4 @@
-"""Requests of containers from what they used, as a kind of recommendation."""
+"""Requests of containers from their usage, as a kind of recommendation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NO_REPLICAS: Final = "sizes of containers are not a number of replicas"
 
 
 class ResourcesKind(RecommendationKind[ResourcesSettings]):
-    """What each container of a workload should request."""
+    """The requests that each container of a workload should have."""
 
     key = "resources"
     doc = "Requests of containers by what they used."
@@ -56,7 +56,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         return RESOURCES
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
-        """Yield what does not go together with requests of containers."""
+        """Yield keys that cannot be combined with requests of containers."""
         if not given.has("targets") and not given.has("resources.forEach"):
             fix = "list them under targets, or write forEach: {kind: Deployment}"
             yield given.node.problem("the recommendation has no targets", fix)
@@ -68,7 +68,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
-        """Return who else may size or divide by requests, and the targets, each of which is a record of its own."""
+        """Return the objects that may also size or divide by requests, and the targets, each with its own record."""
         settings: ResourcesSettings = recommendation.subject
         each, targets = settings.for_each, recommendation.policy.targets
         metrics = dict(_METRICS)
@@ -91,7 +91,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         )
 
     def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:
-        """Yield the rights of the output resize: to read who owns requests, and to write pods and templates."""
+        """Yield the rights of the output resize: to read the owners of requests, and to write pods and templates."""
         settings: ResourcesSettings = recommendation.subject
         if Output.RESIZE not in recommendation.policy.outputs:
             return

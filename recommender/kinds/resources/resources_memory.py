@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ResourcesMemory(KindMemory, frozen=True, tag="resources"):
-    """The requests that were recommended last. What was used is in the folder `state`."""
+    """The last recommended requests. Usage is stored in the folder `state`."""
 
     sizes: dict[str, dict[str, Count]] = msgspec.field(default_factory=dict)
-    """By container and resource, in milli of cores and in bytes."""
+    """Sizes by container and resource, in millicores and in bytes."""
 
     @property
     def facts(self) -> object:
-        """Return which requests there are: how large they are changes a little all the time."""
+        """Return which requests exist: their amounts change a little all the time."""
         return {name: tuple(sorted(amounts)) for name, amounts in self.sizes.items()}
 
     @property
@@ -34,5 +34,5 @@ class ResourcesMemory(KindMemory, frozen=True, tag="resources"):
 
 
 def remembered(own: KindMemory | None) -> ResourcesMemory:
-    """Return the memory; an empty one where another kind or none has left it."""
+    """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, ResourcesMemory) else ResourcesMemory()

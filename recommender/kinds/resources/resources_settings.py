@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TARGET_PERCENTILE: Final = 0.9
 MARGIN_RATIO: Final = 0.15
 OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
-"""Where each container has a percentile of its own, which covers more of its time already."""
+"""The margin if each container has its own percentile, which already covers more of its time."""
 HISTORY_SECONDS: Final = 8 * 86_400.0
 _TARGETS_A_SHARD: Final = 400
 
@@ -27,20 +27,20 @@ class WorkloadsOfKind:
     kind: str = "Deployment"
     """One of `RESIZED_KINDS`."""
     namespaces: tuple[str, ...] = ()
-    """Empty: all."""
+    """Namespaces; empty for all."""
     max_targets: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class FromUsage:
-    """How requests follow from usage."""
+    """How requests are derived from usage."""
 
     cpu: str = ""
-    """PromQL of cores by namespace, pod and container; empty: cAdvisor's series."""
+    """PromQL of cores by namespace, pod and container; empty for cAdvisor's series."""
     memory: str = ""
-    """PromQL of bytes by namespace, pod and container; empty: cAdvisor's series."""
+    """PromQL of bytes by namespace, pod and container; empty for cAdvisor's series."""
     percentile_ratio: float | None = TARGET_PERCENTILE
-    """Share of the weighted samples that the target covers, 0 to 1; None: each container has its own."""
+    """Share of the weighted samples that the target covers, 0 to 1; None if each container has its own."""
     margin_ratio: float = MARGIN_RATIO
     history_seconds: float = HISTORY_SECONDS
 
@@ -51,17 +51,17 @@ class ResourcesSettings:
 
     from_usage: FromUsage
     for_each: WorkloadsOfKind | None = None
-    """None: the targets are listed."""
+    """The workloads; None if the targets are listed."""
     resize: ResizeSettings = field(default_factory=ResizeSettings)
     also_with_hpa: bool = False
-    """Whether a request also changes where an HPA follows its resource."""
+    """Whether a request also changes if an HPA follows its resource."""
     least: Mapping[str, int] = field(default_factory=dict)
-    """By resource, of each container: milli of cores, bytes."""
+    """Least request of each container by resource, in millicores or bytes."""
     most: Mapping[str, int] = field(default_factory=dict)
 
 
 def memory_shards(targets: int) -> int:
-    """Return how many ConfigMaps the memories of so many targets take, a power of two.
+    """Return how many ConfigMaps the memories of this number of targets take, a power of two.
 
     The chart computes the same number for the rights on them.
     """

@@ -45,7 +45,7 @@ def request_samples(sized: Iterable[tuple[Record, RequestSizes]]) -> dict[str, S
 
 
 def _bounds(size: RequestSize) -> Iterator[tuple[str, int]]:
-    """Yield what can be followed. Of a request that stays, the bounds are no advice."""
+    """Yield the values that can be followed. The bounds of a request that stays are not advice."""
     if size.target is None:
         return
     yield "target", size.target
@@ -55,7 +55,7 @@ def _bounds(size: RequestSize) -> Iterator[tuple[str, int]]:
 
 
 def request_keys(found: RequestSizes) -> dict[str, dict[str, Mapping[str, str]]]:
-    """Return, by container, the requests and what belongs to them, each by resource."""
+    """Return the requests and their details by container, each by resource."""
     return {
         container: {
             "requests": _quantities({resource: size.target for resource, size in sizes.items()}),
@@ -94,7 +94,7 @@ def request_rows(record: Record) -> tuple[RequestRow, ...]:
 
 
 def request_lines(records: Sequence[Record], width: int | None) -> Iterable[str]:
-    """Return the table of the requests of some targets; what has none says why."""
+    """Return the table of the requests of some targets; targets without any show the reason."""
     rows = [("TARGET", "STATUS", "CONTAINER", "RESOURCE", "NOW", "TARGET", "LOWER", "UPPER", "NOTE")]
     for record in records:
         name = "" if record.each is None else f"{record.each.namespace}/{record.each.name}"

@@ -1,4 +1,4 @@
-"""The recommended size of a container, with everything that it was made from."""
+"""The recommended size of a container, with everything that it was computed from."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class ResourceSize:
     """The size for one resource, in milli of cores or in bytes."""
 
     request: int | None
-    """The largest of the pods now; None if they state none, or if it is unknown."""
+    """The largest present request of the pods; None if they state none, or if it is unknown."""
     limit: int | None
     lower: int
     target: int
     upper: int
     low: int | None
-    """Of the interval of the target (90 %); None with less than three days."""
+    """Lower end of the 90 % interval of the target; None with less than three days."""
     high: int | None
     recommended_limit: int | None
-    """None if the limit stays, or there is none."""
+    """The recommended limit; None if it stays, or there is none."""
     saves: int | None
-    """Of all pods now; below 0 if more is needed. None if the requests are unknown or stay."""
+    """Savings of all present pods; below 0 if more is needed. None if the requests are unknown or stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class SizeRecord:
     replicas: int
     """Pods that run the container now."""
     history_seconds: float
-    """From the first to the last sample."""
+    """Time from the first to the last sample."""
     samples: int
     oom_kills: int
-    """Days of pods on which the container was killed because it was out of memory."""
+    """Pod-days on which the container was killed because it was out of memory."""
     cpu: ResourceSize | None
     memory: ResourceSize | None

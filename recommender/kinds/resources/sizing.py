@@ -1,4 +1,4 @@
-"""Sizes of containers from what they used, from facts alone (pure)."""
+"""Computes sizes of containers from their usage, only from facts (pure)."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 MEBIBYTE: Final = 2**20
 _UNITS: Final = {CPU: 0.001, MEMORY: 1.0}
-"""Of the whole numbers in records, in those of Prometheus: milli of cores and bytes."""
+"""The units of the whole numbers in records, in those of Prometheus: millicores and bytes."""
 _STEPS: Final = {CPU: 1, MEMORY: MEBIBYTE}
 """The steps to which sizes are rounded up, in the unit of records."""
 BYTES_LIKE_A_CORE: Final = 8 * 2**30
-"""Memory that counts as much as one core where savings of both are compared."""
+"""Memory that counts as much as one core when savings are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizingOptions:
-    """How sizes are made, and for whom they are only information."""
+    """How sizes are computed, and for whom they are only information."""
 
     settings: SizeSettings = field(default_factory=SizeSettings)
     also_with_hpa: bool = False
     step_seconds: float = 300.0
-    """Of the samples of CPU."""
+    """Step of the samples of CPU."""
     rate_seconds: float = 300.0
-    """How far back a sample of CPU looks."""
+    """Range of the rate of a sample of CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def _size(
 ) -> ResourceSize:
     request, limit = (_stated_request(resource, stated, pods.pods) for stated in (facts.requests, facts.limits))
     target = _rounded_up(resource, bounds.target[row])
-    # Without a request, nothing is reserved now; without the metric, nobody knows.
+    # Without a request, nothing is reserved now; without the metric, that is unknown.
     reserved = request or 0
     return ResourceSize(
         request=request,
@@ -217,12 +217,12 @@ def _stated_request(
 
 def _rounded_up(resource: str, value: float) -> int:
     step = _STEPS[resource]
-    # A billionth less: 0.115 cores are 115 milli, although 0.115 / 0.001 is a little more.
+    # A billionth is subtracted: 0.115 cores are 115 milli, although 0.115 / 0.001 is a little more.
     return math.ceil(value / _UNITS[resource] / step * (1 - 1e-9)) * step
 
 
 def _limit(limit: int | None, request: int | None, target: int, *, killed: bool) -> int | None:
-    """Return a limit that is not below the request, or that a killed container does not reach again at once.
+    """Return a limit that is not below the request, or that a killed container would not reach again at once.
 
     A limit below the new request rises in proportion to it, as with the Vertical Pod Autoscaler.
     """
@@ -238,7 +238,7 @@ def _limit(limit: int | None, request: int | None, target: int, *, killed: bool)
 
 
 def savings_key(record: SizeRecord) -> float:
-    """Return the cores that a record saves, with `BYTES_LIKE_A_CORE` as one more; what saves nothing known is last."""
+    """Return the cores that a record saves, with `BYTES_LIKE_A_CORE` as one core; unknown savings come last."""
     if record.cpu is None or record.memory is None or record.cpu.saves is None or record.memory.saves is None:
         return -math.inf
     return record.cpu.saves / 1000 + record.memory.saves / BYTES_LIKE_A_CORE

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
 
 MOST_CORES: Final = CPU_SCALE.maximum
-"""No machine has more: such a rate is a counter that jumped."""
+"""More cores than any machine has: a larger rate comes from a counter that jumped."""
 MOST_BYTES: Final = 1e15
-"""No machine has more memory."""
+"""More memory than any machine has."""
 _SWING_SHARE: Final = 0.75
 _FEWEST_DIFFERENCES: Final = 2
 _ASSUMED_SWING_RATIO: Final = 0.07
-"""Leads to the room that the Vertical Pod Autoscaler leaves always."""
+"""Results in the room that the Vertical Pod Autoscaler always leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class CpuSamples:
 
 @dataclass(slots=True)
 class CollectedCpu:
-    """Histograms of the rows' CPU, with how many samples they have and from when to when."""
+    """Histograms of the rows' CPU, with the number and the period of their samples."""
 
     histograms: UsageHistograms
     samples: IntArray
     first: FloatArray
-    """Unix seconds; infinite without a sample."""
+    """Time of the first sample in Unix seconds; infinite without a sample."""
     last: FloatArray
     end: float
     """Unix seconds of the moment at which the history ends."""
@@ -76,7 +76,7 @@ class CollectedCpu:
         )
 
     def add(self, day: int, found: Sequence[CpuSamples]) -> None:
-        """Add samples of a day, which is counted back from the end. What is no possible usage is left out."""
+        """Add samples of a day, which is counted back from the end. Impossible values are left out."""
         known = [(self.rows.places[each.pod], each) for each in found if each.pod in self.rows.places]
         if not known:
             return
@@ -98,9 +98,9 @@ class MemoryPeaks:
 
     pods: tuple[PodContainer, ...]
     peaks: FloatArray
-    """By day (0 is the last one) and container."""
+    """Peaks by day (0 is the last one) and container."""
     is_newest_partial: bool = False
-    """Whether the last day goes on, so that its peaks may be still to come."""
+    """Whether the last day is not over, so that its peaks may still be to come."""
 
     def histograms(self, rows: ContainerRows) -> UsageHistograms:
         """Return the histograms of the rows; a peak counts as one sample at the end of its day."""
@@ -118,9 +118,9 @@ class MemoryPeaks:
         return found
 
     def swings(self, rows: ContainerRows) -> FloatArray:
-        """Return by how much the largest peak of each row differs from one day to the next, as a ratio.
+        """Return how much the largest peak of each row differs from one day to the next, as a ratio.
 
-        Three of four days differ by no more than this. With fewer than three days in a row it is an assumption.
+        Three of four days differ by no more than this. With fewer than three consecutive days, it is an assumption.
         """
         largest = np.full((self.peaks.shape[0], len(rows.names)), np.nan)
         for place, pod in enumerate(self.pods):

@@ -1,4 +1,4 @@
-"""What is known of the usage of one workload, as decisions need it."""
+"""The known usage of one workload, in the form that decisions need."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadUsage:
-    """The sizes that the usage of a workload leads to, before brakes, limits and owners."""
+    """The sizes that follow from the usage of a workload, before brakes, limits and owners."""
 
     sizes: tuple[SizeRecord, ...]
-    """Of each of its containers."""
+    """The size of each of its containers."""
     autoscaler: WorkloadAutoscaler | None = None
     """An HPA that follows CPU or memory of it, as kube-state-metrics knows it."""

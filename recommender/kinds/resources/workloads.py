@@ -40,7 +40,7 @@ class PodContainer(NamedTuple):
 
 
 class SizedWorkload(NamedTuple):
-    """A workload, which creates pods: a Deployment, a StatefulSet, a CronJob; or a pod that nothing creates."""
+    """A workload, which creates pods: a Deployment, a StatefulSet, a CronJob; or a pod without an owner."""
 
     namespace: str
     kind: str
@@ -67,7 +67,7 @@ class ObjectOwner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectOwners:
-    """Owners by namespace and name. An object with several controllers is none that one cluster can have."""
+    """Owners by namespace and name. An object with several controllers cannot exist in a single cluster."""
 
     pods: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
     replica_sets: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
@@ -103,9 +103,10 @@ class ClusterFacts:
 
     owners: ObjectOwners = field(default_factory=ObjectOwners)
     requests: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)
-    """By resource. A container that states none is absent; so is a resource of which nothing is known."""
+    """Requests by resource. A container that states none is absent, and so is a resource about which nothing is
+    known."""
     limits: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)
     init_containers: frozenset[PodContainer] = frozenset()
     autoscalers: Mapping[SizedWorkload, WorkloadAutoscaler] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
-    """Metrics without any series, with what cannot be said without them."""
+    """Metrics without any series, with the facts that are unknown without them."""

@@ -1,9 +1,9 @@
-"""The policy `auto`: experts that cost the same, mixed by what each of them would have lost.
+"""The policy `auto`: experts of equal cost, mixed by their past losses.
 
 At each decision only the past is known: forecasts that were made then, and the load that followed. All experts, plain
-headroom among them, are scaled to the same bill. What acts is their mixture, by weights that follow the losses at equal
-cost (`weights`): where no model knows more than headroom does, headroom of the same bill is what remains. Backtests
-replay a whole trace; in production the trailing days are replayed, and the last step is what acts.
+headroom among them, are scaled to the same bill. Their mixture acts, by weights that follow the losses at equal cost
+(`weights`): if no model is better than headroom, headroom of the same bill remains. Backtests replay a whole trace; in
+production the trailing days are replayed, and the last step acts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 NOT_JUDGED = frozenset({ModelName.AUTO, ModelName.HEADROOM, ModelName.REACTIVE})
-"""Choices that are not models, and the yardstick itself."""
+"""Choices that are not models, and the baseline itself."""
 
 
 def run_auto(
@@ -47,7 +47,7 @@ def run_auto(
     """Return capacity, leading model and decisions for every step of one series.
 
     `forecasts` holds, by name of the model, the rolling forecasts of the same steps, shape (1, steps), NaN where the
-    model took no part. `fleet` is what shortage and cost are simulated with.
+    model took no part. Shortage and cost are simulated with `fleet`.
     """
     played = PlayedChoices(history, forecasts, task, fleet, options=options)
     leaders = played.leaders[:, 0]
@@ -59,7 +59,7 @@ def run_auto(
 
 
 class PlayedChoices:
-    """The capacity that `auto` would have asked for on several series, each knowing only its own past."""
+    """The capacity that `auto` would have requested for several series, each with only its own past."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class PlayedChoices:
         self.bench = Bench(uppers, scales, task, options, begin + self.first, proofs)
         self.decided: DecidedWeights = self.bench.decided()
         self._acting = self.decided.acting
-        # Of equal weights headroom's comes first.
+        # If weights are equal, headroom's comes first.
         self.leaders: IntArray = np.roll(self._acting, 1, axis=-1).argmax(axis=-1) - 1
         self.leaders %= self._acting.shape[-1]
         self.capacity = self._capacity(uppers, task.headroom_ratio)
@@ -99,7 +99,7 @@ class PlayedChoices:
         return np.maximum(0, (np.arange(self._history.steps) - self.first) // self.every)
 
     def choices(self, series: int, numbers: Iterable[int]) -> list[ModelChoice]:
-        """Return decisions of a series with what explains them."""
+        """Return decisions of a series with their explanations."""
         return [
             choice_at(
                 self.bench,
@@ -138,12 +138,12 @@ class PlayedChoices:
 
 
 def choice_limits(history: LoadHistory, task: ForecastTask) -> FloatArray:
-    """Return what no choice may exceed, shape (series, steps): the bound of forecasts, and `maxGrowth` if written."""
+    """Return the limit of all choices, shape (series, steps): the bound of forecasts, and `maxGrowth` if written."""
     limits = forecast_limits(history, task)
     growth = growth_limits(history, np.arange(history.steps, dtype=np.int64), task.max_growth, task.lead_seconds)
     return limits if growth is None else np.minimum(limits, growth)
 
 
 def capacity_of(load: FloatArray, upper: FloatArray, headroom_ratio: float) -> FloatArray:
-    """Return what a model asks for: the larger of load and forecast, plain headroom where it has no forecast."""
+    """Return the capacity that a model requests: the larger of load and forecast, or plain headroom without one."""
     return np.where(np.isnan(upper), load * (1 + headroom_ratio), np.fmax(load, upper))

@@ -1,7 +1,7 @@
 """The experts of several series, and their weights as decisions follow each other (pure).
 
-All series advance together, one decision at a time: what is decided for one depends on nothing of another, so that a
-target among thousands has the verdict that it would have alone.
+All series advance together, one decision at a time: the decisions on one do not depend on others, so that a target
+among thousands gets the same verdict as alone.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class DecidedWeights:
     """The decisions, in their order."""
 
     weights: FloatArray
-    """Of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
+    """Weights of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
     acting: FloatArray
-    """The weights of what acts, of the same shape."""
+    """The weights of the acting experts, with the same shape."""
     sizes: FloatArray
     """The scale of each model's room, shape (decisions, series, experts)."""
     ratios: FloatArray
@@ -150,7 +150,7 @@ class Bench:
         )
 
     def begin(self, number: int) -> int:
-        """Return from after which decision on things are judged at a decision."""
+        """Return the decision after which the judged period of a decision begins."""
         return max(0, number - self._judged)
 
     def begins(self, number: int) -> IntArray:
@@ -168,7 +168,7 @@ class Bench:
             )
 
     def _weights_after(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
-        """Return the weights after the losses of experts of these sizes, which cost what headroom of the ratio does."""
+        """Return the weights after the losses of experts of these sizes, which cost as much as headroom of `ratio`."""
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
         is_early = (
@@ -184,7 +184,7 @@ class Bench:
         return after_losses(weights, losses, self._options.rate)
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
-        """Return the weights that experts have before anything is known of them; 0 for those that take no part."""
+        """Return the weights that experts have before anything is known about them; 0 for those that take no part."""
         least = self._options.least_seconds / self.seconds_between
         known = (number > self.experts.begins) & (number >= self.experts.begins + least)
         takes_part: BoolArray = known & (
@@ -210,8 +210,8 @@ class Bench:
     def _bill_ratio(self, number: int, experts: Period, rival: Period) -> FloatArray:
         """Return the headroom that costs as much as the bill of each series allows.
 
-        With a budget, the operator says what it is. Without one, it is what the middle of the experts, by weight, asks
-        for to cover the configured quantile, and never less than the configured headroom.
+        With a budget, the operator decides it. Without one, it is the cost at which the weighted median of the experts
+        covers the configured quantile, and never less than the configured headroom.
         """
         if self._task.budget_ratio is not None:
             return self._first_ratio(number)
@@ -234,10 +234,10 @@ class Bench:
         return np.asarray(number - self._state.began < self._judged)
 
     def _proof_levels(self, prior: FloatArray) -> IntArray:
-        """Return for each series at which cost the past proves that models know more than headroom does.
+        """Return, for each series, the cost at which the past proves that models are better than headroom.
 
-        Where they do not, their odds against headroom, divided by those of their prior, are expected to stay 1, so that
-        they seldom grow much (Ville's inequality). It holds until they have fallen as much below 1.
+        If they are not, their odds against headroom, divided by those of their prior, are expected to stay 1, so they
+        seldom grow much (Ville's inequality). The proof holds until they have fallen as much below 1.
         """
         odds, tried = (odds_of_models(each, prior) for each in (self._state.weights, self._state.tried_weights))
         return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
@@ -245,14 +245,14 @@ class Bench:
     def _acting_ratio(self) -> FloatArray:
         """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
 
-        From then on it is that of the bill: to pay now more and now less buys less than a bill that stays.
+        From then on, it is that of the bill: varying payments buy less than a constant bill.
         """
         if self._task.budget_ratio is not None:
             return self._state.ratio
         return np.where(np.isin(self._state.levels, (BILL, REFUTED)), self._state.ratio, self._task.headroom_ratio)
 
     def _stays(self, number: int, asked: FloatArray) -> BoolArray:
-        """Whether bills stay: headroom leads, a week is known, and what is asked for has not changed by much."""
+        """Whether bills stay: headroom leads, a week is known, and the requested capacity has not changed much."""
         far = self._options.far_ratio
         is_near = (self._state.ratio / far <= asked) & (asked <= self._state.ratio * far)
         return np.asarray(~self._is_young(number) & (self._headroom_shares > self._options.leading_share) & is_near)
@@ -260,16 +260,16 @@ class Bench:
     def _most_bill_decisions(self, number: int) -> FloatArray:
         """Return over how many decisions the bill of each series is a running mean, at most.
 
-        Models with few errors ask for much: what they ask for in the first week is remembered for a day at most.
+        Models with few errors request a lot: their requests in the first week are remembered for at most a day.
         """
         slow, fast = self._options.bill_days_of_headroom, self._options.bill_days
         slowness = np.where(self._is_young(number), 0.0, self._headroom_shares)
         return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the weights of what acts: of headroom, and once models are proven, of those above their prior.
+        """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.
 
-        A model that has gained nothing since nothing was known of it has no evidence for itself.
+        A model that has gained nothing since its beginning has no evidence in its favour.
         """
         earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
         earned &= np.isin(self._state.levels, (CONFIGURED, BILL))[:, np.newaxis]
@@ -290,7 +290,7 @@ def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
 
 
 def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:
-    """Return the decisions with the model that proves its forecasts, as it is, where no model has been judged."""
+    """Return the decisions with the model that proves its forecasts, as it is, if no model has been judged."""
     if BEGINNER not in names:
         return decided
     place = names.index(BEGINNER)

@@ -1,4 +1,4 @@
-"""The blend that acts: plain headroom and the room that models ask for above the load, each by its weight."""
+"""The blend that acts: plain headroom and the models' requested capacity above the load, each by its weight."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ class Blend:
 
 
 def room_of(load: FloatArray, upper: FloatArray, missing_ratio: float) -> FloatArray:
-    """Return what a forecast asks for above the load; a share of the load where there is no forecast."""
+    """Return the capacity that a forecast requests above the load; a share of the load without a forecast."""
     return np.where(np.isnan(upper), load * missing_ratio, np.fmax(upper - load, 0.0))

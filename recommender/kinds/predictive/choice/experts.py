@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 SCALES: Final = np.array([0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0, 1.15, 1.35, 1.6, 2.0, 2.6, 3.5])
 """Sizes of a model's room whose cost and shortage are simulated; between them they are interpolated."""
 LEAST_SHORT_STEPS_A_DAY: Final = 6.0
-"""Headroom's usual shortage counts as so many short steps a day at least: a few bad ones decide nothing."""
+"""Headroom's usual shortage counts as at least this many short steps a day, so that a few bad ones decide nothing."""
 LEAST_OF_LONG_STEPS_A_DAY: Final = 3.0
-"""Likewise in the first days, if steps are so long that a day has few of them."""
+"""The same for the first days, if steps are so long that a day has few of them."""
 _STEPS_FOR_A_SHORT_ONE: Final = 16
 _NEVER: Final = 2**40
 
@@ -37,12 +37,12 @@ class Experts:
     """The first decision after which a model's forecasts have had an effect, shape (series, experts); negative where it
     was made before this history begins."""
     family: Family
-    """By the scale of the room; sums of shape (decisions, series, experts, numbers, 3)."""
+    """Families by the scale of the room; sums of shape (decisions, series, experts, numbers, 3)."""
     bound_steps: FloatArray
-    """How many forecasts stood at their bound, up to each decision; shape (decisions, series, experts)."""
+    """How many forecasts were at their bound, up to each decision; shape (decisions, series, experts)."""
 
     def bound_ratios(self, begins: IntArray, end: int, every: int) -> FloatArray:
-        """Return the shares of forecasts that stood at their bound from `begins` on, shape (series, experts)."""
+        """Return the shares of forecasts that were at their bound from `begins` on, shape (series, experts)."""
         before = self.bound_steps[(begins, *np.indices(begins.shape))]
         return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
 
@@ -58,7 +58,7 @@ class Experts:
 
 def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: Sequence[ShortageScales]) -> Experts:
     """Return models by their upper forecasts, each of shape (series, steps), and the scales of each series."""
-    # The beginner acts where it has no forecast, too: as plain headroom.
+    # The beginner also acts where it has no forecast: as plain headroom.
     names = tuple(name for name, upper in uppers.items() if name == BEGINNER or not np.isnan(upper).all())
     count = len(scales[0].load[scales[0].first :: scales[0].every])
     shape = (len(scales), len(names))
@@ -85,7 +85,7 @@ class Usual:
     tau: FloatArray
     theta: FloatArray
     price: FloatArray
-    """What one replica more, for one step, saves of it: costs that differ are made equal by it."""
+    """The loss that one more replica for one step saves, by which different costs are made comparable."""
 
     def losses(self, sums: FloatArray) -> FloatArray:
         """Return the losses of stretches, shape (series, experts, 3), in days of headroom's usual shortage."""
@@ -94,7 +94,7 @@ class Usual:
 
 
 def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray) -> Usual:
-    """Return what headroom of a ratio usually loses in a day, over so long a period, for each series.
+    """Return what headroom of a ratio usually loses in a day, over the period, for each series.
 
     A usual day counts as at least `least` short steps.
     """
@@ -110,11 +110,11 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
 
 
 def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatArray:
-    """Return as how many short steps a day headroom's usual shortage counts at least, for each series.
+    """Return the least number of short steps a day as which headroom's usual shortage counts, for each series.
 
-    A day has 48 steps of half an hour, and each short one is a shortage of its own. If six of them were a usual day at
-    least, a proof would take nearly two weeks, and to pay little for so long and much from then on buys less than to
-    pay the same throughout. What is proven later has missed that, and needs as many short steps as with short steps.
+    A day has 48 steps of half an hour, and each short one is a separate shortage. If a usual day had at least six of
+    them, a proof would take nearly two weeks, and paying little for so long and much after that buys less than paying
+    the same throughout. A later proof has missed that, and needs as many of them as with short steps.
     """
     few = np.clip(
         DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY, LEAST_SHORT_STEPS_A_DAY
@@ -123,6 +123,6 @@ def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatAr
 
 
 def missing_share(sums: FloatArray) -> FloatArray:
-    """Return which share of what it needs a short step lacks, by sums of shape (…, 3); 1 where none was short."""
+    """Return the share of its needs that a short step lacks, by sums of shape (…, 3); 1 where none was short."""
     tau = sums[..., TAU]
     return np.where(tau > 0, sums[..., THETA] / np.where(tau > 0, tau, 1.0), 1.0)

@@ -1,4 +1,4 @@
-"""Turns a decision of the bench into what explains it: the record of each model, and the bill."""
+"""Explains a decision of the bench by the record of each model, and the bill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.blend import Blend
 
 DOUBT_STEPS: Final = 2.0
-"""Short steps that are added to both sides of a quotient that is shown: a handful of them proves nothing."""
+"""Short steps that are added to both sides of a shown quotient, since a handful of them proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _record(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment, place: 
     headroom = _headroom(bench, series, begin, number)
     rival = headroom.at(moment.blend.headroom_ratio)
     found = stretch.at(stretch.at_cost(rival[COST]))
-    # One short step lacks this share of what it needs, by headroom's own experience.
+    # A short step lacks this share of its needs, in the experience of headroom.
     doubt = DOUBT_STEPS * np.array([1.0, float(missing_share(rival))])
     versus = (found[TAU:] + doubt) / (rival[TAU:] + doubt)
     return ModelRecord(

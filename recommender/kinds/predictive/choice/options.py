@@ -17,7 +17,7 @@ class ChoiceOptions:
     """How models are judged. The defaults are those of production and of backtests."""
 
     decide_seconds: float = 600.0
-    """Decisions are so far apart, at least one step."""
+    """Time between decisions, at least one step."""
     judge_seconds: float = 7 * DAY_SECONDS
     """The time over which costs and the usual loss of headroom are measured."""
     least_seconds: float = DAY_SECONDS / 8
@@ -28,27 +28,27 @@ class ChoiceOptions:
     """What is known so long ago is kept, and later benches go on from there: they make the last day's decisions again,
     which is what they are judged by in texts."""
     proof_odds: float = 5.0
-    """Models act from when their odds against plain headroom have grown so many times, until they have fallen to the
-    inverse. On made walks they grow 3 times at most, on recorded loads with a season 20 times and more."""
+    """Models act once their odds against plain headroom have grown by this factor, until they have fallen to its
+    inverse. On generated walks they grow at most 3 times, on recorded loads with a season 20 times and more."""
     early_seconds: float = 6 * DAY_SECONDS
-    """For so long after the newest model came in, long steps prove it by fewer of them."""
+    """How long after the newest model was added fewer long steps suffice to prove it."""
     rate: float = 1.0
-    """An expert that loses a day of headroom's usual shortage more than another falls behind it by a factor e."""
+    """An expert that loses a day of headroom's usual shortage more than another falls behind it by a factor of e."""
     share_a_day: float = 0.05
-    """How much of its weight each expert gives to all in a day: what was right long ago may be wrong now."""
+    """The share of its weight that each expert gives to all in a day: a formerly good one may be bad now."""
     most_headroom_ratio: float = 1.0
-    """Without a budget, the bill is at most that of so much headroom."""
+    """Without a budget, the bill is at most that of this much headroom."""
     bill_days: float = 1.0
-    """Without a budget, the bill follows what the experts ask for within this time: a bill that goes up and down buys
-    less than one that stays."""
+    """Without a budget, the bill follows the experts' requests within this time: a varying bill buys less than a
+    constant one."""
     bill_days_of_headroom: float = 14.0
-    """Likewise while headroom leads: what others ask for is no reason to change then."""
+    """The same while headroom leads: then requests of others are no reason to change."""
     leading_share: float = 0.5
     """With a larger share of what acts, headroom leads, and the bill stays after the first week."""
     far_ratio: float = 2.0
-    """It moves all the same where the experts ask for so many times as much, or as little."""
+    """It still changes if the experts request this many times as much, or as little."""
     most_bound_ratio: float = 0.05
-    """A model has lost if a larger share of its forecasts stood at their bound."""
+    """A model has lost if a larger share of its forecasts was at the bound."""
     least_weight: float = 0.02
     """Smaller weights do not act: each model that does takes time in every poll."""
 

@@ -22,17 +22,17 @@ class ChoiceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A model beside plain headroom at equal replica-hours, over the trailing days; ratios below 1: it is better."""
+    """A model against plain headroom at equal replica-hours, over the trailing days; better if ratios are below 1."""
 
     name: str
     judged_seconds: float
     """How much time the figures cover."""
     weight: float
-    """Its share in what acts."""
+    """Its share in the acting blend."""
     cost_as_headroom_ratio: float
-    """The headroom that costs as much as the capacity that this model asks for by itself."""
+    """The headroom that costs as much as the capacity that this model alone requests."""
     tau_under_versus_headroom: float
-    """At the cost of the bill, as the next one."""
+    """The ratio at the cost of the bill, like the next one."""
     theta_under_versus_headroom: float
 
     @property
@@ -66,8 +66,9 @@ class AutoRun:
     """The choices that auto would have made, step by step."""
 
     capacity: FloatArray
-    """In units of load, shape (steps,); at step i made of what was known at step i. NaN where the load is unknown."""
+    """Capacity in units of load, shape (steps,); at step i from the data known at step i. NaN where the load is
+    unknown."""
     in_use: tuple[str, ...]
     """The name of the leading model at each step."""
     decisions: tuple[ModelChoice, ...]
-    """In order of time, never empty: each at which another model leads, and the last one, which is the present one."""
+    """Decisions in order of time, never empty: each at which the leading model changes, and the last, present one."""

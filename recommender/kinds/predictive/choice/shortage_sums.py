@@ -1,4 +1,4 @@
-"""Running sums of what policies cost and how short they were, so that any stretch of the past is two look-ups."""
+"""Running sums of cost and shortage of policies, so that any stretch of the past takes two look-ups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 COST, TAU, THETA = range(3)
-"""Replicas paid for; steps that were short; missing share of what was needed."""
+"""Replicas paid for; steps that were short; missing share of the needed replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Period:
     """Policies that differ by one number, over one stretch of the past; any number of such families at once."""
 
     numbers: FloatArray
-    """Ascending, shape (numbers,)."""
+    """Numbers in ascending order, shape (numbers,)."""
     sums: FloatArray
-    """Shape (…, numbers, 3), or of the cost alone."""
+    """Sums of shape (…, numbers, 3), or only of the cost."""
 
     def at(self, number: FloatArray | float) -> FloatArray:
         """Return the sums at the number of each family, interpolated; shape (…, 3)."""
@@ -41,7 +41,7 @@ class Period:
         place = np.asarray(low)[..., np.newaxis]
         below, above = (np.take_along_axis(costs, at, axis=-1)[..., 0] for at in (place, place + 1))
         rise = above - below
-        # Where several numbers cost the same, the last of them is meant.
+        # If several numbers cost the same, the last of them is meant.
         part = np.where(rise > 0, (cost - below) / np.where(rise > 0, rise, 1.0), np.where(cost >= above, 1.0, 0.0))
         first, second = self.numbers[low], self.numbers[low + 1]
         return np.asarray(first + np.clip(part, 0.0, 1.0) * (second - first))

@@ -1,4 +1,4 @@
-"""Weights of experts that learn from what each of them would have lost: the fixed share forecaster.
+"""Weights of experts that learn from the losses of each: the fixed share forecaster.
 
 Source: Herbster and Warmuth, "Tracking the Best Expert", Machine Learning 32 (1998); as in section 5.2 of
 Cesa-Bianchi and Lugosi, "Prediction, Learning, and Games" (2006). With losses between 0 and 1 of n experts, T decisions
@@ -20,7 +20,7 @@ UNPROVEN, CONFIGURED, BILL, REFUTED = range(4)
 of the bill does."""
 _HALF: Final = 0.5
 GAINED: Final = 1 + 1e-9
-"""More than the rounding of floats has been gained on what was there in the beginning."""
+"""Smallest gain on the initial weight that is more than rounding of floats."""
 
 
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
@@ -33,7 +33,7 @@ def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatA
 def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
     """Return the weights after each expert has given a share to all, so that none is forgotten; shape (…, experts).
 
-    An expert that had no weight so far comes in with its prior; one whose prior is 0 goes out.
+    An expert without a weight so far is added with its prior; one whose prior is 0 is removed.
     """
     staying = np.where(prior > 0, weights, 0.0)
     total = staying.sum(axis=-1, keepdims=True)
@@ -56,12 +56,12 @@ def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: float) -> IntArray:
-    """Return at which cost models act, by their odds at the cost of the bill and at that of the configured headroom.
+    """Return the cost at which models act, by their odds at the cost of the bill and at that of configured headroom.
 
     They act at the cost at which they are proven. The larger headroom of the bill may be short so rarely that little
-    can be proven against it: half of the proof, by the logarithm of the odds, is enough there once it is whole at the
-    configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is paid from then on. What
-    acts does so until its odds have fallen as much below 1 as they had to grow.
+    can be proven against it: half of the proof, by the logarithm of the odds, is then enough once it is complete at the
+    configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is always paid. A level
+    stays in use until its odds have fallen as far below 1 as they had to grow.
     """
     at_bill = (odds >= enough) | ((odds >= np.sqrt(enough)) & (tried >= enough))
     found = {

@@ -1,8 +1,8 @@
-"""One quantile of what comes, by gradient boosting on the whole past, without any later correction.
+"""One quantile of the future load, by gradient boosting on the whole past, without any later correction.
 
-What is fitted is the logarithm of the target relative to the present level, on features without a unit (`features`).
+The fitted value is the logarithm of the target relative to the present level, on features without a unit (`features`).
 `quantile` sees two weeks and calibrates itself on days that it has not seen; this model sees everything and trusts its
-fit, so that it asks for less where the past is long and regular. Which of them is right, the choice among models finds.
+fit, so that it requests less if the past is long and regular. The choice among models finds which of them is right.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray,
         rows = features(part, first, last, task)[:, origins - first]
         upper[some] = level.load_of(parameters.predict(rows.reshape(-1, rows.shape[2])).reshape(level.load.shape))
     load = present_load(history, origins)
-    # Where the load at the origin is unknown, the model does not act, though the last minutes may be known.
+    # If the load at the origin is unknown, the model does not act, although the last minutes may be known.
     upper = np.where(np.isnan(load), np.nan, upper)
     found = Forecasts(np.minimum(load, upper), upper)
     return limited(found, history, origins, task.max_growth, task.lead_seconds)
@@ -62,7 +62,7 @@ def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray,
 def _with_conformal(
     parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> Forecasts:
-    """Return the mean of the logarithms of both forecasts; what only one of them foresees then counts by half."""
+    """Return the mean of the logarithms of both forecasts; a rise that only one of them foresees counts by half."""
     fitted, rule = forecast(parameters, history, origins, task), conformal_forecasts(history, origins, task)
     upper = np.sqrt(fitted.upper) * np.sqrt(rule.upper)
     return Forecasts(np.minimum(fitted.median, upper), upper)

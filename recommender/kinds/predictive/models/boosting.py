@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 ROWS_A_LEAF = 60
 LEAST_ROWS_A_LEAF = 20
 LEAVES_OF_ALL_ROWS = 40
-"""A leaf holds at most this part of the rows at the least."""
+"""The least size of a leaf is at most this part of the rows."""
 BINS = 127
 
 
 @dataclass(frozen=True, slots=True)
 class BoostingOptions:
-    """How closely trees follow what they are fitted to."""
+    """How closely trees follow the data that they are fitted to."""
 
     rounds: int = 40
     learning_rate: float = 0.15
@@ -71,7 +71,7 @@ def fit_forest(
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Keep OpenMP from taking every core: fits and forecasts run beside what serves."""
+    """Keep OpenMP from taking every core: fits and forecasts run beside the serving process."""
     return cast("AbstractContextManager[object]", _thread_pools().limit(limits=1))
 
 
@@ -86,7 +86,7 @@ def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
 
 
 def _varying(rows: FloatArray) -> BoolArray:
-    """Return which columns hold two different numbers: the others say nothing, and cannot be binned."""
+    """Return which columns contain different numbers: the others carry no information, and cannot be binned."""
     known = ~np.isnan(rows)
     largest = np.where(known, rows, -np.inf).max(axis=0)
     smallest = np.where(known, rows, np.inf).min(axis=0)

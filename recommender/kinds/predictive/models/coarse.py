@@ -1,4 +1,4 @@
-"""A coarser grid for models whose fit takes long: bins of several steps, at most that many a day.
+"""A coarser grid for models whose fit takes long: bins of several steps, with a limited number per day.
 
 A model on bins of 15 minutes would be up to 15 minutes late. Therefore its recursion runs once for each phase: the bins
 of phase 2 begin two steps later than those of phase 0, and at every step the bins of one phase have just ended.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.wall_clock import WallClock
 
 MOST_OFFSETS = 8
-"""At so many moments of a target's window, at most, the forecast is looked at."""
+"""Most moments of a target's window at which the forecast is evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CoarseGrid:
     step_seconds: float
 
     def phases(self) -> FloatArray:
-        """Return by which part of a bin the bins of each phase are late."""
+        """Return the part of a bin by which the bins of each phase are late."""
         return np.arange(self.steps_per_bin, dtype=np.float64) / self.steps_per_bin
 
 
@@ -49,7 +49,7 @@ def coarse_grid(history: LoadHistory, most_bins_a_day: int, most_days: float) ->
 def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     """Return the mean load of the bins of each phase, shape (bins, series, phases).
 
-    NaN where less than half is known, and of bins that are not over. Bins before the history are NaN.
+    NaN where less than half is known, and for bins that are not over. Bins before the history are NaN.
     """
     size = grid.steps_per_bin
     begin = grid.first_bin * size - _first_step(history)
@@ -63,7 +63,7 @@ def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
         counts += ~np.isnan(part)
         totals += np.where(np.isnan(part), 0.0, part)
     means = np.where(2 * counts >= size, totals / np.maximum(counts, 1.0), np.nan)
-    # The last ones reach beyond the history: what they will hold is not known yet.
+    # The last ones reach beyond the history: their content is not known yet.
     means[:, max(0, max(0, -begin) + values.shape[1] - size + 1) :] = np.nan
     return np.moveaxis(means.reshape(len(values), bins, size), 0, 1)
 
@@ -75,9 +75,9 @@ def whole_bins(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
 
 
 def wall_clock_bins(grid: CoarseGrid, count: int, clock: WallClock) -> IntArray:
-    """Return which bin of a day or a week each of the first so many bins is by local clocks, counted from the first.
+    """Return the place of each of the first `count` bins in the local day or week, counted from the first.
 
-    An hour that clocks leave out is skipped, and one that they show twice counts twice.
+    An hour that clocks skip is left out, and one that they show twice counts twice.
     """
     seconds = grid.steps_per_bin * grid.step_seconds
     found = np.arange(count) + clock.moved_steps(grid.first_bin * seconds, seconds, count)
@@ -85,7 +85,7 @@ def wall_clock_bins(grid: CoarseGrid, count: int, clock: WallClock) -> IntArray:
 
 
 def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> FloatArray:
-    """Return bins, shape (series, bins), at the places of `wall_clock_bins`; NaN where clocks left an hour out."""
+    """Return bins, shape (series, bins), at the places of `wall_clock_bins`; NaN where clocks skipped an hour."""
     places = wall_clock_bins(grid, values.shape[1], clock)
     if not len(places):
         return values
@@ -96,7 +96,7 @@ def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> Flo
 
 
 def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:
-    """Return what was found at the bins that end at the origins; NaN before the first bin.
+    """Return the values of the bins that end at the origins; NaN before the first bin.
 
     `points` has the shape (bins, series, phases), the answer (series, origins).
     """
@@ -115,7 +115,7 @@ def bins_ahead(task: ForecastTask, step_seconds: float, grid: CoarseGrid) -> Flo
 
 
 def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
-    """Return the largest of some moments; `paths` holds the values at 0, 1, 2, … bins, `ahead` counts from these."""
+    """Return the largest value of some moments; `paths` has the values at 0, 1, 2, … bins, in which `ahead` counts."""
     found = np.full(paths[0].shape, -np.inf)
     for moment in ahead:
         below = int(moment)
@@ -125,9 +125,9 @@ def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
 
 
 def filled(values: FloatArray, bins_a_day: int) -> FloatArray:
-    """Return values, shape (bins,), with gaps filled from what was known before: a day earlier, or the last value.
+    """Return values, shape (bins,), with gaps filled from earlier values: a day earlier, or the last value.
 
-    What is unknown at the beginning takes the first known value. All unknown stays so.
+    Unknown values at the beginning take the first known one. If all are unknown, they stay so.
     """
     known = np.flatnonzero(~np.isnan(values))
     if not known.size:

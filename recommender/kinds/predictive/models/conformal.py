@@ -1,7 +1,7 @@
-"""Rules that look at the last hour alone: strong on noise, blind to what only a season shows.
+"""Rules that only use the last hour: strong on noise, but blind to seasons.
 
-`conformal` is the largest load of the last ten minutes and so many standard deviations of the last hour that past
-targets were above it as seldom as is allowed. `largest-hour` is the largest load of the last hour and a share of it.
+`conformal` is the largest load of the last ten minutes plus as many standard deviations of the last hour as kept past
+targets below it with the required frequency. `largest-hour` is the largest load of the last hour plus a share of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PEAK_SECONDS = 10 * MINUTE_SECONDS
 FLOOR_RATIO = 0.1
-"""A deviation is at least this share of how far the load of the last week moves from step to step."""
+"""A deviation is at least this share of the step-to-step changes of the last week's load."""
 BLOCK_SAMPLES = 400_000
 
 

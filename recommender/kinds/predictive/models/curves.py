@@ -25,19 +25,20 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 BLOCK_ROWS = 100_000
-"""So many rows of samples are gathered at once, where some are unknown."""
+"""Number of rows of samples that are gathered at once if some are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveOptions:
-    """Which curve goes through which samples."""
+    """The curve, and the samples that it is fitted to."""
 
     degree: int
     horizons: float
-    """The samples reach back so many times as far as the forecast reaches ahead: noise of the samples is multiplied
-    by how far a curve is followed relative to how long it is."""
+    """How many times as far as the forecast reaches ahead the samples reach back: noise of the samples is multiplied by
+    the ratio of the two."""
     least_samples: int
-    """At coarse steps the samples reach back further, to be so many. With fewer there is no forecast."""
+    """At coarse steps, the samples reach back further, so that there are this many. With fewer, there is no
+    forecast."""
 
     def sample_steps(self, task: ForecastTask, step_seconds: float) -> int:
         """Return how many steps the samples cover."""
@@ -54,13 +55,13 @@ def _forecast(
 ) -> Forecasts:
     """Return the largest value of the curve in the window of the target.
 
-    The growth limit bounds the upper forecasts, too: a curve through noise errs so much that the room for its errors
+    The growth limit bounds the upper forecasts, too: a curve through noise has such large errors that the room for them
     would be several times the load.
     """
     growth = trend_growth(task)
 
     def point(steps: IntArray) -> FloatArray:
-        # Falling to nothing is as little founded as growing without bounds, and no error can be relative to nothing.
+        # Falling to zero is as unfounded as growing without bounds, and no error can be relative to zero.
         lowest = present_load(history, steps) / growth
         points = np.maximum(_largest(history, steps, task, options), lowest)
         return limited_points(points, history, steps, growth, task.lead_seconds)
@@ -121,7 +122,7 @@ def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, option
 def _samples(values: FloatArray, origins: IntArray, steps: int) -> FloatArray:
     """Return the samples up to each origin, shape (series, origins, steps); NaN before the history.
 
-    It is a view, as long as the origins are equally far apart.
+    It is a view, if the origins are equally far apart.
     """
     first, last = int(origins.min()) - steps + 1, int(origins.max())
     needed = values[:, max(first, 0) : last + 1]

@@ -1,8 +1,8 @@
-"""Features without a unit: what the load of the last hours, of yesterday and of last week looks like from now.
+"""Features without a unit: the load of the last hours, of yesterday and of last week, relative to now.
 
-Everything is relative to the present level or is a time, so that one model serves series of any size. Near zero a ratio
-means nothing; to both sides of each, the floor is added, which is how far the load of the last week moves from step to
-step: noise of that size is no growth, and opening time of a closed shop is a number like others. Each feature is
+Everything is relative to the present level or is a time, so that one model serves series of any size. Near zero, a
+ratio is meaningless; so the floor is added to both sides of each, which is the typical step-to-step change of the last
+week's load: noise of that size is not growth, and the opening of a closed shop is a finite number. Each feature is
 computed for a contiguous range of origins from as much of the history as it needs: cheap for all origins of one series
 as well as for the last origin of many.
 """
@@ -28,7 +28,7 @@ LEVEL_SECONDS = 5 * MINUTE_SECONDS
 LEAST_FLOOR_RATIO = 0.01
 """The floor is at least this share of the mean load of the last week."""
 SMALLEST_RATIO = 1e-6
-"""So that a logarithm is finite where rounding leaves nothing."""
+"""Smallest ratio, so that a logarithm is finite where rounding leaves 0."""
 MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
 DEVIATION_SECONDS = (15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
 MAXIMUM_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
@@ -47,11 +47,11 @@ class StepRange:
     last: int
 
     def back(self, steps: int) -> StepRange:
-        """Return the same range so many steps earlier."""
+        """Return the same range this many steps earlier."""
         return StepRange(self.values, self.first - steps, self.last - steps)
 
     def _reach(self, steps: int) -> FloatArray:
-        """Return the values that windows of so many steps reach; NaN before and after the history."""
+        """Return the values that windows of this many steps reach; NaN before and after the history."""
         begin, end = self.first - steps + 1, self.last + 1
         size = self.values.shape[1]
         inside = self.values[:, min(max(begin, 0), size) : min(max(end, 0), size)]
@@ -92,7 +92,7 @@ def _sums(values: FloatArray, steps: int) -> FloatArray:
 def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
     found = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     with np.errstate(over="ignore"):
-        # A ratio to next to nothing may be infinite, and says nothing then.
+        # A ratio to nearly 0 may be infinite, and is then ignored.
         np.divide(above, below, out=found, where=below > 0)
     found[np.isinf(found)] = np.nan
     return found
@@ -100,14 +100,14 @@ def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The present level of each origin, and what is added to both sides of a ratio to it; shape (series, origins)."""
+    """The present level of each origin, and the floor added to both sides of ratios to it; shape (series, origins)."""
 
     load: FloatArray
     """The mean of the last five minutes; NaN where it is unknown."""
     floor: FloatArray
 
     def log_ratio(self, above: FloatArray, below: FloatArray | None = None) -> FloatArray:
-        """Return the logarithm of a load relative to another one, or to the level; NaN where nothing was ever seen."""
+        """Return the logarithm of a load relative to another one, or to the level; NaN where there never was any."""
         found = _quotient(above + self.floor, (self.load if below is None else below) + self.floor)
         return np.asarray(np.log(np.maximum(found, SMALLEST_RATIO)))
 
@@ -150,7 +150,7 @@ def _features(history: LoadHistory, first: int, last: int, task: ForecastTask) -
     columns += [level.log_ratio(around.mean(w), around.back(w).mean(w)) for w in _unique(SLOPE_SECONDS, step)]
     columns += _seasons(history, around, level, task)
     columns += _times(history, first, last, task)
-    # Sums differ in their last bits by where they begin; so that no threshold of a tree lies between, they are rounded.
+    # The last bits of sums depend on where they begin; they are rounded, so that no threshold of a tree lies between.
     found = np.stack([np.broadcast_to(column, level.load.shape) for column in columns], axis=2)
     return np.asarray(np.round(found, FEATURE_DECIMALS), dtype=np.float64)
 
@@ -161,7 +161,7 @@ def _unique(seconds: tuple[float, ...], step: float) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Then:
-    """Windows that end at steps of an earlier day, which need not follow each other where clocks were changed."""
+    """Windows that end at steps of an earlier day, which need not be consecutive if clocks were changed."""
 
     around: StepRange
     places: IntArray
@@ -180,7 +180,7 @@ def _then(history: LoadHistory, steps: IntArray, days: int, latest: IntArray, ta
 
 
 def _seasons(history: LoadHistory, around: StepRange, level: Level, task: ForecastTask) -> list[FloatArray]:
-    """Return what this time of the last seven days tells: all of it was over before the origin."""
+    """Return the features of this time on the last seven days, all of which was over before the origin."""
     step = history.step_seconds
     day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
     reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)

@@ -1,6 +1,6 @@
 """Holt-Winters: a level, a damped trend and a season, each smoothed exponentially (additive).
 
-Source: the component form in Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", as statsmodels has it.
+Source: the component form in Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", as in statsmodels.
 statsmodels finds the smoothing parameters; the recursion with fixed parameters runs here, over all series and phases of
 the bins at once.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BINS_A_DAY = 96
 WEEKLY_DAYS = 21
-"""From so many days on the season is a week, until then a day."""
+"""Days from which the season is a week; before that, it is a day."""
 MOST_DAYS = 28
 
 
@@ -83,7 +83,7 @@ def smoothed(
     """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
 
     An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `slots` are the places of the bins in
-    the season, those ahead of the last one included; None: one after another.
+    the season, including those ahead of the last one; None if they follow each other.
     """
     alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
     gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
@@ -112,7 +112,7 @@ def smoothed(
 def _path(
     level: FloatArray, trend: FloatArray, phi: FloatArray, season: FloatArray, slot: int, bins: int
 ) -> FloatArray:
-    """Return what the state says so many bins ahead; phi + phi^2 + … is how far a damped trend goes."""
+    """Return the forecast of the state this many bins ahead; phi + phi^2 + … is how far a damped trend goes."""
     damped = np.sum([phi**step for step in range(1, bins + 1)], axis=0) if bins else 0.0
     path: FloatArray = level + damped * trend + season[:, :, slot]
     return path

@@ -1,6 +1,6 @@
-"""A quantile of the last week, whatever the time of day: where load is noise around a level, nothing costs less.
+"""A quantile of the last week, whatever the time of day: if load is noise around a level, nothing costs less.
 
-Source: the percentile estimators of vertical autoscalers, which look at a level and know no shape.
+Source: the percentile estimators of vertical autoscalers, which use a level and know no shape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
     load = present_load(history, origins)
     median, upper = np.full(load.shape, np.nan), np.full(load.shape, np.nan)
     week, every = in_steps(WEEK_SECONDS, history.step_seconds), in_steps(HOUR_SECONDS, history.step_seconds)
-    # Once an hour of the clock, so that it is the same wherever a history begins.
+    # It is computed once per clock hour, so that it does not depend on where a history begins.
     phase = round(history.start_seconds / history.step_seconds)
     hours = (origins + phase) // every * every - phase
     for hour in np.unique(hours):

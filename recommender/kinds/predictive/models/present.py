@@ -28,7 +28,7 @@ def growth_limits(
     """Return the largest forecast that is believed at each origin; None without a limit.
 
     It is a multiple of the larger of the load at the origin and the mean of the last five minutes, or of the lead if
-    that is shorter: a single quiet step does not hold a forecast down. Where the load at the origin is unknown, so is
+    that is shorter: a single quiet step does not keep a forecast down. Where the load at the origin is unknown, so is
     the limit.
     """
     if growth is None:
@@ -65,8 +65,8 @@ def limited(
 def trend_growth(task: ForecastTask) -> float:
     """Return the growth limit of a model that extrapolates a trend.
 
-    It bounds what the model extrapolates. Models with a season do not apply it to the room for their errors, which is
-    measured: noise of a small load is larger than any trend. A limit that the user has written bounds both.
+    It bounds the extrapolation. Models with a season do not apply it to the room for their errors, which is measured:
+    noise of a small load is larger than any trend. A limit that the user has written bounds both.
     """
     return TREND_GROWTH if task.max_growth is None else task.max_growth
 
@@ -84,6 +84,6 @@ def _headroom(_parameters: None, history: LoadHistory, origins: IntArray, task: 
 
 
 REACTIVE = Model("reactive", 0.0, no_fit, _reactive)
-"""No forecast, which is what an HPA acts on."""
+"""The model without a forecast, like an HPA."""
 HEADROOM = Model("headroom", 0.0, no_fit, _headroom)
-"""What every other model has to beat."""
+"""The model that every other one must beat."""

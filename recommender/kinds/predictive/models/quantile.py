@@ -1,8 +1,8 @@
 """Conditional quantiles: how much room is needed now, by gradient boosting on features without a unit.
 
-What is fitted is the logarithm of target / present level (`features`), for all series together. The fit has two
-halves, each on every other day of the trailing two weeks: their mean is the forecast, and what each one says of the
-days that it has not seen shows how far targets really lie above the median (cross-conformal calibration: Vovk, 2015).
+The fitted value is the logarithm of target / present level (`features`), for all series together. The fit has two
+halves, each on every other day of the trailing two weeks: their mean is the forecast, and the forecasts of each for the
+days that it has not seen show how far targets really lie above the median (cross-conformal calibration: Vovk, 2015).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ SHORT_BLOCK_SECONDS = 6 * 3600.0
 """Blocks of the two halves while there are too few days."""
 MEDIAN = 0.5
 SPREAD_QUANTILE = 0.9
-"""The distance from the median to it is the unit of uncertainty: higher ones follow single bursts."""
+"""The quantile whose distance from the median is the unit of uncertainty: higher ones follow single bursts."""
 SMALLEST_SPREAD = 0.01
 SPREAD_FLOOR_RATIO = 0.3
-"""A spread is at least this share of the mean spread: where a forest sees none, it has seen too few rows."""
+"""A spread is at least this share of the mean spread: a forest without any spread has seen too few rows."""
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
 SERIES_AT_ONCE = 500
 
@@ -56,12 +56,12 @@ class QuantileParameters:
 
     halves: tuple[Half, ...]
     distances: FloatArray
-    """How many spreads above the median the share COVERAGES of the targets lies; shape (coverages,)."""
+    """How many spreads above the median cover the shares COVERAGES of the targets; shape (coverages,)."""
     least_spread: float
 
 
 def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
-    """Fit on the known targets of the trailing days; None: there are too few."""
+    """Fit on the known targets of the trailing days; None if there are too few."""
     rows = known_rows(history, task, FIT_SECONDS, MOST_ROWS)
     if len(rows.answers) < FEWEST_ROWS:
         return None
@@ -100,7 +100,7 @@ def forecast(
         middle, spread = middle.reshape(level.load.shape), spread.reshape(level.load.shape)
         median[some] = level.load_of(middle)
         upper[some] = level.load_of(middle + spread * distance)
-    # Where the load at the origin is unknown, the model does not act, though the last minutes may be known.
+    # If the load at the origin is unknown, the model does not act, although the last minutes may be known.
     known = ~np.isnan(present_load(history, origins))
     found = Forecasts(np.where(known, median, np.nan), np.where(known, upper, np.nan))
     return limited(found, history, origins, task.max_growth, task.lead_seconds)

@@ -1,4 +1,4 @@
-"""The rows that models are fitted to: features of past moments, and the load that came after them."""
+"""The rows that models are fitted to: features of past moments, and the load that followed them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
 
 MOST_SERIES = 100
-"""Features of a fit are made for so many of the series, evenly spread among those that have any load."""
+"""Most series of a fit, evenly spread among those that have any load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The same time of other days, scaled to the level of today.
 
-The forecast is the present level times what the load did from here on in earlier days: the largest load of the target's
-window then, relative to the level then. The days are yesterday to a week ago and two weeks ago. A holiday, or a day
-with twice the load, thereby keeps the shape of those days and has its own height.
+The forecast is the present level times the growth on earlier days: the largest load of the target's window then,
+relative to the level then. The days are yesterday to a week ago and two weeks ago. A holiday, or a day with twice the
+load, thereby keeps the shape of those days and has its own height.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LEAST_LEVEL_STEPS = 2
 DAYS_BACK = (1, 2, 3, 4, 5, 6, 7, 14)
 SAME_WEEKDAY_WEIGHT = 2.0
 LARGEST_RISE = 10.0
-"""From next to nothing, load rises by any factor; what today has more than then is multiplied by at most this one."""
+"""From nearly 0, load rises by any factor; the excess of today's load over that day's is multiplied by at most this."""
 OTHER_KIND_WEIGHT = 0.01
-"""A working day says little of a weekend, but more than nothing."""
+"""The weight of a day of the other kind: a working day says little about a weekend, but more than nothing."""
 BLOCK_SAMPLES = 400_000
 """Series are looked at in blocks that mostly stay in a processor's cache."""
 
@@ -57,9 +57,9 @@ def _points(
     lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
     for days in DAYS_BACK:
         at = task.clock.same_time(history, origins, days)
-        # Clocks may be changed on the way to the target, today or then.
+        # Clocks may be changed between origin and target, today or then.
         at_peak = task.clock.same_time(history, origins + lead, days) - lead
-        # What followed then must be over.
+        # The window of that day must be over.
         usable = (np.minimum(at, at_peak) >= 0) & (np.maximum(at, at_peak + lead + window - 1) <= origins)
         if not usable.any():
             continue
@@ -81,11 +81,11 @@ def _points(
 
 
 def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastTask) -> FloatArray:
-    """Return what a day counts at each origin, by whether both are on working days or weekends."""
+    """Return the weight of a day at each origin, by whether both are on working days or weekends."""
     if days % 7 == 0:
         return np.full(len(origins), SAME_WEEKDAY_WEIGHT)
     same = np.ones(len(origins), dtype=bool)
-    # At midnight before a weekend the present and the target are of different kinds, and so must those of then be.
+    # At midnight before a weekend, the present and the target are of different kinds, and so must be those of that day.
     for seconds in (0.0, task.lead_seconds):
         weekday = task.clock.weekdays(history.times_of(origins) + seconds)
         same &= (weekday >= 5) == ((weekday - days) % 7 >= 5)
@@ -93,7 +93,7 @@ def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastT
 
 
 def _levels(history: LoadHistory) -> FloatArray:
-    """Return the mean of what is known of the last half an hour at each step; NaN if that is less than half."""
+    """Return the mean of the known values of the last half hour at each step; NaN if that is less than half."""
     steps = max(LEAST_LEVEL_STEPS, int(LEVEL_SECONDS / history.step_seconds))
     possible = np.minimum(np.arange(1, history.steps + 1), steps)
     known = ~np.isnan(history.values)
@@ -106,8 +106,8 @@ def _levels(history: LoadHistory) -> FloatArray:
 def _sums(values: FloatArray, steps: int) -> FloatArray:
     """Return the sum of the last that many values at each step.
 
-    It is put together from sums of 1, 2, 4, … values: differences of a cumulative sum would turn nothing into a
-    remainder of rounding, by which a level must not be divided.
+    It is composed of sums of 1, 2, 4, … values: differences of a cumulative sum would turn 0 into a rounding error, by
+    which a level must not be divided.
     """
     sums, block = np.zeros(values.shape), values.copy()
     taken, width = 0, 1
@@ -121,7 +121,7 @@ def _sums(values: FloatArray, steps: int) -> FloatArray:
 
 
 def _peaks(history: LoadHistory, task: ForecastTask) -> FloatArray:
-    """Return the target of each step as origin, also where the end of its window is not known yet."""
+    """Return the target of each step as origin, even if the end of its window is not known yet."""
     lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
     peaks = np.full(history.values.shape, np.nan)
     for ahead in range(lead, min(lead + window, history.steps)):

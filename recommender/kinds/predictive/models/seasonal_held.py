@@ -1,9 +1,9 @@
-"""The seasonal forecasts of the time in which pods start, held until what they foresaw is over.
+"""Seasonal forecasts, each of which is held for the start-up time of pods, until the predicted load is over.
 
-A forecast looks from its lead on: what is nearer was foreseen by former ones. A pod that is removed meanwhile is gone
-at once, and takes the whole start-up to come back, so that a short peak after a valley finds it missing. What each
-forecast asked for is therefore held for the lead, as in the largest of the down window, and this is the capacity of
-pods that serve throughout. It costs more, and pays where load rises and falls by the clock within a start-up time.
+A forecast covers the time after its lead; nearer times were covered by former ones. A pod that is removed meanwhile
+disappears at once, and takes the whole start-up time to return, so that it is missing in a short peak after a valley.
+The capacity of each forecast is therefore held for the lead, as in the largest of the down window, and its pods serve
+throughout. This costs more, and pays off if load rises and falls by the clock within a start-up time.
 """
 
 from __future__ import annotations

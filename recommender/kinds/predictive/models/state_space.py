@@ -1,8 +1,8 @@
-"""A state-space model: a level and a day of six harmonics, which all may change slowly.
+"""A state-space model: a level and a day of six harmonics, all of which may change slowly.
 
-Source: the unobserved components model of Harvey (1989), as statsmodels has it. statsmodels finds the variances; with
-them the gain of the Kalman filter tends to a constant, with which the filter runs here, over all series and phases of
-the bins at once. There is no trend: on recorded load its variance made the fit three times as long, and less likely.
+Source: the unobserved components model of Harvey (1989), as in statsmodels, which finds the variances. With these, the
+gain of the Kalman filter tends to a constant, with which the filter runs here, over all series and phases of the bins
+at once. There is no trend: on recorded load its variance made the fit three times as long, and less likely.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StateSpaceParameters:
 
 
 def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
-    """Return the matrix that takes a state so many bins further, shape (states, states)."""
+    """Return the matrix that advances a state by this many bins, shape (states, states)."""
     matrix = np.eye(STATES)
     for harmonic in range(1, HARMONICS + 1):
         angle = 2 * np.pi * harmonic * bins / bins_a_day
@@ -66,7 +66,7 @@ def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
 
 
 def design() -> FloatArray:
-    """Return what a state shows of itself: its level and the first of each pair; shape (states,)."""
+    """Return the observed part of a state: its level and the first of each pair; shape (states,)."""
     row = np.zeros(STATES)
     row[[0, *range(1, STATES, 2)]] = 1.0
     return row
@@ -78,14 +78,14 @@ def filtered(
     """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
 
     An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `places` are those of the bins by
-    local clocks, those ahead of the last one included; None: one after another.
+    local clocks, including those ahead of the last one; None if they follow each other.
     """
     day, shown = parameters.grid.bins_a_day, design()
     later = np.stack([transition(day, phase) for phase in parameters.grid.phases()])
     state = np.einsum("pij,sj->spi", later, parameters.start)
     bins = range(int(ahead.min()), int(ahead.max()) + 2)
     places = np.arange(len(values) + bins[-1] + 1) if places is None else places
-    # Clocks are changed twice a year: nearly always the same few distances.
+    # Clocks are changed twice a year, so there are nearly always the same few distances.
     transitions = {int(by): transition(day, int(by)) for by in np.unique(np.concatenate(_distances(places, bins)))}
     shows = {by: shown @ matrix for by, matrix in transitions.items()}
     found = np.empty(values.shape)
@@ -99,7 +99,7 @@ def filtered(
 
 
 def _distances(places: IntArray, bins: range) -> list[IntArray]:
-    """Return how far clocks go from each place on within one bin, and within each number of bins."""
+    """Return how far clocks advance from each place within one bin, and within each number of bins."""
     return [places[steps:] - places[: len(places) - steps] for steps in (1, *bins)]
 
 

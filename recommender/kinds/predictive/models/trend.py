@@ -1,9 +1,9 @@
-"""A rise that the last steps prove: what serves a service that is too young for anything else.
+"""A rise that the last steps prove: the model for a service that is too young for any other.
 
-The mean of the changes from step to step is followed to the horizon where a one-sided t test of these changes says
-that it is a rise (Student, "The Probable Error of a Mean", 1908). A random walk passes such a test once in a thousand
-times, and noise around a level practically never, since each of its rises is followed by a fall. Elsewhere there is no
-forecast, so that plain headroom takes its place: the model costs nothing where it knows nothing.
+The mean of the step-to-step changes is extrapolated to the horizon if a one-sided t test of these changes shows that it
+is a rise (Student, "The Probable Error of a Mean", 1908). A random walk passes such a test once in a thousand times,
+and noise around a level practically never, since each of its rises is followed by a fall. Otherwise there is no
+forecast, so that plain headroom replaces it: the model costs nothing if it knows nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 HORIZONS: Final = 2.0
-"""The changes reach back so many times as far as the forecast reaches ahead."""
+"""How many times as far as the forecast reaches ahead the changes reach back."""
 LEAST_CHANGES: Final = 7
-"""With fewer known ones nothing is proven: eight minutes of a load at steps of a minute."""
+"""With fewer known changes, nothing is proven: eight minutes of a load at steps of a minute."""
 CONFIDENCE: Final = 0.999
 
 
@@ -38,7 +38,7 @@ class LoadChanges:
     """How many are known."""
     mean: FloatArray
     deviation: FloatArray
-    """Of one change, by n - 1."""
+    """Standard deviation of one change, by n - 1."""
 
     def is_rise(self) -> BoolArray:
         """Return whether the mean is above 0 with confidence."""
@@ -56,7 +56,7 @@ def least_t(degrees: FloatArray) -> FloatArray:
 
 
 def changes_before(history: LoadHistory, origins: IntArray, width: int) -> LoadChanges:
-    """Return the last so many changes before each origin, of which some may be unknown."""
+    """Return the last `width` changes before each origin, some of which may be unknown."""
     changes = np.diff(history.values, axis=1, prepend=np.nan)
     known = ~np.isnan(changes)
     count = _sums(known.astype(np.float64), origins, width)
@@ -78,7 +78,7 @@ def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: 
     changes = changes_before(history, origins, max(LEAST_CHANGES, int(np.ceil(HORIZONS * ahead))))
     is_rise = changes.is_rise()
     median = load + ahead * changes.mean
-    # What single steps add, and how uncertain their mean is.
+    # The changes of single steps, and the uncertainty of their mean.
     spread = changes.deviation * np.sqrt(ahead + np.square(ahead) / np.maximum(changes.count, 1.0))
     upper = np.fmax(median + NormalDist().inv_cdf(task.quantile) * spread, load * (1 + task.headroom_ratio))
     found = Forecasts(np.where(is_rise, median, np.nan), np.where(is_rise, upper, np.nan))

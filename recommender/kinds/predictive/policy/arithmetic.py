@@ -14,7 +14,7 @@ _SLACK: Final = 1e-9
 
 
 def replicas_for(amount: float, per_replica: float) -> int:
-    """Return the replicas that an amount needs: rounded up, and at most what `spec.replicas` can hold."""
+    """Return the replicas that an amount needs: rounded up, and at most the maximum of `spec.replicas`."""
     exact = amount / per_replica
     return MOST_REPLICAS if exact >= MOST_REPLICAS else max(0, math.ceil(exact - _SLACK * max(1.0, exact)))
 

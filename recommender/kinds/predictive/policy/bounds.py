@@ -27,7 +27,7 @@ class ScheduledBound:
 
 
 def scheduled_bound(schedules: Sequence[Schedule], now: float) -> ScheduledBound | None:
-    """Return the highest lower bound of the schedules, the first one of several; None while there is none.
+    """Return the highest lower bound of the schedules, or the first of equal ones; None while there is none.
 
     Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
     """
@@ -61,7 +61,7 @@ def active_override(settings: PredictiveSettings, now: float) -> Override | None
 
 
 def apply_bounds(settings: PredictiveSettings, trail: SizeTrail, now: float) -> None:
-    """Apply `schedule`, `override`, `min` and `max`; each overrules those before it, and so `max` all of them."""
+    """Apply `schedule`, `override`, `min` and `max`; each overrules the previous ones, so `max` overrules all."""
     scheduled = scheduled_bound(settings.schedules, now) if settings.schedules else None
     if scheduled is not None:
         trail.raise_to("schedule", scheduled.replicas, scheduled.detail)

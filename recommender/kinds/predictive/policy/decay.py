@@ -6,14 +6,14 @@ import math
 from typing import Final
 
 DECAY_SECONDS: Final = 10.0
-"""`decay` is a share in this time, whatever the poll interval or the step is."""
+"""The time in which the share `decay` may be removed, whatever the poll interval or the step is."""
 
 
 def kept_ratio(decay_ratio: float | None, session_seconds: float | None, elapsed_seconds: float) -> float:
     """Return the share of the capacity that is kept at least after this time; 0 without a limit.
 
-    `session_seconds` is None if no sessions are open, or nobody knows how long they last. While they are open,
-    capacity goes down no faster than they end: by the share `1 - exp(-elapsed_seconds / session_seconds)`.
+    `session_seconds` is None if no sessions are open, or if their length is unknown. While they are open, capacity is
+    lowered no faster than they end: by the share `1 - exp(-elapsed_seconds / session_seconds)`.
     """
     kept = 0.0 if decay_ratio is None else (1 - decay_ratio) ** (elapsed_seconds / DECAY_SECONDS)
     if session_seconds is not None:

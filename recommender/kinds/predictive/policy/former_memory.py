@@ -1,4 +1,4 @@
-"""The memory of the policy as numbers by name, which is how versions before schema version 5 stored it.
+"""The memory of the policy as numbers by name, the form before schema version 5.
 
 {"time": 1000.0, "capacity": 9.5, "wish@990.0": 10.0, "load@995.0": 180.0, "closed:gateway-1": 60.0}
 """
@@ -21,7 +21,10 @@ _Value = TypeVar("_Value", int, float)
 
 
 def memory_of(values: Mapping[str, float]) -> PolicyMemory:
-    """Return the memory that the numbers state. What no decision can have left is left out: somebody edited it."""
+    """Return the memory in the numbers.
+
+    Values that no decision can have produced are left out: somebody edited them.
+    """
     usable = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
     capacity = usable.get("capacity")
     wishes = ((time, int(replicas)) for time, replicas in _by_time(usable, _WISH) if replicas <= MOST_REPLICAS)

@@ -17,13 +17,13 @@ class LoadForecast:
 
     median: float
     upper: float
-    """The load that is exceeded with a probability of 1 - `quantile` only."""
+    """The load that is exceeded with a probability of only 1 - `quantile`."""
     model: str
-    """As the configuration spells it, such as `holt-winters`."""
+    """The model as the configuration spells it, such as `holt-winters`."""
     level: float = 0.0
-    """The mean load of the last minutes. Growth is relative to it where the load of this moment is less."""
+    """The mean load of the last minutes. Growth is relative to it if the present load is lower."""
     bound: ForecastBound | None = None
-    """How `upper` was cut; None: it was not."""
+    """How `upper` was capped; None if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class LoadSituation:
     """The known load of one target at one moment. NaN and infinite values count as unknown."""
 
     load: float | None
-    """The observed load; None: unknown, and the last size is held."""
+    """The observed load; None if it is unknown, so that the last size is held."""
     forecast: LoadForecast | None = None
-    """None: there is none yet, and plain headroom takes its place."""
+    """The forecast; None if there is none yet, so that plain headroom replaces it."""
     pods: tuple[PodConnections, ...] | None = None
-    """None: the pods are not looked at one by one, or they are unknown."""
+    """The pods; None if they are not considered one by one, or are unknown."""
     refused_per_second: float | None = None
-    """Connections that were refused; None: unknown."""
+    """Connections that were refused; None if unknown."""
     gate: float | None = None
-    """The value of `freezeUnless`; None: it has none, or is unknown."""
+    """The value of `freezeUnless`; None if it has none, or is unknown."""
     current_replicas: int | None = None
     """The present size of the target."""
     last_replicas: int | None = None
-    """The last size that the constraints of all kinds of recommendations let through."""
+    """The last size that passed the constraints of all kinds of recommendations."""
     delays: ControlDelays | None = None
     """The delays in the forecast's horizon besides the start-up; None if there are none."""
     interval_seconds: float = 10.0

@@ -1,4 +1,4 @@
-"""Down: the largest wish of the window, the decay, and what a mass reconnect holds."""
+"""Limits on lowering a size: the largest wish of the window, the decay, and the hold after a mass reconnect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Before:
     base: float | None
     """The capacity of the last decision, in replicas before rounding; None if there was none."""
     elapsed_seconds: float
-    """How much of the time since then counts."""
+    """The part of the time since then that counts."""
 
 
 def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: Before, now: float) -> PolicyMemory:
@@ -48,7 +48,7 @@ def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: B
 
 
 def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: float) -> tuple[str, float, str]:
-    """Return the rule that limits the way down, the share of the capacity that it keeps, and the reason."""
+    """Return the rule that limits lowering, the share of the capacity that it keeps, and the reason."""
     memory = before.memory
     if memory.reconnect.held_until is not None:
         return "reconnectHold", 1.0, f"mass reconnect, for {memory.reconnect.held_until - now:.0f} s more"
@@ -64,7 +64,7 @@ def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: 
 
 
 def drain_seconds(scale_down: ScaleDown, load: float, memory: PolicyMemory) -> float | None:
-    """Return how long open sessions last: `drain`, else as measured; None if none are open, or nobody knows."""
+    """Return how long open sessions last: `drain`, else as measured; None if none are open, or if that is unknown."""
     if load <= 0:
         return None
     return scale_down.drain_seconds if scale_down.drain_seconds is not None else session_seconds(memory.sessions)

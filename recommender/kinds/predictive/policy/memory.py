@@ -19,7 +19,7 @@ _Replicas = Annotated[int, msgspec.Meta(ge=0, le=MOST_REPLICAS)]
 
 
 class ReconnectMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """The loads of the last minute, and until when a mass reconnect holds the capacity."""
+    """The loads of the last minute, and the time until which a mass reconnect holds the capacity."""
 
     loads: tuple[tuple[Time, Amount], ...] = ()
     """(time, load), ascending in time and descending in load: what may still be the largest of the last minute."""
@@ -34,14 +34,14 @@ class SessionMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     open_seconds: Amount = 0.0
     """Connections times the seconds for which they were watched."""
     ended: Amount = 0.0
-    """How many of them ended meanwhile."""
+    """How many of these connections ended meanwhile."""
 
 
 class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     """The memory of one target."""
 
     time: Time | None = None
-    """The last decision."""
+    """The time of the last decision."""
     capacity: Annotated[float, msgspec.Meta(ge=0, le=MOST_REPLICAS)] | None = None
     """The size of the last decision, before it was rounded up: this is what decays."""
     wishes: tuple[tuple[Time, _Replicas], ...] = ()
@@ -51,12 +51,12 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
 
     @property
     def facts(self) -> object:
-        """Return nothing that must be stored as it is: every decision moves the numbers a little."""
+        """Return no facts, since every decision changes the numbers a little."""
         return PolicyMemory
 
     @property
     def amounts(self) -> Mapping[str, float]:
-        """Return the capacity, and what sessions are measured by."""
+        """Return the capacity, and the numbers that sessions are measured by."""
         sessions = self.sessions
         found = {"capacity": self.capacity, "openSeconds": sessions.open_seconds, "ended": sessions.ended}
         known = {name: amount for name, amount in found.items() if amount}
@@ -69,5 +69,5 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
 
 
 def remembered(own: KindMemory | None) -> PolicyMemory:
-    """Return the memory; an empty one where another kind or none has left it."""
+    """Return the memory; an empty one if it belongs to another kind or there is none."""
     return own if isinstance(own, PolicyMemory) else PolicyMemory()

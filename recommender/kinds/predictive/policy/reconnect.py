@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import Connections
 
 FALL_SECONDS: Final = 60.0
-"""The time within which the load has to fall."""
+"""The time within which the load must fall."""
 _JUST_BEFORE: Final = 1e-6
 """A load of exactly a minute ago counts."""
 
@@ -20,8 +20,7 @@ def observed(memory: ReconnectMemory, settings: Connections, load: float, now: f
     """Return the memory after a load.
 
     A fall by `reconnectDrop` from the largest load of the last minute holds the capacity for `reconnectHold` from now
-    on. The loads before it are forgotten, so that the same fall does not count again; another fall, from what is left
-    or from what has come back, holds it anew.
+    on. The loads before it are forgotten, so that the same fall does not count again; another fall holds it again.
     """
     # The clock may have been set back since.
     limit = now + settings.reconnect_hold_seconds

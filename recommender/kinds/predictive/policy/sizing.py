@@ -1,9 +1,9 @@
 """Turns a forecast into a size: the one entry of the policy.
 
 The order is that of the record's steps. Up: `MODEL/forecast`, `maxGrowth`, `reserve/load`, the larger of both,
-`connections`, `overshoot`. Down: `window`, then `reconnectHold`, `drain` or `decay`. Then what people and the calendar
-say: `freezeUnless`, `schedule`, `override`, `min`, and `max`, which holds for all of them, as with an HPA. Pauses and
-`maxStep` follow elsewhere, as for all kinds of recommendations.
+`connections`, `overshoot`. Down: `window`, then `reconnectHold`, `drain` or `decay`. Then the rules of people and the
+calendar: `freezeUnless`, `schedule`, `override`, `min`, and `max`, which holds for all of them, as with an HPA. Pauses
+and `maxStep` follow elsewhere, as for all kinds of recommendations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FROZEN: Final = "held"
-"""The step of a size that is kept because nothing is known of the load."""
+"""The step of a size that is kept because the load is unknown."""
 
 
 LEAST_GAP_SECONDS: Final = 60.0
@@ -41,10 +41,10 @@ were no longer than that, since it would collapse otherwise."""
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A size and the way to it."""
+    """A size and the steps that led to it."""
 
     replicas: int | None
-    """None if the last size must be kept and nobody knows what it was."""
+    """The size; None if the last one must be kept but is unknown."""
     steps: tuple[Step, ...]
     binding: str | None
     """The last step that changed the value."""
@@ -84,7 +84,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
 def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
     """Return the capacity of the last decision, in replicas before rounding; None if no size is known.
 
-    Where a pause or `maxStep` let a larger size through than the policy wanted, that one goes down from there.
+    If a pause or `maxStep` permitted a larger size than the policy wanted, the capacity is lowered from there.
     """
     capacity, last = memory.capacity, situation.last_replicas
     if capacity is not None and (last is None or last <= replicas_for(capacity, 1.0)):
@@ -119,7 +119,10 @@ def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: 
 
 
 def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
-    """Return the memory after the decision. The fraction of a capacity lives as long as the size is its own."""
+    """Return the memory after the decision.
+
+    The fraction of a capacity is kept as long as the size is that of the capacity.
+    """
     is_own = memory.capacity is not None and replicas_for(memory.capacity, 1.0) == value
     return replace(memory, time=now, capacity=memory.capacity if is_own else float(value))
 

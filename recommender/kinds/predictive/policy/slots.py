@@ -26,7 +26,7 @@ class Slots:
     free: float
     """Connections that ready pods can still take."""
     occupied: int
-    """Pods that are there to stay as they are: all but those that are starting."""
+    """Pods that stay as they are: all except those that are starting."""
     full: int
     """Pods that were seen at their limit."""
     without_sample: int
@@ -36,8 +36,8 @@ class Slots:
 def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: float) -> Slots:
     """Return the room of the pods.
 
-    Pods that are starting do not count at all. The size is that of the others and what has to be added, so that the
-    pods of the last decision, while they start, are not asked for twice.
+    Pods that are starting do not count at all. The size is that of the others plus the additional pods, so that the
+    pods of the last decision are not requested twice while they start.
     """
     free, occupied, full, without_sample = 0.0, 0, 0, 0
     for pod in pods:
@@ -62,9 +62,9 @@ def pods_for(slots: Slots, limit: int, arrivals: float, reserve: float) -> int:
     """Return how many pods keep room for new connections and for the reserve.
 
     `arrivals` are the connections that are expected, net of those that end, until a pod that is requested now is ready.
-    Without room for them: the pods that are there and `ceil((arrivals + reserve) / limit)`, since what is full stays
-    full. With room for them: as many more or less as the reserve needs, even if the emptiest pods are removed. When the
-    last slot is taken, at least one is added, because a Service without a ready pod has no endpoints.
+    Without room for them, it is the present pods plus `ceil((arrivals + reserve) / limit)`, since full pods stay full.
+    With room for them, it is as many more or fewer as the reserve needs, even if the emptiest pods are removed. When
+    the last slot is taken, at least one is added, because a Service without a ready pod has no endpoints.
     """
     arrivals = max(0.0, arrivals)
     wanted = arrivals + reserve

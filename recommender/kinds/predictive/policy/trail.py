@@ -20,12 +20,12 @@ class SizeTrail:
         self.steps = list(steps)
 
     def change(self, name: str, value: int, detail: str) -> None:
-        """Go on with this value; a rule that changes nothing leaves no step."""
+        """Continue with this value; a rule that changes nothing leaves no step."""
         if value != self.value:
             self.value, self.binding = value, name
             self.steps.append(Step(name, value, detail))
 
     def raise_to(self, name: str, value: int, detail: str) -> None:
-        """Go on with this value if it is larger."""
+        """Continue with this value if it is larger."""
         if value > self.value:
             self.change(name, value, detail)

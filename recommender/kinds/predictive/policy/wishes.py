@@ -1,4 +1,4 @@
-"""Up: what the forecast, the observed load and the free slots ask for."""
+"""The size that the forecast, the observed load and the free slots request."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, pe
 
 
 def reserve_ratio(settings: PredictiveSettings) -> float:
-    """Return what is added to the observed load to give the least capacity, as a ratio of it.
+    """Return the ratio that is added to the observed load for the least capacity.
 
-    It is `headroom` with `scaleDown` or `connections`. Without them, the model alone decides what is added.
+    It is `headroom` with `scaleDown` or `connections`. Without them, only the model decides.
     """
     return 0.0 if settings.scale_down is None and settings.connections is None else settings.headroom_ratio
 
@@ -74,7 +74,7 @@ def _from_load(
 
 
 def _forecast(settings: PredictiveSettings, situation: LoadSituation, load: float) -> tuple[str, float, str]:
-    """Return the model, its upper forecast, and what the forecast is for."""
+    """Return the model, its upper forecast, and the purpose of the forecast."""
     forecast = situation.forecast
     upper = None if forecast is None else known(forecast.upper)
     if forecast is None or upper is None:
@@ -97,13 +97,13 @@ def _highest_growth(
     settings: PredictiveSettings, situation: LoadSituation, model: str, load: float, per_replica: float
 ) -> _Growth | None:
     """Return the largest forecast that is believed; None without a limit."""
-    # Models that `auto` mixes are limited one by one.
+    # Models that `auto` mixes are limited individually.
     default = TREND_GROWTH if model in TREND_MODELS and settings.model is not ModelName.AUTO else None
     growth = settings.max_growth if settings.max_growth is not None else default
     if growth is None:
         return None
     level = max(load, situation.forecast.level if situation.forecast is not None else 0.0)
-    # From next to nothing, any growth is a large ratio: one replica is always allowed.
+    # From nearly 0, any growth is a large ratio, so one replica is always allowed.
     return _Growth(max(level * growth, per_replica), f"at most {growth:.6g} times the load {level:.10g}")
 
 
@@ -115,7 +115,7 @@ def _slots(settings: PredictiveSettings, situation: LoadSituation) -> Slots | No
 
 
 def _overshoot(settings: PredictiveSettings, situation: LoadSituation, slots: Slots | None, trail: SizeTrail) -> None:
-    """Ask for more while connections are refused or pods are full, and at no other time."""
+    """Request more only while connections are refused or pods are full."""
     refused, full = known(situation.refused_per_second) or 0.0, slots.full if slots is not None else 0
     if settings.overshoot_ratio is None or (refused <= 0 and not full):
         return

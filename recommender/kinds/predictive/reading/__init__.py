@@ -1,1 +1,1 @@
-"""Reads `predictive:` of the configuration file strictly, and reports everything that is wrong with it."""
+"""Reads `predictive:` of the configuration file strictly, and reports all problems."""

@@ -75,7 +75,7 @@ def _time(written: str) -> float:
 
 
 def _schedule(cron: str, duration_seconds: float, min_replicas: int, timezone: str = "") -> Schedule:
-    # Without a zone of its own, that of the recommendation is put here when all of it has been read.
+    # Without its own zone, that of the recommendation is inserted when the whole entry has been read.
     return Schedule(cron, timezone, duration_seconds, min_replicas)
 
 

@@ -29,7 +29,7 @@ PREDICTION_FAMILIES: Final = {
     "these; the mean over the targets.",
     "tidewatch_forecast_budget_ratio": "What `budget` allows of it; absent without a budget.",
 }
-"""Help by name."""
+"""Help of the families by name."""
 
 
 def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
@@ -52,7 +52,7 @@ def _finite(samples: Samples) -> Samples:
 
 
 def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
-    """Return the quantiles; a target whose model has no forecast has no sample, so that nothing shrinks by it."""
+    """Return the quantiles; a target whose model has no forecast has no sample, so that nothing scales down by it."""
     return {
         f"{label('quantile', quantile)},{labels}": value
         for record, prediction in found

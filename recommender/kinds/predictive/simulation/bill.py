@@ -21,9 +21,9 @@ class Bill:
     """The cost of a policy."""
 
     as_headroom_ratio: float
-    """As much as so much plain headroom."""
+    """The ratio of plain headroom with the same cost."""
     above_load_ratio: float | None
-    """Replica-hours above those that the load itself fills, as a share of these; None while no load was seen."""
+    """Replica-hours above those that the load itself fills, as a share of the latter; None while no load was seen."""
 
 
 def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bill:

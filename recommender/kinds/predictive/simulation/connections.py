@@ -1,7 +1,7 @@
 """Long-lived connections to a simulated fleet: which of them are accepted, and which are refused.
 
-Requests are gone when they are answered. Connections stay on the pod that took them, so that a new pod helps only
-those that come after it: what counts is room on ready pods, not the sum of all limits.
+Requests end when they are answered. Connections stay on the pod that accepted them, so that a new pod helps only later
+ones: room on ready pods counts, not the sum of all limits.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class ReconnectStorm:
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """How connections come and go."""
+    """How connections start and end."""
 
     mean_session_seconds: float
     """Lifetimes are exponential."""
     limit: float
-    """Connections of a pod, at which it is not ready until it has fallen below 95 % of them."""
+    """Connections at which a pod becomes not ready, until it has fallen below 95 % of them."""
     backoff_seconds: float = 30.0
     """Within this time, connections that were refused or cut off try again, evenly spread."""
     storms: tuple[ReconnectStorm, ...] = ()
@@ -60,7 +60,7 @@ class ConnectionRun:
     open: FloatArray
     """Connections at the end of the step."""
     attempted: FloatArray
-    """New connections, those that come back included."""
+    """New connections, including those that return."""
     refused: FloatArray
     """Attempts that found no ready pod below its limit."""
     cut_off: FloatArray
@@ -80,7 +80,7 @@ class ConnectionMeasures:
 
 
 Decide: TypeAlias = "Callable[[int, StickyPods, float], int]"
-"""(step, pods before the decision, connections refused in the last step) to the replicas that are requested."""
+"""From (step, pods before the decision, connections refused in the last step) to the requested replicas."""
 
 
 def open_connections(arrivals: FloatArray, step_seconds: float, settings: SessionSettings) -> FloatArray:
@@ -110,7 +110,7 @@ def open_connections(arrivals: FloatArray, step_seconds: float, settings: Sessio
 def simulate_connections(
     arrivals: FloatArray, decide: Decide, fleet: FleetSettings, settings: SessionSettings
 ) -> ConnectionRun:
-    """Return what becomes of the connections with the sizes that are decided on. Unknown arrivals count as none.
+    """Return the events of the connections with the decided sizes. Unknown arrivals count as none.
 
     A pod that is requested in step t takes connections from t + start-up + one step, as in the simulation of load. At
     the start, the fleet has the size of the first decision, and no connections.
@@ -143,7 +143,7 @@ def simulate_connections(
 
 
 def replayed(asked: FloatArray) -> Decide:
-    """Return decisions that were made before, shape (steps,): the pods do not matter."""
+    """Return a function that repeats earlier decisions, shape (steps,), whatever the pods are."""
     sizes: Sequence[int] = asked.astype(np.int64).tolist()
     return lambda step, _pods, _refused: sizes[step]
 

@@ -1,4 +1,4 @@
-"""A policy's room above the load, scaled to the cost of another policy: the standard that single models are held to."""
+"""Scales a policy's room above the load to the cost of another policy, by which single models are judged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HALVINGS: Final = 16
 def measured_at_cost(
     load: FloatArray, room: FloatArray, replica_hours: float, judged: BoolArray, fleet: FleetSettings
 ) -> Measures:
-    """Return what `load + scale x room` measures, at the scale of 0 to 16 that costs so many replica-hours.
+    """Return what `load + scale x room` measures, at the scale of 0 to 16 that costs this many replica-hours.
 
     A policy that costs more even without any room is returned as it is without room. Arrays have the shape (steps,).
     """

@@ -1,7 +1,7 @@
-"""Plain headroom at every cost: what a policy is compared with.
+"""Plain headroom at every cost, with which policies are compared.
 
-A forecast that asks for more replicas is short less often; so is anybody who adds headroom. Only the shortage at equal
-replica-hours tells whether the forecast knows something.
+A forecast that requests more replicas is short less often, and so is plain headroom. Only the shortage at equal
+replica-hours shows whether the forecast is of any use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST_RATIO = 1000.0
 _LEAST_EXTENDED = 0.1
 _RATIO_GROWTH = 1.25
 ONLY_THE_POLICY = 999.0
-"""The ratio where the policy has a shortage and headroom at the same cost has none."""
+"""The ratio if the policy has a shortage and headroom at the same cost has none."""
 
 
 Act: TypeAlias = "Callable[[FloatArray], Fleet]"
@@ -48,7 +48,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A policy beside plain headroom at the same replica-hours; below 1 the policy is better."""
+    """A policy compared with plain headroom at the same replica-hours; the policy is better if ratios are below 1."""
 
     cost_as_headroom_ratio: float
     tau_under_versus_headroom: float | None
@@ -78,7 +78,7 @@ def reaching(
     settings: FleetSettings,
     act: Act | None = None,
 ) -> tuple[FrontierPoint, ...]:
-    """Return the frontier with larger ratios, until headroom costs at least so much, or cannot cost more."""
+    """Return the frontier with larger ratios, until headroom costs at least that much, or cannot cost more."""
     act = act or partial(simulate, settings=settings)
     found = list(points)
     while found[-1].measures.replica_hours < replica_hours and found[-1].headroom_ratio < _LARGEST_RATIO:
@@ -101,7 +101,7 @@ def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
     A policy that costs less than no headroom is compared with no headroom; see `reaching` for one that costs more than
     the largest.
     """
-    # Where several ratios cost the same, they are the same fleet, and the smallest ratio names it.
+    # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
     kept = [points[index] for index in first]
 

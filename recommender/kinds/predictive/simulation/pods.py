@@ -1,4 +1,4 @@
-"""Pods that hold connections until these end: what a simulated fleet consists of."""
+"""The pods of a simulated fleet, which hold connections until these end."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class StickyPods:
 
     @property
     def count(self) -> int:
-        """Return how many pods there are, those that start included."""
+        """Return how many pods there are, including starting ones."""
         return len(self.connections)
 
     def lose(self, ratio: float) -> None:
-        """Let this share of all connections end. Pods with room are ready again."""
+        """End this share of all connections. Pods with room are ready again."""
         self.connections *= 1 - ratio
         if self._is_full.any():
             self._is_full &= self.connections >= RESUME_RATIO * self.limit
@@ -41,8 +41,9 @@ class StickyPods:
     def resize(self, replicas: int, step: int, lag_steps: int) -> float:
         """Add or drop pods, and return how many connections the dropped ones held.
 
-        As a ReplicaSet does by default: first pods that have not started, then those that are not ready, which are the
-        full ones, then the newest. Source: the ranking of pods in kube-controller-manager (ActivePodsWithRanks).
+        As with a ReplicaSet's defaults, pods that have not started are dropped first, then those that are not ready,
+        which are the full ones, then the newest. Source: the ranking of pods in kube-controller-manager
+        (ActivePodsWithRanks).
         """
         added = replicas - self.count
         if added == 0:
@@ -77,7 +78,7 @@ class StickyPods:
         return left
 
     def _fill_pods(self, held: FloatArray) -> tuple[FloatArray, float]:
-        """Return the pods after those above the limit have passed on what exceeds it, and what remains of it."""
+        """Return the pods after those above the limit have passed on the excess, and the remaining excess."""
         while True:
             left = float(np.maximum(held - self.limit, 0.0).sum())
             held = np.minimum(held, self.limit)
@@ -89,7 +90,7 @@ class StickyPods:
             held[room] += left / len(room)
 
     def ready(self, step: int) -> BoolArray:
-        """Return which pods take new connections: they have started and are not full."""
+        """Return which pods accept new connections: they have started and are not full."""
         return (self._starts_at <= step) & ~self._is_full
 
     def observed(self, step: int, step_seconds: float, lag_steps: int) -> tuple[PodConnections, ...]:

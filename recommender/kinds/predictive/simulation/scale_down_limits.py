@@ -1,4 +1,4 @@
-"""Determines how `scaleDown` and `connections` act in the simulation: on models and on plain headroom alike.
+"""Determines how `scaleDown` and `connections` act in the simulation: both on models and on plain headroom.
 
 The rules are those of `recommender/kinds/predictive/policy`, step by step, for a whole trace at once.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 _NOTHING_KEPT: Final = -50.0
-"""The logarithm of a share that no rounding up makes a replica of."""
+"""The logarithm of a share so small that it never rounds up to a replica."""
 _SLACK: Final = 1e-7
 """The error of the logarithms, in replicas."""
 
@@ -39,7 +39,7 @@ class ScaleDownLimits:
 
     def ask(self, desired: FloatArray, fleet: FleetSettings) -> FloatArray:
         """Return the replicas that are requested, from desired ones; both of shape (steps,)."""
-        # The simulation without rules bounds the wishes and takes the largest of its window, which is this one here.
+        # The simulation without rules bounds the wishes and takes the largest of its window, which this replaces.
         windowed = simulate(
             np.maximum(desired, self.least), replace(fleet, down_window_seconds=self.window_seconds)
         ).asked
@@ -50,7 +50,7 @@ class ScaleDownLimits:
 
 
 def scale_down_limits(settings: PredictiveSettings, load: FloatArray, fleet: FleetSettings) -> ScaleDownLimits | None:
-    """Return the limit on how fast a load may fall, shape (steps,); None without `scaleDown` and `connections`."""
+    """Return the limits on scaling down for a load of shape (steps,); None without `scaleDown` and `connections`."""
     scale_down, connections = settings.scale_down, settings.connections
     if scale_down is None and connections is None:
         return None

@@ -1,7 +1,7 @@
 """Turns desired replicas into replicas that serve.
 
-Source: the definition of the backtest in docs/predictive.md. The largest desired size of the down window is asked for;
-a pod that is requested in step t serves from t + start-up + one step; a removed pod is gone at once.
+Source: the definition of the backtest in docs/predictive.md. The largest desired size of the down window is requested;
+a pod that is requested in step t serves from t + start-up + one step; a removed pod disappears at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FleetSettings:
 
     @property
     def down_window_steps(self) -> int:
-        """Return how many decisions the down window holds, the present one included."""
+        """Return how many decisions the down window holds, including the present one."""
         return max(1, int(self.down_window_seconds / self.step_seconds + 1e-9))
 
 
@@ -46,7 +46,7 @@ class Fleet:
     """A simulated fleet, step by step; arrays of shape (…, steps), like the desired replicas."""
 
     asked: FloatArray
-    """Replicas that are paid for: those that serve and those that start."""
+    """Replicas that are paid for, both serving and starting."""
     serving: FloatArray
     changes: FloatArray
     """How many times the size was changed in each step."""
@@ -83,7 +83,7 @@ def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArra
 def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of_window) -> Fleet:
     """Return the fleet of a policy from its desired replicas, shape (steps,), or of many with more dimensions.
 
-    `ask` replaces the way down, for a configuration with `scaleDown` or `connections`.
+    `ask` replaces the rules of lowering, for a configuration with `scaleDown` or `connections`.
     """
     asked = ask(bounded_replicas(desired, settings), settings)
     return Fleet(asked, -sliding_maximum(-asked, settings.lag_steps + 1), changed_steps(asked))
@@ -95,7 +95,7 @@ def bounded_replicas(desired: FloatArray, settings: FleetSettings) -> FloatArray
 
 
 def changed_steps(asked: FloatArray) -> FloatArray:
-    """Return 1 for each step in which another size is asked for than in the one before, and 0 for the others."""
+    """Return 1 for each step whose requested size differs from that of the previous one, and 0 for the others."""
     return np.asarray(np.diff(asked, axis=-1, prepend=asked[..., :1]) != 0, dtype=np.float64)
 
 

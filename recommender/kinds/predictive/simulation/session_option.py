@@ -1,4 +1,4 @@
-"""Reads how connections come and go from one line, such as `mean-session=10m,back-off=30s`."""
+"""Reads how connections start and end from one line, such as `mean-session=10m,back-off=30s`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BACKOFF_DEFAULT: Final = "30s"
 
 
 class SessionOptionError(ValueError):
-    """The text does not say how connections come and go; the message says what is wrong and what to write."""
+    """The text does not say how connections start and end; the message says what is wrong and what to write."""
 
 
 def parse_sessions(text: str, load_per_replica: float) -> SessionSettings:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 SPREAD_REPLICAS: Final = 2
-"""Of `preventSinglePointFailure`."""
+"""The replicas of `preventSinglePointFailure`."""
 
 
 def min_of(values: Values) -> int:
-    """Return `min`, of which 0 means 1."""
+    """Return `min`, in which 0 means 1."""
     return values.count("min") or 1
 
 
 def flaws_of_bounds(values: Values) -> Iterator[Flaw]:
-    """Yield what is wrong with `min` and `max`."""
+    """Yield the faults of `min` and `max`."""
     lowest, highest = values.count("min"), values.count("max")
     if lowest < 0:
         yield Flaw("min", f"`min` is {lowest}, which is negative", "write 1 or more")
@@ -36,8 +36,8 @@ def flaws_of_bounds(values: Values) -> Iterator[Flaw]:
 def limits_of(lowest: int, highest: int) -> tuple[Limit, ...]:
     """Return the limits for a range; 0 as the highest means no limit.
 
-    cluster-proportional-autoscaler limits each component before it takes the largest. To limit the largest gives the
-    same, since neither bound changes the order of values.
+    cluster-proportional-autoscaler limits each component before it takes the largest. Limiting the largest has the same
+    result, since neither bound changes the order of values.
     """
     upper = (Limit("max", highest, is_upper=True, detail=f"max {highest}"),) if highest else ()
     return (*upper, Limit("min", lowest, is_upper=False, detail=f"min {lowest}"))

@@ -37,7 +37,7 @@ class ParameterKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The parameters as they were written, by key; what is absent has its zero value, as in Go."""
+    """The parameters as they were written, by key; absent ones have their zero value, as in Go."""
 
     ratios: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -64,17 +64,17 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A problem with values, and what to do."""
+    """A problem with values, and its repair."""
 
     key: str | None
-    """The key at fault; None if it is the parameters as a whole."""
+    """The key at fault; None if the parameters as a whole are at fault."""
     message: str
     fix: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSize:
-    """The sizes of the cluster that a mode looks at."""
+    """The sizes of the cluster that a mode uses."""
 
     nodes: float
     cores: float
@@ -97,9 +97,10 @@ class ModeDefinition(Generic[M]):
     parameters: type[M]
     keys: Mapping[str, ParameterKind]
     parameters_of: Callable[[Values], M]
-    """The parameters that flawless values stand for."""
+    """Returns the parameters of flawless values."""
     steps: Callable[[ClusterSize, M], ModeSteps]
     flaws: Callable[[Values], Iterable[Flaw]]
-    """Flaws that no source of parameters may have, in the order in which cluster-proportional-autoscaler checks it."""
+    """Yields flaws that no source of parameters may have, in the order in which cluster-proportional-autoscaler checks
+    them."""
     strict_flaws: Callable[[Values], Iterable[Flaw]] = lambda _: ()
-    """The flaws that only a ConfigMap may contain, since cluster-proportional-autoscaler accepts it."""
+    """Yields flaws that only a ConfigMap may contain, since cluster-proportional-autoscaler accepts them."""

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _ALL: Final[tuple[ModeDefinition[Any], ...]] = (LINEAR, LADDER, INTERPOLATED)
 
 MODES: Final[Mapping[str, ModeDefinition[Any]]] = {mode.name: mode for mode in _ALL}
-"""By the key that names the mode, in the configuration and in a ConfigMap."""
+"""Modes by the key that names them in the configuration and in a ConfigMap."""
 
 _BY_PARAMETERS: Final = {mode.parameters: mode for mode in _ALL}
 
 
 def steps_of(counts: ClusterSize, parameters: Mode) -> ModeSteps:
-    """Return what the mode of these parameters makes of the counts."""
+    """Return the steps of the mode of these parameters for the counts."""
     return _BY_PARAMETERS[type(parameters)].steps(counts, parameters)

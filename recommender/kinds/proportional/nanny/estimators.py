@@ -1,8 +1,8 @@
 """The sizes of addon-resizer: base + extra x the size of the cluster.
 
 Sources: `nanny/estimator.go` of addon-resizer in kubernetes/autoscaler, of the branch addon-resizer-release-1.8 for
-`linear_sizes` and `exponential_size`, and of version 2 for `offset_sizes`. Sums are exact here; there, version 2 adds a
-fraction of a byte to some.
+`linear_sizes` and `exponential_size`, and of version 2 for `offset_sizes`. Sums are exact here; version 2 of
+addon-resizer adds a fraction of a byte to some.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class GrowingResource:
     name: str
     base: Quantity
     extra: Quantity
-    """For each node or container."""
+    """Extra amount for each node or container."""
 
 
 def linear_sizes(cluster_size: int, resources: Sequence[GrowingResource]) -> Sizes:
-    """Return the sizes for so many nodes or containers."""
+    """Return the sizes for this number of nodes or containers."""
     return {each.name: each.base + Quantity(each.extra.nanos * cluster_size, each.extra.format) for each in resources}
 
 
@@ -46,6 +46,6 @@ def exponential_size(cluster_size: int, smallest: int) -> int:
 
 
 def offset_sizes(nodes: int, offset_percent: int, resources: Sequence[GrowingResource]) -> tuple[Sizes, Sizes]:
-    """Return the sizes for so many percent fewer nodes and so many more, both rounded away from the real number."""
+    """Return the sizes for this percentage of nodes fewer and more, both rounded away from the real number."""
     difference = -(-nodes * offset_percent // 100)
     return linear_sizes(nodes - difference, resources), linear_sizes(nodes + difference, resources)

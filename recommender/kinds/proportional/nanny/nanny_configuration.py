@@ -27,7 +27,7 @@ _KEYS: Final = {
 
 
 class NannyConfigurationError(ValueError):
-    """A configuration cannot be used; the message says what is wrong with it and what to do."""
+    """A configuration cannot be used; the message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class NannyFile:
 
     parameters: NannyParameters
     ignored: tuple[str, ...]
-    """What is said of each key that has no meaning, as it has none in addon-resizer."""
+    """A note on each key that has no meaning, as in addon-resizer."""
 
 
 def parse_nanny_configuration(text: str, file: str) -> NannyFile:
-    """Return what a file says; `file` is its name in messages. Raises NannyConfigurationError."""
+    """Return the content of a file; `file` is its name in messages. Raises NannyConfigurationError."""
     try:
         root = load_documents(text, file).root
         if root is None or root.is_null:
@@ -78,7 +78,7 @@ def parse_nanny_configuration(text: str, file: str) -> NannyFile:
 
 
 def overlaid(flags: NannyParameters, file: NannyParameters) -> NannyParameters:
-    """Return the parameters of the file, and those of the flags where it has none; a `0` per node is none, as there."""
+    """Return the parameters of the file, or of the flags if it has none; as in addon-resizer, `0` per node is none."""
     merged = {
         each.name: given
         for each in fields(file)
@@ -91,7 +91,7 @@ def overlaid(flags: NannyParameters, file: NannyParameters) -> NannyParameters:
 def growing_resources(parameters: NannyParameters, origin: str) -> tuple[GrowingResource, ...]:
     """Return the resources that have a base; `origin` names it in messages. Raises NannyConfigurationError.
 
-    An extra without a base has no meaning, and still has to be a quantity.
+    An extra without a base has no meaning, but must still be a quantity.
     """
     rows = (
         ("cpu", parameters.base_cpu, parameters.extra_cpu),

@@ -1,4 +1,4 @@
-"""How many nodes or pods there are, by the metrics of kube-apiserver in Prometheus's text format.
+"""Counts nodes or pods by the metrics of kube-apiserver in Prometheus's text format.
 
 Source: `kubernetes_client.go` of addon-resizer in kubernetes/autoscaler, branch addon-resizer-release-1.8.
 """
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FAMILIES: Final = (b"apiserver_resource_objects", b"apiserver_storage_objects", b"etcd_object_counts")
-"""Of Kubernetes from 1.34 on, of 1.21 to 1.36, and of older ones: the first that has a value counts."""
+"""Families of Kubernetes from 1.34 on, of 1.21 to 1.36, and of older versions: the first that has a value counts."""
 _SAMPLE: Final = re.compile(rb"(" + b"|".join(_FAMILIES) + rb")\{([^}]*)\}\s+(\S+)")
 _LABEL: Final = re.compile(rb'(\w+)="([^"]*)"')
 
 
 class CountError(ValueError):
-    """The metrics do not say how many there are; the message says why."""
+    """The metrics do not show the number of objects; the message says why."""
 
 
 def counted_objects(lines: Iterable[bytes], plural: str) -> int:

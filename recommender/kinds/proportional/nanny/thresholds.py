@@ -1,7 +1,8 @@
-"""Whether the sizes of a container differ so much from the wanted ones that a restart is worth it.
+"""Determines whether the sizes of a container differ so much from the wanted ones that a restart is worth it.
 
 Sources: `nanny/nanny_lib.go` of addon-resizer in kubernetes/autoscaler, of the branch addon-resizer-release-1.8 for
-`beyond_threshold` and of version 2 for `beyond_offsets`. Other than there, a resource without a base is left alone.
+`beyond_threshold` and of version 2 for `beyond_offsets`. Unlike in addon-resizer, a resource without a base is left
+alone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ORDER: Final = ("cpu", "memory", "storage")
 
 
 class ResizeDirection(StrEnum):
-    """Where the first resource that matters goes."""
+    """The direction of the first resource that matters."""
 
     UP = "up"
     DOWN = "down"
@@ -43,7 +44,7 @@ class SizeChange:
     sizes: Sizes
     direction: ResizeDirection
     reason: str
-    """Which request or limit, and by what."""
+    """The request or limit that differs, and by how much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Delays:
     down_seconds: float
 
     def forbid(self, direction: ResizeDirection, since_seconds: float) -> bool:
-        """Return whether a change has to wait."""
+        """Return whether a change must wait."""
         least = {ResizeDirection.UP: self.up_seconds, ResizeDirection.DOWN: self.down_seconds}
         return since_seconds < least.get(direction, 0.0)
 
@@ -62,7 +63,7 @@ class Delays:
 def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
     """Return the wanted sizes if one present size differs from its own by more than the threshold; else None.
 
-    The ratio is cut to whole percent, so that a size may be up to one percent larger than the threshold says.
+    The ratio is truncated to whole percent, so that a size may exceed the threshold by up to one percent.
     """
     for resource in _sized_resources(wanted):
         for section, sizes in (("limit", present.limits), ("request", present.requests)):
@@ -75,7 +76,7 @@ def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: in
 def beyond_offsets(
     present: PresentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
 ) -> SizeChange | None:
-    """Return the nearer end of the recommended range if one present size is outside of the accepted one; else None."""
+    """Return the nearer end of the recommended range if one present size is outside the accepted one; else None."""
     lowest, highest = accepted
     lower, upper = recommended
     for section, sizes in (("limit", present.limits), ("request", present.requests)):

@@ -47,7 +47,7 @@ def _mode(definition: ModeDefinition[Any]) -> Section[Values]:
     def check(given: Given) -> Iterator[DocumentProblem]:
         values = _values(definition.keys, **given.values)
         for flaw in (*definition.flaws(values), *definition.strict_flaws(values)):
-            # What seems to be missing may stand under a misspelt key.
+            # A seemingly missing value may be under a misspelt key.
             if flaw.key is not None or given.is_readable:
                 yield given.problem(flaw.key or "", flaw.message, flaw.fix)
 
@@ -65,4 +65,4 @@ def _values(keys: Mapping[str, ParameterKind], **values: Any) -> Values:  # noqa
 
 
 MODE_SECTIONS: Final = {name: _mode(definition) for name, definition in MODES.items()}
-"""By the key that names the mode. What is read are the values as they are written."""
+"""Sections by the key that names the mode. The values are read as they are written."""

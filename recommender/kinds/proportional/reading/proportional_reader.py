@@ -84,7 +84,7 @@ def _check_default_params(given: Given) -> Iterator[DocumentProblem]:
 
 
 def _default_params(**modes: Values) -> dict[str, str]:
-    """Return the data of the ConfigMap that is created; its parameters have to be as good as those of the file."""
+    """Return the data of the ConfigMap that is created; its parameters must be as valid as those of the file."""
     return {name: json_of(values) for name, values in modes.items()}
 
 
@@ -126,7 +126,7 @@ PROPORTIONAL: Final = Section(
         Key(
             "hysteresis", percentage(Bounds(0, 100, below=True)), "Share of a rung, downwards.", into="hysteresis_ratio"
         ),
-        # For so long the memory keeps the times of changes.
+        # How long the memory keeps the times of changes.
         Key(
             "quietPeriod", duration(0, 3600), "After a change, the size stays for so long.", into="quiet_period_seconds"
         ),

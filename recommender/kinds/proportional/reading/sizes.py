@@ -71,4 +71,4 @@ RESOURCES: Final = mapping_of(
     ),
     ("`resources` is empty", "write the name of a container and its requests or limits"),
 )
-"""By container, section and resource, how the size grows."""
+"""How sizes grow, by container, section and resource."""

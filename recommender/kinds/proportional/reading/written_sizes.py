@@ -1,4 +1,4 @@
-"""What does not go together in an entry whose sizes the output resize writes."""
+"""Keys that cannot be combined in an entry whose sizes the output resize writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How requests would have fitted the days after them: ours, and those of other recommenders (pure)."""
+"""Judges how well requests would have fitted the following days: ours, and those of other recommenders (pure)."""

@@ -1,7 +1,7 @@
-"""How requests fitted the usage of the day after them, container by container (pure).
+"""Judges how well requests fitted the usage of the following day, container by container (pure).
 
-A day is judged from the days before it alone. So a policy cannot look ahead; the requests of now are the same on all
-days.
+The requests for a day are made only from the days before it. So a policy cannot look ahead; the present requests are
+the same on all days.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ NOW: Final = "now"
 """The requests that kube-state-metrics states now."""
 JUDGED: Final = (NOW, *POLICIES)
 FEWEST_HISTORY_DAYS: Final = FEWEST_DAYS
-"""Days with usage before a day, without which it is not judged."""
+"""Fewest days with usage before a day for the day to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFit:
-    """How the requests of a policy for one resource of a container fitted."""
+    """How well the requests of a policy for one resource of a container fitted."""
 
     over_ratio: float
-    """Share of the time of pods over the request."""
+    """Share of the pods' time in which usage was above the request."""
     reserved: float
-    """Cores or bytes of a pod, as the mean of time."""
+    """Mean cores or bytes that a pod reserved."""
     used: float
     days_over: int
-    """Days of pods with time over the request."""
+    """Pod-days with usage above the request."""
     kills_avoided: int
-    """Of memory: kills at a limit that is less than the request would have been."""
+    """For memory: kills at a limit that is lower than the request would have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class JudgedContainer:
 
     name: WorkloadContainer
     days: int
-    """Days that were judged; 0: there is too little history."""
+    """Days that were judged; 0 if there is too little history."""
     history_days: int
     """Days with usage of CPU."""
     oom_kills: int
-    """On the days that were judged."""
+    """Kills on the days that were judged."""
     fits: Mapping[str, Mapping[str, RequestFit]]
-    """By resource and policy; a policy without a request is absent."""
+    """Fits by resource and policy; a policy without a request is absent."""
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class _Tally:
 
     @classmethod
     def empty(cls, rows: int) -> _Tally:
-        """Return the sums of nothing."""
+        """Return empty sums."""
         over, steps, reserved, used = np.zeros((4, rows))
         days_over, kills_avoided = np.zeros((2, rows), dtype=np.int64)
         return cls(over, steps, reserved, used, days_over, kills_avoided)
@@ -98,7 +98,7 @@ class _Tally:
 class _Judge:
     grid: UsageGrid
     limits: FloatArray
-    """Memory limits of now by row; NaN without one."""
+    """Present memory limits by row; NaN without one."""
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
 
     def add(self, day: int, resource: str, policy: str, requests: FloatArray, rows: BoolArray) -> None:
@@ -128,7 +128,7 @@ def _add(tally: _Tally, places: IntArray, usage: SampleArray, requests: FloatArr
 def judged_containers(
     grid: UsageGrid, settings: SizeSettings, facts: ClusterFacts, running: Iterable[PodContainer]
 ) -> list[JudgedContainer]:
-    """Return each row with how the policies fitted it; `settings` are those of our own."""
+    """Return each row with how the policies fitted it; `settings` are those of our own policy."""
     count = len(grid.rows.names)
     present = {
         resource: _largest_amounts(grid, facts.requests.get(resource, {}), running) for resource in (CPU, MEMORY)

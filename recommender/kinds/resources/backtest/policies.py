@@ -1,9 +1,9 @@
-"""The requests that each recommender would have made at the begin of a day, from what was used before it.
+"""The requests that each recommender would have made at the beginning of a day, from earlier usage.
 
-The Vertical Pod Autoscaler: histograms whose buckets grow by 5 %, in which a sample of a day ago weighs half; 90th
-percentile and 15 %; of memory, the largest value of each day counts (kubernetes/autoscaler, vertical-pod-autoscaler).
-KRR: its strategy `simple`: of all pods the largest 95th percentile of CPU, and the largest memory with 15 % more, of 14
-days (robusta-dev/krr).
+The Vertical Pod Autoscaler uses histograms whose buckets grow by 5 %, in which a sample of a day ago weighs half; the
+90th percentile and 15 %; for memory, the largest value of each day counts (kubernetes/autoscaler,
+vertical-pod-autoscaler). KRR's strategy `simple` uses the largest 95th percentile of CPU of all pods, and the largest
+memory plus 15 %, over 14 days (robusta-dev/krr).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ VPA: Final = "vpa"
 KRR: Final = "krr"
 POLICIES: Final = (OURS, VPA, KRR)
 HISTORY_DAYS: Final = 8
-"""Ours and the Vertical Pod Autoscaler's."""
+"""The history that we and the Vertical Pod Autoscaler use."""
 KRR_DAYS: Final = 14
 _KRR_PERCENTILE: Final = 95
 _KRR_MARGIN: Final = 1.15
 _KRR_LEAST: Final = {CPU: 0.01, MEMORY: 100.0 * 2**20}
-"""Its defaults of `--cpu-min` and `--mem-min`."""
+"""KRR's defaults of `--cpu-min` and `--mem-min`."""
 _PODS_AT_ONCE: Final = 500
 
 
@@ -124,13 +124,13 @@ def _peaks(grid: UsageGrid, day: int) -> MemoryPeaks:
 def _largest(
     grid: UsageGrid, day: int, usage: SampleArray, of_pods: Callable[[SampleArray], SampleArray]
 ) -> FloatArray:
-    """Return, for each row, the largest of what each of its pods has in the days that KRR looks at."""
+    """Return, for each row, the largest value of its pods in the days that KRR uses."""
     steps = slice(grid.edges[max(0, day - KRR_DAYS)], grid.edges[day])
     found = np.full(len(grid.rows.names), np.nan)
     for first in range(0, len(grid.pods), _PODS_AT_ONCE):
         part = usage[first : first + _PODS_AT_ONCE, steps]
         with warnings.catch_warnings():
-            # Pods that were not there yet.
+            # These pods did not exist yet.
             warnings.simplefilter("ignore", RuntimeWarning)
             each = of_pods(part).astype(np.float64)
         np.fmax.at(found, grid.places[first : first + _PODS_AT_ONCE], each)

@@ -19,19 +19,19 @@ SampleArray: TypeAlias = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class UsageGrid:
-    """Usage of the containers of some pods; the oldest step is first, and NaN is what is not known."""
+    """Usage of the containers of some pods; the oldest step is first, and unknown values are NaN."""
 
     rows: ContainerRows
     pods: tuple[PodContainer, ...]
     cores: SampleArray
-    """By pod and step."""
+    """Cores by pod and step."""
     memory: SampleArray
-    """In bytes, by pod and step."""
+    """Memory in bytes, by pod and step."""
     edges: tuple[int, ...]
     """The first step of each day, and the end of the last day."""
     step_seconds: float
     kills: tuple[frozenset[PodContainer], ...] = ()
-    """By day, the oldest first: containers that were killed because they were out of memory."""
+    """Containers that were killed because they were out of memory, by day, the oldest first."""
 
     @property
     def days(self) -> int:
@@ -53,5 +53,5 @@ class UsageGrid:
 
 
 def edges_of(days: int, step_seconds: float, day_seconds: float) -> tuple[int, ...]:
-    """Return the edges of so many days."""
+    """Return the edges of this number of days."""
     return tuple(round(number * day_seconds / step_seconds) for number in range(days + 1))
