@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.commands.serve.command import make_worker
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.serve_settings import serve_settings
+from adapter.commands.serve.worker import make_worker
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import flags_or_exit
 from adapter.foundation.service.server.process import serve_forever

@@ -43,6 +43,11 @@ def test_the_parent_of_the_nodes_worker_loads_only_what_it_needs() -> None:
     assert not not_needed & modules_after("import adapter.commands.nodes.command")
 
 
+def test_the_parent_of_the_worker_of_serve_loads_only_what_it_needs() -> None:
+    not_needed = {"flask", "adapter.commands.serve.worker", "adapter.metrics.readings.readings"}
+    assert not not_needed & modules_after("import adapter.commands.serve.command")
+
+
 def test_nodes_without_certificates_loads_no_cryptography() -> None:
     assert "cryptography" not in modules_after("import adapter.commands.nodes.worker")
 
