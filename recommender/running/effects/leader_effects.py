@@ -100,9 +100,9 @@ class ClusterEffects:
         May be called from any thread.
         """
         self._present = configuration
-        self._end_calls_of_changed()
         if self._size_writers is not None:
             self._size_writers.reconfigured(configuration)
+        self._end_calls_of_changed()
 
     def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
         """Return why requests were not written, by recommendation and target."""
@@ -127,6 +127,8 @@ class ClusterEffects:
         # Objects change at any time, and must not withdraw the wishes of others.
         unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
         self._writer.retain(unchanged)
+        if self._size_writers is not None:
+            self._size_writers.retain(unchanged)
         if self._resizes is not None:
             self._resizes.writer.retain(unchanged)
 

@@ -15,7 +15,7 @@ from recommender.outputs.wishes import Wish
 from recommender.running.sizes.withdrawals import buffers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from recommender.configuration.recommender_configuration import Configuration
@@ -72,6 +72,11 @@ class SizeWriters:
         for writer in self._group_writers():
             writer.retain(_names_that_scale(configuration))
         self._buffers.retain(buffers_of(configuration))
+
+    def retain(self, names: Collection[str]) -> None:
+        """Stop sending for all other recommendations. A withdrawal goes on with the next decision."""
+        for writer in (*self._group_writers(), self._buffers):
+            writer.retain(names)
 
     def clear(self) -> None:
         """Abandon everything that is under way: another process leads, or this one ends."""

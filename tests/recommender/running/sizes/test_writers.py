@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,12 +14,18 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
-from recommender.kinds.cluster_size.model.size_settings import BufferSettings, ClusterSizeSettings, NodeGroupSources
+from recommender.kinds.cluster_size.model.size_settings import (
+    BufferSettings,
+    ClusterSizeSettings,
+    NodeGroupSources,
+    SizeLimits,
+)
 from recommender.kinds.cluster_size.outcome import BufferSize, SizeWrites
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Wish
+from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.withdrawals import Withdrawals
 from recommender.running.sizes.writers import SizeWriters
 from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, resolve
@@ -218,3 +225,45 @@ def test_a_cluster_without_capacity_buffers_is_named_and_groups_are_written(worl
     world.step()
 
     assert (world.size, world.replicas()) == (6, 2)
+
+
+class Silent:
+    """Takes in what is not about sizes of node groups."""
+
+    def retain(self, *_: object) -> None: ...
+
+    def decided(self, *_: object) -> None: ...
+
+    def add(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
+def test_what_was_decided_by_a_former_entry_is_not_written(world: World, *, is_late: bool) -> None:
+    silent = Silent()
+    effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
+    former = configured()
+    entry = former.recommendations[0]
+    limited = replace(entry.subject, limits=SizeLimits(max_nodes=5))
+    changed = replace(former, recommendations=(replace(entry, subject=limited),))
+    if is_late:
+        effects.reconfigured(changed)
+    effects.act(former, [world.decision(former, 6, 7)], world.now)
+    if not is_late:
+        effects.reconfigured(changed)
+    world.step()
+    assert world.objects.written == []
+    effects.act(changed, [world.decision(changed, 5, 6)], world.now)
+    world.step()
+    assert (world.size, world.replicas()) == (5, 6)
+
+
+def test_a_buffer_gets_its_former_size_back_although_the_change_ends_what_was_pending(world: World) -> None:
+    silent = Silent()
+    effects = ClusterEffects(silent, silent, silent, world.writers)  # type: ignore[arg-type]
+    effects.act(configured(), [world.decision(configured(), None, 7)], world.now)
+    world.step()
+    assert world.replicas() == 7
+    effects.reconfigured(NOTHING)
+    effects.act(NOTHING, [], world.now)
+    world.step()
+    assert world.replicas() == 2
