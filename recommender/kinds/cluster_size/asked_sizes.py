@@ -1,8 +1,8 @@
 """The outcome of requested sizes, and its memory.
 
-A size is in the memory as asked for before its write begins. It counts as written once its write has succeeded or the
-group has it: then nodes are on their way, and the cool-downs begin. So a process that is killed at any moment neither
-forgets nodes that it has requested nor waits for nodes that it has not.
+The memory holds a size as requested before its write begins. It counts as written once its write has succeeded or the
+group has it: only then are nodes on their way, and the cool-downs begin. So a process that is killed at any moment
+neither forgets nodes that it has requested nor waits for nodes that it has not.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 
 
 INHERITED_SECONDS: Final = 15.0
-"""How long a process waits before it asks a provider for what a former process may still be asking for: a change of a
-provider's size is relative, and a call outlives the process that has sent it."""
+"""How long a process waits before it sends a provider a request that an earlier process may still have in flight: a
+change of a provider's size is relative, and a call outlives the process that has sent it."""
 
 
 def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
-    """Return, by group of a provider, before which time nothing is asked, in seconds since the Unix epoch.
+    """Return the time before which no request is sent, in seconds since the Unix epoch, by group of a provider.
 
-    A size that was asked for before this process began to decide may be on its way.
+    A size that was requested before this process began to decide may be on its way.
     """
     began = situation.began
     if began is None:
@@ -53,10 +53,11 @@ def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
 
 
 def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
-    """Return the groups, of which those of a provider have at least the size that it has accepted.
+    """Return the groups; those of a provider have at least the size that the provider has accepted.
 
-    A provider may show a new size late, or never. Its nodes are on their way all the same, and asking again would add
-    as many again. It is believed otherwise once they are late, or once nodes were removed since.
+    A provider may show a new size late, or never. Its nodes are on their way all the same, and a second request would
+    add the same number again. The size that the provider shows is believed once the nodes are late, or once nodes were
+    removed since.
     """
     return dataclasses.replace(groups, groups=tuple(_group_at_requested_size(group, memory) for group in groups.groups))
 
@@ -78,13 +79,13 @@ def settled_writes(
     valid_seconds: float,
     confirmed: float | None = None,
 ) -> ClusterSizeMemory:
-    """Return the memory with what became of the sizes that were requested; pure.
+    """Return the memory with the outcome of the sizes that were requested; pure.
 
     After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
     that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has
     failed for as long as a decision is valid, while the server answered otherwise. A failed write may have had an
     effect all the same, so it is looked for in the size of the group for as long as a decision can be carried out
-    (`valid_seconds`). `confirmed` is the time that the facts are of; None for now.
+    (`valid_seconds`). `confirmed` is the time of the facts; None for now.
     """
     by_name = {group.name: group for group in groups.groups}
     asked = dict(memory.asked)
@@ -97,7 +98,7 @@ def settled_writes(
             del asked[name]
             continue
         if group is not None and one.removes and group.target_size < one.before:
-            # Nodes go one after the other; some have gone already.
+            # Nodes are removed one after the other; some are removed already.
             memory = _with_written_size(memory, name, one, _leaving(group))
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
@@ -150,7 +151,7 @@ def _with_failure(
 def with_asked_sizes(
     memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
 ) -> tuple[ClusterSizeMemory, bool]:
-    """Return the memory with the sizes that are asked for now, and whether nodes are removed; pure.
+    """Return the memory with the sizes that are requested now, and whether nodes are removed; pure.
 
     A removal is a change of the group's last size; several of one decision, and a change of sizes beside them, count
     once.

@@ -1,8 +1,8 @@
-"""How many anti-affinity terms of bound pods one decision looks at, so that no tenant's pods can keep it from an end.
+"""The number of anti-affinity terms of bound pods that one decision looks at, so that it finishes for all tenants.
 
 A term that demands a value of a label, as nearly all do, is found by that label and costs next to nothing. All others
-are evaluated for each pod that needs a place. Pods whose terms are beyond the bound count as if they were against every
-pod that they can concern, so nothing is placed against a term; and their nodes stay.
+are evaluated for each pod that needs a place. Pods whose terms are beyond the bound count as if they excluded every pod
+that they can concern, so nothing is placed against a term; and their nodes stay.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ MOST_ASKED_TERMS: Final = 500
 MOST_FOUND_TERMS: Final = 20_000
 """Different terms that are found by a label."""
 _MOST_BY_LABEL: Final = 50
-"""Of one namespace; further terms that the same label finds are evaluated so often that they count among the others."""
+"""The limit for one namespace; further terms that the same label finds are evaluated so often that they count among the
+others."""
 _ORDINARY_VALUES: Final = 32
-"""Values of a term that costs as much as one; each further so many cost as much as one more."""
+"""How many values a term of cost one may have; each further set of this size adds one to the cost."""
 _MOST_NAMED: Final = 5
 BEYOND: Final = (
     "has more anti-affinity terms, with the other pods of its namespace, than one decision looks at: it counts as "
@@ -42,17 +43,18 @@ _Owner: TypeAlias = "tuple[str, tuple[PodTerm, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class BoundTerms:
-    """Pods as a decision looks at them."""
+    """The pods in the form that a decision uses."""
 
     pods: tuple[ClusterPod, ...]
     notes: tuple[str, ...]
-    """Whose pods are beyond the bound."""
+    """Notes on the owners of pods beyond the bound."""
 
 
 def within_term_bound(pods: tuple[ClusterPod, ...], nodes: Iterable[ClusterNode]) -> BoundTerms:
     """Return all pods, in their order; bound ones whose terms are beyond the bound with fewer and wider terms.
 
-    `nodes` is all that exist, and those that may be added: a term by a label that none of them has refuses nothing.
+    `nodes` are all nodes that exist and those that may be added: a term by a label that none of them has refuses
+    nothing.
     """
     owners = {owner: None for pod in pods if (owner := _owner(pod)) is not None}
     beyond = _beyond(sorted(owners, key=lambda owner: len(owner[1])))

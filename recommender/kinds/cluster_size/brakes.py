@@ -1,7 +1,8 @@
 """Applies brakes to the sizes of node groups.
 
-A brake changes no group by itself: what stops an increase leaves the group as it is, and what stops a decrease keeps
-its nodes. So a size that was recommended once, and that the group no longer has, is not written while it is paused.
+A brake changes no group by itself: one that stops an increase leaves the group unchanged, and one that stops a decrease
+keeps its nodes. So a size that was recommended once, and that the group no longer has, is not written while it is
+paused.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
-    """Return whether the answer differs from the last sizes, or nodes go."""
+    """Return whether the answer differs from the last sizes, or nodes are removed."""
     is_other = any(sizes.get(each.name, each.current) != each.recommended for each in answer.groups)
     return is_other or any(removal.is_due for removal in answer.removals)
 
 
 def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozenset[str]) -> ClusterSizeAnswer:
-    """Limit for each group how far it grows, and how many of its nodes go, from its present size.
+    """Limit how far each group grows from its present size, and how many of its nodes are removed.
 
     `all_or_nothing` are groups that have no node or all of them: they never take a part of a step.
     """
@@ -70,7 +71,7 @@ def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int
 
 
 def _postpone_removals(removals: Iterable[Removal], allowed: Mapping[str, int], reason: str) -> tuple[Removal, ...]:
-    """Return the removals, of which no more are due than are allowed in each group."""
+    """Return the removals, with no more of them due than are allowed in each group."""
     left = Counter(allowed)
     found: list[Removal] = []
     for removal in removals:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterSizeAnswer:
-    """Return the answer, before brakes. What is broken in the data is named in it; it never raises on data."""
+    """Return the answer, before brakes. Broken data is named in the answer; it never raises an exception."""
     bound = within_term_bound(situation.pods, (*situation.nodes, *_templates(situation)))
     situation = dataclasses.replace(situation, pods=bound.pods)
     snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
@@ -92,7 +92,7 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
 def _final_places(
     places: Iterable[PodPlace], lowered: ScaleDownAnswer, situation: ClusterSituation
 ) -> tuple[PodPlace, ...]:
-    """Return the places with those on nodes that are removed now replaced by the ones found for the removal."""
+    """Return the places; those on nodes that are removed now are replaced by the ones found for the removal."""
     going = {removal.node for removal in lowered.removals if removal.is_due}
     if not going:
         return tuple(places)
@@ -108,7 +108,7 @@ def _final_places(
 
 
 def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:
-    """Return the nodes that a what-if question takes from pods for which there is no other."""
+    """Return the removed nodes of a what-if question by pod, for the pods that find no other node."""
     sources = situation.displaced_pods
     if not sources:
         return {}
@@ -127,7 +127,7 @@ def _pending(scaled: ScaleUp) -> int:
 
 
 def _savings_per_hour(removals: Iterable[Removal]) -> float | None:
-    """Return what the removals that are due save in an hour; None if a price is missing, or nothing is due."""
+    """Return the hourly savings of the removals that are due; None if a price is missing, or nothing is due."""
     prices = [removal.saved_per_hour for removal in removals if removal.is_due]
     known = [price for price in prices if price is not None]
     return sum(known) if known and len(known) == len(prices) else None

@@ -37,7 +37,7 @@ class Sizing:
     policy: RecommendationPolicy
     settings: ClusterSizeSettings
     growths: Mapping[str, float | None] = field(default_factory=dict)
-    """The `maxGrowth` of each forecast that it follows."""
+    """The `maxGrowth` of each forecast that the recommendation follows."""
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the sizes; raises InputMissingError."""
@@ -71,7 +71,7 @@ class Sizing:
 
 
 def _kept_value(memory: ClusterSizeMemory, last: ClusterSizeAnswer | None, reason: str) -> KeptValue:
-    """Return the last sizes, of which no node goes."""
+    """Return the last sizes, without any removal of a node."""
     known = {group.name: group for group in last.groups} if last is not None else {}
     groups = tuple(_held_group(name, size, known.get(name), reason) for name, size in sorted(memory.sizes.items()))
     return KeptValue(

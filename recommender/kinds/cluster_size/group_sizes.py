@@ -1,4 +1,4 @@
-"""The sizes of node groups as a value that the brakes act on, and what becomes of them. Pure."""
+"""The sizes of node groups as a value that the brakes act on, and their outcome. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
 _MOST_STEPS: Final = 50
-"""In the steps of the record, which are metrics; the answer has all of them."""
+"""The limit for the steps of the record, which are metrics; the answer has all steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SizeContext:
 
 @dataclass(frozen=True, slots=True)
 class GroupSizes:
-    """An answer on its way through the brakes."""
+    """An answer to which the brakes are applied."""
 
     replicas: ClassVar[None] = None
     answer: ClusterSizeAnswer
@@ -59,17 +59,17 @@ class GroupSizes:
         return "the sizes are kept"
 
     def above_rollouts(self, _situation: Situation) -> GroupSizes:
-        """Return the sizes as they are: node groups have no rollouts."""
+        """Return the sizes unchanged: node groups have no rollouts."""
         return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> GroupSizes:
-        """Limit for each group how far it grows, and how many of its nodes go."""
+        """Limit how far each group grows, and how many of its nodes are removed."""
         groups = self.context.situation.groups.groups
         whole = frozenset(group.name for group in groups if group.options.zero_or_max)
         return replace(self, answer=brakes.within_step(self.answer, step, whole))
 
     def would_change(self, _situation: Situation) -> bool:
-        """Return whether a size differs from the last one, or a node goes."""
+        """Return whether a size differs from the last one, or a node is removed."""
         return brakes.would_change(self.answer, self.context.before.sizes)
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:

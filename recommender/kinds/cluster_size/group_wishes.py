@@ -24,11 +24,11 @@ class GroupWishes:
 
     wishes: tuple[Wish, ...] = ()
     refusals: Mapping[str, str] = field(default_factory=dict)
-    """By group whose size should change, why it is not written."""
+    """Why a size that should change is not written, by group."""
 
 
 PROVIDER_API: Final = "tidewatch.io/node-groups"
-"""Stands for the API version of a group that no object of the cluster holds; its namespace is its provider."""
+"""Replaces the API version for a group that no object of the cluster holds; its namespace is its provider."""
 
 
 def group_target(group: NodeGroup) -> TargetReference | None:
@@ -52,9 +52,9 @@ def group_wishes(
 ) -> GroupWishes:
     """Return the writes by which groups get their sizes.
 
-    `sizes` are the target sizes without removals. A group that should not grow is lowered by the Machines of its plan,
-    one each, or by its nodes. A group that another autoscaler manages, that is paused, or whose size nothing holds is
-    refused. `waits` says for which groups nothing is sent before a time.
+    `sizes` are the target sizes without removals. A group that should not grow is lowered by one for each Machine, or
+    each node, of its plan. A group that another autoscaler manages, that is paused, or whose size nothing holds is
+    refused. `waits` has the groups to which nothing is sent before a given time.
     """
     wishes: list[Wish] = []
     refusals: dict[str, str] = {}

@@ -65,7 +65,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     has_own_steps = True
 
     def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
-        """Return the shape of the settings."""
+        """Return the schema of the settings."""
         return CLUSTER_SIZE
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
@@ -114,7 +114,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return replace(settings, node_groups=replace(settings.node_groups, autoscaler_namespaces=(*known, namespace)))
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:
-        """Return all that nodes are sized by. Objects of Cluster API name others that are needed too."""
+        """Return all objects by which nodes are sized. Objects of Cluster API name others that are also needed."""
         from recommender.kinds.cluster_size.node_groups.discover import object_kinds  # noqa: PLC0415 - as `calculation`
 
         settings: ClusterSizeSettings = recommendation.subject
@@ -122,7 +122,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return Needs(
             ClusterNeeds(
                 nodes=True,
-                # Predicted pods count no further than what the HPAs and the ResourceQuotas of their namespaces allow.
+                # Predicted pods count only as far as the HPAs and the ResourceQuotas of their namespaces allow.
                 autoscaler_namespaces=frozenset({""} if settings.forecasts else ()),
                 pods=True,
                 scheduling=True,
@@ -142,7 +142,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     def calculation(
         self, recommendation: Recommendation, others: Sequence[Recommendation]
     ) -> Callable[[TargetReference | None], Calculate]:
-        """Return the calculation; with forecasts, it follows what the others of this poll decide."""
+        """Return the calculation; with forecasts, it follows the decisions of the others in this poll."""
         from recommender.kinds.cluster_size.decide import Sizing  # noqa: PLC0415 - files of other kinds start without it
 
         growths = {name: settings.max_growth for name, settings in predictive_settings(others).items()}
@@ -177,7 +177,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return () if answer is None else size_lines(answer, width, paint)
 
     def headline(self, record: Record) -> str:
-        """Return what keeps sizes as they are, and what is assumed; the sections say what changes."""
+        """Return the reason for unchanged sizes, and the assumptions; the sections show the changes."""
         answer = answer_of(record)
         text = super().headline(record)
         return text if answer is None else text.removesuffix(summary_text(answer)).removesuffix("; ")
@@ -208,14 +208,14 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
 
 
 _INFRASTRUCTURE: Final = "infrastructure.cluster.x-k8s.io"
-"""The API group of the templates of machines with every provider of Cluster API; their kinds differ."""
+"""The API group of machine templates of every provider of Cluster API; their kinds differ."""
 _BUFFERS: Final = "autoscaling.x-k8s.io"
 
 
 def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
     """Yield the rights to write what the outputs name, and to watch the templates of machines."""
     settings: ClusterSizeSettings = recommendation.subject
-    # Pods that no group can hold, and objects whose sizes are recommended, are anywhere.
+    # Pods that no group can hold, and objects whose sizes are recommended, can be in any namespace.
     yield RoleRule("", "", "events", "", CREATE)
     groups = settings.node_groups.cluster_api
     for namespace in groups.namespaces if groups is not None else ():
@@ -231,7 +231,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
 
 
 def _of_scaling(namespace: str, *, mark_machines: bool) -> Iterator[RoleRule]:
-    """Yield the rights to write sizes; limits and pauses are read again right before."""
+    """Yield the rights to write sizes; limits and pauses are read again right before the write."""
     for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)
     for resource in SCALABLE_RESOURCES.values():

@@ -28,7 +28,7 @@ V = TypeVar("V")
 _CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 _NOT_READ: Final = Unknown("it has not been read")
 _SHOWN: Final = 3
-"""Names in a note."""
+"""The number of names in a note."""
 _STORAGE_PARTS: Final = {
     "claims": "PersistentVolumeClaims",
     "volumes": "PersistentVolumes",
@@ -39,7 +39,7 @@ _STORAGE_PARTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KnownCluster:
-    """The essential facts, once it is certain that they are known and recent."""
+    """The essential facts, which are known and recent."""
 
     cluster: ClusterState
     confirmed: float
@@ -50,7 +50,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
     """Return the facts if nodes and pods are known and recent enough. Raises InputMissingError.
 
     The first answers about all other objects are waited for: without the node groups, for example, nodes would count as
-    outside of them after a restart, and it would be forgotten how long they have been unneeded.
+    outside of them after a restart, and the time for which they have been unneeded would be lost.
     """
     times = []
     for what, fact in (("nodes", cluster.nodes), ("pods", cluster.pods)):
@@ -60,7 +60,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
     awaited = next((fact for fact in _others(cluster) if isinstance(fact, Unknown) and fact.is_awaited), None)
     if awaited is not None:
         raise InputMissingError(awaited.reason)
-    # What is known must be recent, too; what is unknown only keeps nodes from going, and is named.
+    # Known facts must also be recent; unknown ones only keep nodes from being removed, and are named.
     times += [
         fact.time
         for fact in (cluster.workloads, cluster.disruption_budgets, cluster.namespace_labels)
@@ -74,7 +74,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
 
 
 def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float) -> ClusterState:
-    """Return the facts with storage and whole objects that are too old as unknown: each stops only what needs it."""
+    """Return the facts, with outdated storage and whole objects as unknown: each stops only decisions that need it."""
     storage = cluster.storage
     if storage is not None:
         storage = replace(
@@ -140,7 +140,7 @@ def situation_of(
 def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
     """Return the kinds of controllers of which no object is known, as after `kubectl get nodes,pods`.
 
-    If the controllers of such pods counted as gone, no answer could move a pod. The message names the kinds.
+    If the controllers of such pods counted as deleted, no answer could move a pod. The message names the kinds.
     """
     if isinstance(cluster.workloads, Unknown):
         return frozenset()
@@ -148,7 +148,7 @@ def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
 
 
 def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:
-    """Return the priorities of the priority expander, and what is wrong with them: without any, nothing is filtered."""
+    """Return the priorities for the priority expander, and their problem: without priorities, nothing is filtered."""
     if settings.priorities is not None or settings.priorities_config_map is None:
         return settings.priorities, ""
     namespace, name = settings.priorities_config_map
@@ -168,7 +168,7 @@ def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[
 
 
 def notes_about(cluster: ClusterState) -> tuple[str, ...]:
-    """Return what is not known or left out, one sentence each: the answer may be too careful because of it."""
+    """Return one sentence for each fact that is unknown or left out, and so may make the answer too careful."""
     problems = (*cluster.problems, *cluster.placement_problems)
     unnamed = (problem for problem in problems if not _is_named(problem, cluster.left_out))
     return (*unnamed, *_left_out(cluster.left_out), *_unknown(cluster))

@@ -40,7 +40,7 @@ IGNORED_LABELS: Final = frozenset(
 """Labels in which similar nodes may differ."""
 _CAPACITY_RATIOS: Final = {MEMORY: 0.015}
 _AMOUNTS_RATIO: Final = 0.05
-"""Of what is allocatable, and of what is free."""
+"""The allowed ratio of allocatable amounts, and of free amounts."""
 
 
 def difference(
@@ -72,7 +72,7 @@ def difference(
 def similar_groups(
     chosen: str, alike: Sequence[str], schedulable: Mapping[str, frozenset[int]], *, balance: bool
 ) -> tuple[str, ...]:
-    """Return the groups, of those that are like the chosen one, that can hold each pod group that it can hold.
+    """Return those groups similar to the chosen one that can hold each pod group that it can hold.
 
     `schedulable` are identities of pod groups by the group that can hold them. There are none where balancing is off,
     or the chosen group holds nothing.
@@ -86,7 +86,7 @@ def similar_groups(
 def _of_amounts(
     what: str, one: Mapping[str, int], other: Mapping[str, int], ratios: Mapping[str, float], ratio: float
 ) -> str:
-    """Return the first resource whose amounts differ by more than its ratio, or the common one, of the larger."""
+    """Return the first resource whose amounts differ by more than its ratio of the larger one, or the common ratio."""
     for resource in sorted({*one, *other}):
         if resource not in one or resource not in other:
             return f"only one of them has {what} {resource}"

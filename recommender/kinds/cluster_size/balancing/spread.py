@@ -26,8 +26,8 @@ class GroupRoom:
 def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
     """Return how many of the new nodes each group gets; groups that get none are absent.
 
-    One node at a time goes to the smallest group, of equal ones to the first. Groups at their maximum are left out;
-    what none has room for is lost. The groups are in the order of their sizes before.
+    One node at a time is added to the smallest group; among equal ones, to the first. Groups at their maximum are left
+    out; nodes for which no group has room are dropped. The groups are in the order of their sizes before.
     """
     growing = sorted((group for group in groups if group.size < group.max_size), key=lambda group: group.size)
     queue = [(group.size, place) for place, group in enumerate(growing)]
@@ -46,10 +46,10 @@ def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
 def within_quotas(
     shares: Mapping[str, int], nodes: Mapping[str, Mapping[str, int]], quotas: Sequence[Quota]
 ) -> tuple[dict[str, int], tuple[Quota, ...]]:
-    """Return the shares that the quotas allow, and what the quotas leave afterwards.
+    """Return the shares that the quotas allow, and the remaining quotas.
 
-    One share after the other is cut; what is cut is not given to another group. `nodes` is what one node of each group
-    counts.
+    The shares are cut one after the other; the nodes that are cut are not given to another group. `nodes` has the
+    amounts that one node of each group counts.
     """
     allowed: dict[str, int] = {}
     left = tuple(quotas)

@@ -1,4 +1,4 @@
-"""Determines how many nodes are needed at least, and what they cost, whichever mix of groups they are of."""
+"""Determines the least number of nodes needed and their least cost, for any mix of groups."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 _TOLERANCE: Final = 1e-6
-"""Of the solver, relative to the result."""
+"""The tolerance of the solver, relative to the result."""
 
 
 def lower_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> int:
-    """Return a number of new nodes that no mix of the options is below, if all pods are to be on new nodes.
+    """Return a lower bound of the number of new nodes for any mix of the options, if all pods are to be on new nodes.
 
-    Pods that no option holds are left out, and so are sizes of the groups: neither makes the bound too large. The
-    snapshot is as before afterwards.
+    Pods that no option holds and the sizes of the groups are ignored: neither makes the bound too large. The snapshot
+    is unchanged afterwards.
     """
     templates = _templates(options)
     demands, free = packing_demands(groups, templates, snapshot)
@@ -37,7 +37,7 @@ def lower_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapsh
 
 
 def lower_cost_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> float | None:
-    """Return likewise a cost of new nodes per hour; None unless every option with a template has a price."""
+    """Return the same bound for the hourly cost of new nodes; None unless every option with a template has a price."""
     usable = [option for option in options if option.template is not None]
     prices = [option.price for option in usable if option.price is not None]
     if not prices or len(prices) < len(usable):
@@ -53,9 +53,9 @@ def _templates(options: Iterable[NodeGroup]) -> list[NodeTemplate]:
 def packing_demands(
     groups: Sequence[PodGroup], templates: Sequence[NodeTemplate], snapshot: Snapshot
 ) -> tuple[list[ShapeDemand], list[dict[str, int]]]:
-    """Return the demand of each shape, in the order of the groups, and what an empty node of each template offers.
+    """Return the demand of each shape, in the order of the groups, and the resources of an empty node of each template.
 
-    The snapshot is as before afterwards.
+    The snapshot is unchanged afterwards.
     """
     counts: Counter[int] = Counter()
     shapes: dict[int, PodShape] = {}
@@ -101,10 +101,10 @@ def _room(judge: PodFilter, shape: PodShape, info: NodeInfo, whole: int) -> int:
     refusals = judge.refusals(info)
     if any(refusal.plugin not in PASSING_PLUGINS for refusal in refusals):
         return 0
-    # Where other pods are the reason, they may be elsewhere in the best answer; the snapshot may hold this very pod.
+    # If other pods are the reason, they may be elsewhere in the best answer; the snapshot may hold this very pod.
     return whole if refusals or is_passing(shape) else judge.room(info, whole)
 
 
 def surely_below(found: float) -> float:
-    """Return what the solver's result cannot be above, as it calculates in floats."""
+    """Return a value that is safely below the solver's result, since the solver calculates in floats."""
     return found - _TOLERANCE * max(1.0, found)

@@ -1,4 +1,4 @@
-"""Nodes that may take a pod of a shape yet, though they may refuse it for now."""
+"""Nodes that may still take a pod of a shape later, although they may refuse it for now."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
 
 PASSING_PLUGINS: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
-"""Plugins that may allow a pod later that they refuse now, after other pods have been placed; no other plugin does."""
+"""The only plugins that may later allow a pod that they refuse now, after other pods have been placed."""
 
 
 class Candidates:
-    """Nodes in the order in which they are asked, while pods only come and none leaves.
+    """Nodes in the order in which they are tried, while pods are only added and none is removed.
 
-    Thousands of nodes may refuse a pod since their domains have too many. They do so until the smallest count of all
-    domains rises, so they are not asked again for each pod before that.
+    Thousands of nodes may refuse a pod because their domains have too many. They do so until the smallest count of all
+    domains rises, so they are not tried again for each pod before that.
     """
 
     def __init__(self, judge: PodFilter, nodes: Iterable[NodeInfo] = ()) -> None:

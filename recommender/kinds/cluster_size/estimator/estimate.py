@@ -1,7 +1,7 @@
 """Binpacking: how many nodes of one group a set of pods needs, by first-fit decreasing over pod groups.
 
 The rule is that of Cluster Autoscaler's binpacking estimator, pod by pod. Pods of one group are alike, so larger steps
-give the same result: a node that is full for one of them is not asked again, and as many as fit are placed at once.
+give the same result: a node that is full for one of them is not tried again, and as many as fit are placed at once.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def estimate(
 ) -> Estimate:
     """Return which pods new nodes made by the template can take, and how many nodes that needs.
 
-    Opened nodes are called `NAME_PREFIX-0` and so on, past names that are taken. At most `max_nodes` are opened: 0 is
-    no limit, and a negative number allows none. The snapshot is as before afterwards.
+    Opened nodes are called `NAME_PREFIX-0` and so on, skipping names that are taken. At most `max_nodes` are opened: 0
+    means no limit, and a negative number allows none. The snapshot is unchanged afterwards.
     """
     packing = _Packing(snapshot, groups, template, name_prefix, EstimateLimit(nodes=max_nodes))
     mark = snapshot.checkpoint()
@@ -76,14 +76,14 @@ class _ShapeProgress:
     shape: PodShape
     filter: PodFilter
     refuses_for_good: bool
-    """Whether a node that refuses a pod refuses all later ones, too: there is neither affinity nor spread."""
+    """Whether a node that refuses a pod also refuses all later ones, because there is neither affinity nor spread."""
     spreads_over_hosts: bool
     candidates: Candidates
-    """Opened nodes that may take a pod yet, where a refusal need not be for good."""
+    """Opened nodes that may still take a pod, if a refusal need not be final."""
     next_opened: int = 0
-    """Opened nodes before this one are in `candidates`, or full if a refusal is for good."""
+    """Opened nodes before this one are in `candidates`, or are full if a refusal is final."""
     elsewhere: Candidates | None = None
-    """Likewise the nodes that existed before, once they are needed; opened ones come with `candidates`."""
+    """The nodes that existed before and may still take a pod, once they are needed; opened ones are in `candidates`."""
 
 
 class _Packing:
@@ -167,7 +167,7 @@ class _Packing:
         return taken
 
     def _fill_further(self, progress: _ShapeProgress, pods: Sequence[ClusterPod], taken: int) -> None:
-        """Place the pods from `taken` on: on the last opened node, else on a new one while that helps."""
+        """Place the pods, beginning with index `taken`, on the last opened node, or on a new one while that helps."""
         while taken < len(pods):
             if self._opened:
                 taken += self._fill(progress, self._opened[-1], pods, taken)
@@ -189,7 +189,7 @@ class _Packing:
             taken += on_new
 
     def _fill(self, progress: _ShapeProgress, info: NodeInfo, pods: Sequence[ClusterPod], taken: int) -> int:
-        """Place pods from `taken` on on one node until it refuses; return how many it took."""
+        """Place pods on one node, beginning with index `taken`, until it refuses; return how many it took."""
         if progress.refuses_for_good:
             room = progress.filter.room(info, len(pods) - taken)
             if room:
@@ -209,7 +209,7 @@ class _Packing:
     def _elsewhere(self, progress: _ShapeProgress) -> NodeInfo | None:
         """Return another node for a pod that the last one refuses because pods are to be spread over hosts.
 
-        Nodes that exist are asked, too: a new pod in the emptiest domain can make room in all of them.
+        Nodes that exist are also tried: a new pod in the emptiest domain can make room in all of them.
         """
         if not progress.spreads_over_hosts:
             return None
@@ -244,12 +244,12 @@ class _Packing:
 
 
 def is_passing(shape: PodShape) -> bool:
-    """Return whether a node that refuses a pod of the shape may take it once further pods have a place."""
+    """Return whether a node that refuses a pod of the shape may take it once further pods are placed."""
     return bool(shape.scheduling.affinity or shape.scheduling.spread)
 
 
 def _roomy(nodes: Iterable[NodeInfo], shapes: Sequence[PodShape]) -> list[NodeInfo]:
-    """Return the nodes that have at least the smallest amount of each resource that the shapes ask for."""
+    """Return the nodes that have at least the smallest amount of each resource that the shapes request."""
     resources = {resource for shape in shapes for resource in shape.requests}
     least = {resource: min(shape.requests.get(resource, 0) for shape in shapes) for resource in resources}
     asked = [(resource, amount) for resource, amount in least.items() if amount]

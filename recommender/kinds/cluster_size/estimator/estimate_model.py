@@ -24,7 +24,7 @@ class NewNode:
     """A node that an estimate opens."""
 
     name: str
-    """Its own, as its `kubernetes.io/hostname`."""
+    """The node's own name, which is also its `kubernetes.io/hostname`."""
     pods: tuple[ClusterPod, ...]
 
 
@@ -33,10 +33,10 @@ class Estimate:
     """The pods that new nodes of one group can hold."""
 
     node_count: int
-    """Nodes that received a pod, as the peer counts them; an existing node that takes pods because of a hostname
-    constraint is counted too."""
+    """Nodes that received a pod, as Cluster Autoscaler counts them; an existing node that takes pods because of a
+    hostname constraint is counted too."""
     pods: tuple[ClusterPod, ...]
-    """The pods that have a place."""
+    """The pods that are placed."""
     new_nodes: tuple[NewNode, ...] = ()
     placed_on_existing: tuple[tuple[ClusterPod, str], ...] = ()
     """Pods that went to nodes that exist, with the node."""
@@ -46,7 +46,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionOption:
-    """A group and what it would do."""
+    """A group, with the effect of its growth."""
 
     group: NodeGroup
     estimate: Estimate

@@ -1,6 +1,6 @@
 """Determines how many nodes an estimate may open, and how long it may take.
 
-The rules are those of Cluster Autoscaler's threshold-based limiter: 0 means no limit, and a negative one allows
+The rules are those of Cluster Autoscaler's threshold-based limiter: 0 means no limit, and a negative limit allows
 nothing.
 """
 
@@ -28,7 +28,7 @@ class EstimateLimit:
     def allows(self, opened_nodes: int, elapsed_seconds: float = 0.0) -> bool:
         """Return whether a further node may be opened.
 
-        A decision has no clock, so whoever limits the time of an estimate passes what has elapsed since it began.
+        A decision has no clock, so the caller that limits the time of an estimate passes the time since it began.
         """
         if self.nodes < 0 or self.seconds < 0:
             return False
@@ -55,7 +55,7 @@ def min_limit(first: _Amount, second: _Amount) -> _Amount:
 
 
 def cluster_capacity_limit(max_nodes: int, current_nodes: int) -> int:
-    """Return how many nodes may be added before the cluster has `max_nodes`, of which 0 means any number."""
+    """Return how many nodes may be added before the cluster has `max_nodes`; 0 means any number."""
     if not max_nodes:
         return NO_LIMIT
     return max_nodes - current_nodes if max_nodes > current_nodes else NOTHING
@@ -64,7 +64,8 @@ def cluster_capacity_limit(max_nodes: int, current_nodes: int) -> int:
 def group_capacity_limit(sizes: Iterable[tuple[int, int]]) -> int:
     """Return how many nodes a group and those similar to it can take together.
 
-    `sizes` are maximum and target size of each. A group that is above its maximum takes none from the others.
+    `sizes` are the maximum and the target size of each group. A group above its maximum does not reduce the number for
+    the others.
     """
     room = sum(max(0, largest - target) for largest, target in sizes)
     return room if room > 0 else NOTHING

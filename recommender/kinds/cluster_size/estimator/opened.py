@@ -1,4 +1,4 @@
-"""Nodes that a template makes."""
+"""Adds nodes that are made from a template."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeI
 
 
 def own_pods(template: NodeTemplate, node: str, present: Collection[str] = ()) -> list[ClusterPod]:
-    """Return the template's pods for one node, without those of controllers that have one there already.
+    """Return the template's pods for one node, without those whose controllers have a pod there already.
 
-    `present` are the identifiers of these controllers. The names contain characters that no pod's name has, so that
-    nobody can make a pod of the same name.
+    `present` are the identifiers of these controllers. The names contain characters that no pod's name has, so no real
+    pod can have the same name.
     """
     return [
         replace(pod, name=f"{pod.name}@{node}#{number}", uid="", node=node)

@@ -1,8 +1,9 @@
 """Packing as a linear program: nodes and pods may be divided, so its optimum is never above that of whole ones.
 
-For each option g there are n(g) nodes, and x(s, g) pods of each shape s on them. Each row states what n(g) nodes hold:
-of one resource, of pods, of one shape, and of the pods' sizes under dual feasible functions, of which the sum over the
-pods of a node is at most 1 (Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", 2001).
+For each option g there are n(g) nodes, and x(s, g) pods of each shape s on them. Each row limits what n(g) nodes hold:
+one resource, the number of pods, the pods of one shape, or the pods' sizes under dual feasible functions, whose sum
+over the pods of a node is at most 1 (Fekete and Schepers, "New classes of fast lower bounds for bin packing problems",
+2001).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 POD_COUNT: Final = "pods"
 _PARTS: Final = (1, 2, 3)
-"""Of the functions: into so many parts a node is divided. Sizes up to 1 / (parts + 1) count nothing."""
+"""The numbers of parts into which the functions divide a node. Sizes up to 1 / (parts + 1) count as nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class ShapeDemand:
 
     count: int
     requests: Mapping[str, int]
-    """With 1 of `pods`."""
+    """The requests, including 1 of `pods`."""
     rooms: Mapping[int, int]
-    """By index of the option, how many of them one empty node holds; options that hold none are absent."""
+    """How many of them one empty node holds, by index of the option; options that hold none are absent."""
 
 
 @dataclass(slots=True)
@@ -52,13 +53,13 @@ class LeastCost:
 
     cost: float
     pod_prices: tuple[float, ...]
-    """By demand, what one further pod adds to the cost (the dual values); 0 for those without an option."""
+    """The cost that one further pod adds, by demand (the dual values); 0 for those without an option."""
 
 
 def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
     """Return a lower bound of the cost of any mix of nodes that holds all pods.
 
-    `free` is what an empty node of each option offers, by resource, and `costs` what one costs. Demands without an
+    `free` has the resources of an empty node of each option, and `costs` its cost. Demands without an
     option are left out, and 0 is returned if the solver gives up.
     """
     found = solved(demands, free, costs)
@@ -68,8 +69,8 @@ def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]]
 def solved(
     demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
 ) -> LeastCost | None:
-    """Return likewise the optimum with the prices of pods; None if the solver gives up, or there is no demand."""
-    # Takes about a second and 50 MiB, and most decisions need no new node.
+    """Return the optimum with the prices of pods; None if the solver gives up, or there is no demand."""
+    # The import takes about a second and 50 MiB, and most decisions need no new node.
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import coo_array  # noqa: PLC0415
 
@@ -105,7 +106,7 @@ def _columns(demands: Sequence[ShapeDemand], options: int) -> dict[tuple[int, in
 
 
 def _shares(demands: Sequence[ShapeDemand], option: int, offered: Mapping[str, int]) -> Iterator[dict[int, float]]:
-    """Yield shares of one node of an option that a pod of each demand takes; on no node is their sum above 1."""
+    """Yield the shares of one node of an option that a pod of each demand takes; their sum is at most 1 on any node."""
     held = {index: demand for index, demand in enumerate(demands) if option in demand.rooms}
     for index, demand in held.items():
         yield {index: 1.0 / demand.rooms[option]}

@@ -1,1 +1,4 @@
-"""Expanders: which of several node groups grows. Each is a filter; a chain of them ends with a reproducible choice."""
+"""Expanders choose which of several node groups grows.
+
+Each is a filter; a chain of them ends with a reproducible choice.
+"""

@@ -1,4 +1,4 @@
-"""The options that Cluster Autoscaler asks about, as values of ours, and the answer to it. Pure."""
+"""Converts the options that Cluster Autoscaler asks about, and chooses one of them. Pure."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class TooLateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpanderRules:
-    """By what options are compared."""
+    """The rules by which options are compared."""
 
     expanders: tuple[str, ...]
     context: ExpanderContext
     prices: Mapping[str, float]
-    """By the name of the group."""
+    """The price of a node, by the name of its group."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestOption:
-    """The answer, and why."""
+    """The chosen group, and the reason."""
 
     response: BestOptionsResponse
     group: str
-    """Empty if there is none."""
+    """The name of the group; empty if there is none."""
     reason: str
 
 
@@ -57,7 +57,7 @@ def best_option(
 ) -> BestOption:
     """Return the option that the expanders choose; none if none is left. Raises TooLateError.
 
-    A node or a pod that cannot be read is compared as one that offers, or requests, nothing that is known.
+    A node or a pod that cannot be read counts as one that offers, or requests, nothing.
     """
     nodes = request.nodeBytesMap or request.nodeMap
     pods: dict[bytes, ClusterPod] = {}
@@ -83,7 +83,7 @@ def best_option(
 
 
 def stated_prices(sources: NodeGroupSources) -> dict[str, float]:
-    """Return the prices that the configuration states, by the names that Cluster Autoscaler has for the groups."""
+    """Return the prices that the configuration states, by Cluster Autoscaler's names of the groups."""
     found: dict[str, float] = {}
     for stated in (sources.by_label, sources.cluster_api, sources.external_grpc):
         if stated is not None:

@@ -40,7 +40,7 @@ def least_nodes(options: Sequence[ExpansionOption], _context: ExpanderContext) -
 
 
 def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
-    """Keep one option, which the seed and the names of the groups decide: the same input has the same answer."""
+    """Keep one option, chosen by the seed and the names of the groups: the same input has the same answer."""
     if len(options) <= 1:
         return Kept(tuple(options), "the only one")
 
@@ -51,9 +51,9 @@ def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) 
 
 
 def cheaper_then_by_name(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
-    """Keep one option of equal ones: the one whose nodes cost least together, then the first by its name.
+    """Keep one of several equal options: the one whose nodes cost least together, then the first by name.
 
-    One without a price comes last. Unlike a draw, that is the same today and tomorrow.
+    One without a price comes last. Unlike a random choice, this one can be repeated.
     """
     if len(options) <= 1:
         return Kept(tuple(options), "the only one")
@@ -76,7 +76,7 @@ EXPANDERS: Final[Mapping[str, Expander]] = {
     "priority": highest_priority,
     RANDOM: one_at_random,
 }
-"""By the name that Cluster Autoscaler's `--expander` knows."""
+"""The expanders, by their names in Cluster Autoscaler's `--expander`."""
 
 
 def expander_problems(expanders: Sequence[str]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def expander_problems(expanders: Sequence[str]) -> tuple[str, ...]:
 
 
 def choose(options: Sequence[ExpansionOption], expanders: Sequence[str], context: ExpanderContext) -> Choice:
-    """Return the option that the chain of expanders leaves; of what is still equal, the cheapest, then by name."""
+    """Return the option that the chain of expanders leaves; among equal ones, the cheapest, then the first by name."""
     chain = [(name, EXPANDERS[name]) for name in expanders if name in EXPANDERS]
     return run_chain(options, chain, (TIES, cheaper_then_by_name), context)
 
@@ -110,7 +110,7 @@ def run_chain(
     last: tuple[str, Expander],
     context: ExpanderContext,
 ) -> Choice:
-    """Return the option that the expanders leave, each with its name; the last one is asked if several are left."""
+    """Return the option that the expanders leave, each with its name; the last one is applied if several are left."""
     if len(options) == 1:
         return Choice(options[0], "", "the only group that can hold pods")
     left = tuple(options)

@@ -19,7 +19,7 @@ class Priorities:
     patterns: tuple[tuple[int, tuple[Pattern, ...]], ...]
 
     def of(self, group: str) -> int | None:
-        """Return the highest priority with a pattern that is found anywhere in the name; None if none is."""
+        """Return the highest priority with a pattern that is found anywhere in the name; None if there is none."""
         return next((number for number, patterns in self.patterns if any(p.found_in(group) for p in patterns)), None)
 
 
@@ -30,9 +30,9 @@ class ExpanderContext:
     node_count: int
     """Nodes of the cluster, by which the price expander prefers small or large nodes."""
     seed: int = 0
-    """Of the random choice."""
+    """The seed of the random choice."""
     priorities: Priorities | None = None
-    """None: there are none, so the priority expander keeps all options."""
+    """The priorities; None if there are none, so the priority expander keeps all options."""
     priorities_problem: str = ""
     """Why there are none, or why they cannot be used."""
 

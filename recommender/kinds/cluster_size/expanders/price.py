@@ -1,4 +1,4 @@
-"""The price expander: what the nodes cost beside what their pods are worth (`expander/price`)."""
+"""The price expander compares the cost of nodes with the value of their pods (`expander/price`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 GIB_PER_CORE: Final = 7.5
 """How many GiB of memory cost as much as one core: about the list prices of general-purpose machines."""
 GPU_UNFITNESS: Final = 1000.0
-"""Nodes with GPUs are chosen only where nothing else holds the pods."""
+"""The unfitness of nodes with GPUs, so that they are chosen only if no others hold the pods."""
 ABSENT_GROUP_FACTOR: Final = 2.0
-"""A group that would have to be created first."""
+"""The factor for a group that would have to be created first."""
 _STABILISING_CPU_MILLI: Final = 500
 _STABILISING_MEMORY_BYTES: Final = 500 << 20
 _PREFERRED_CORES: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
-"""Up to how many nodes of a cluster its nodes should have that many cores."""
+"""The preferred cores of a node, by the largest number of nodes in the cluster for which they hold."""
 _LARGEST_PREFERRED_CORES: Final = 32
 _FADING_NODES: Final = 15
 _MILLI: Final = 1000
@@ -37,12 +37,12 @@ class Offer:
     """An option as the price expander compares it. Prices are for one hour."""
 
     nodes_price: float
-    """Of all nodes of the option."""
+    """The price of all nodes of the option."""
     node_count: int
     pods_price: float
     """The value of all pods of the option."""
     unfitness: float
-    """Of the size of a node: 1 fits, larger fits less."""
+    """How badly the size of a node fits: 1 fits, larger values fit less."""
     has_gpu: bool = False
     exists: bool = True
 
@@ -62,8 +62,8 @@ def unfitness(preferred_milli: int, node_milli: int) -> float:
 def price_score(offer: Offer, stabilising_price: float) -> float:
     """Return the score of an offer; the smallest is best.
 
-    `stabilising_price` is the price of a small pod; it keeps the ratio of tiny prices from running away. The size of a
-    node matters less, the more nodes there are.
+    `stabilising_price` is the price of a small pod; it keeps the ratio of tiny prices bounded. The more nodes there
+    are, the less the size of a node matters.
     """
     ratio = (offer.nodes_price + stabilising_price) / (offer.pods_price + stabilising_price)
     fading = 1 - math.tanh((offer.node_count - 1) / _FADING_NODES)
@@ -72,10 +72,10 @@ def price_score(offer: Offer, stabilising_price: float) -> float:
 
 
 def cheapest(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
-    """Keep the options with the best score among those whose group has a price; all, if none has one.
+    """Keep the options with the best score among those whose group has a price; all of them if none has a price.
 
-    Pods have no price of their own. They are worth what the CPU and memory that they ask for cost in the cheapest
-    of the groups compared, where a core costs as much as 7.5 GiB.
+    Pods have no price of their own. Their value is the cost of their requested CPU and memory in the cheapest of the
+    groups compared, where a core costs as much as 7.5 GiB.
     """
     priced = [(option, price) for option in options if (price := option.group.price) is not None]
     if not priced:

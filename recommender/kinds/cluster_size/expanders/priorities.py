@@ -31,7 +31,7 @@ def parse_priorities(text: str, file: str) -> dict[int, tuple[str, ...]]:
     """Return patterns by priority from the YAML text of the ConfigMap, `{INTEGER: [PATTERN, ...]}`.
 
     `file` names the text in messages. Raises PrioritiesError, also for a pattern that RE2 refuses: as in Cluster
-    Autoscaler, a text with one fault is not used at all.
+    Autoscaler, one fault makes the whole text unusable.
     """
     try:
         root = load_documents(text, file).root
@@ -75,7 +75,7 @@ def compile_priorities(priorities: Mapping[int, Sequence[str]], file: str) -> Pr
 def highest_priority(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
     """Keep the options whose groups have the highest priority; groups without any are dropped.
 
-    All are kept where there are no priorities, or no group has one.
+    All are kept if there are no priorities, or if no group has one.
     """
     if context.priorities is None:
         problem = context.priorities_problem or "no priorities are configured"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def waste(option: ExpansionOption) -> float:
-    """Return the share of CPU plus the share of memory that no pod of the option asks for: 0 to 2.
+    """Return the share of CPU plus the share of memory that no pod of the option requests: 0 to 2.
 
-    As in `expander/waste`, the share is of the capacity, not of what is allocatable. Infinite where the template states
-    no CPU or no memory, or where there is no node.
+    As in `expander/waste`, the share is of the capacity, not of what is allocatable. It is infinite if the template
+    states no CPU or no memory, or if there is no node.
     """
     if option.group.template is None:
         return math.inf
@@ -36,7 +36,7 @@ def waste(option: ExpansionOption) -> float:
 
 
 def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
-    """Keep the options that waste the least; equal ones are kept together."""
+    """Keep the options that waste the least; equal ones are all kept."""
     wasted = [waste(option) for option in options]
     least = min(wasted, default=math.inf)
     kept = tuple(option for option, its in zip(options, wasted, strict=True) if its == least)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.future.quotas import RemainingQuota
 
 DEFAULT_GROWTH: Final = 2.0
-"""Times the pods that are there, where the forecast states no `maxGrowth`."""
+"""The growth relative to the existing pods if the forecast states no `maxGrowth`."""
 
 
 @dataclass(slots=True)
@@ -27,16 +27,16 @@ class ForecastBounds:
     """The bounds of predicted pods at one moment. Pods that are counted use up the quotas."""
 
     maxima: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
-    """Of HPAs, by API group, kind, namespace and name of the target."""
+    """The maxima of HPAs, by API group, kind, namespace and name of the target."""
     quotas: Mapping[str, list[RemainingQuota]] = field(default_factory=dict)
-    """By namespace."""
+    """The remaining quotas, by namespace."""
     steps: list[SizeStep] = field(default_factory=list)
     """The cuts made so far."""
     problems: tuple[str, ...] = ()
-    """Bounds that are not known, so they limit nothing."""
+    """The bounds that are not known and therefore limit nothing."""
 
     def replicas(self, prediction: PredictedReplicas, present: int) -> int:
-        """Return how many replicas of a target count, given how many pods it has; what is there is never cut."""
+        """Return how many replicas of a target count, given how many pods it has; existing pods are never cut."""
         target = prediction.target
         wanted = count = max(prediction.replicas or 0, present)
         growth = DEFAULT_GROWTH if prediction.max_growth is None else prediction.max_growth
@@ -51,7 +51,7 @@ class ForecastBounds:
         return count
 
     def admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
-        """Return how many of the missing pods, which are like the given one, the quotas of the namespace admit."""
+        """Return how many of the missing pods, which equal the given one, the quotas of the namespace admit."""
         count = missing
         remaining = self.quotas.get(prediction.target.namespace, ())
         for quota in remaining:

@@ -1,4 +1,4 @@
-"""CapacityBuffers: how many chunks one asks for, and how many it should.
+"""CapacityBuffers: how many chunks a buffer requests, and how many it should request.
 
 Source of the arithmetic: `pkg/capacitybuffer/translators` of Cluster Autoscaler.
 """
@@ -40,9 +40,9 @@ def chunks_asked(
     limits: Mapping[str, int] | None,
     chunk: Mapping[str, int],
 ) -> int:
-    """Return the chunks that a buffer asks for: the larger of `replicas` and the percentage, within the limits.
+    """Return the number of chunks that a buffer requests: the larger of `replicas` and percentage, within the limits.
 
-    `target_replicas` is the size of what the percentage is of. `limits` and the requests of a chunk are in the same
+    `target_replicas` is the size to which the percentage applies. `limits` and the requests of a chunk are in the same
     units; a resource that a chunk does not request limits nothing. Raises ChunkError if nothing says how many.
     """
     wanted = [] if replicas is None else [max(0, replicas)]
@@ -55,7 +55,7 @@ def chunks_asked(
 
 
 def chunks_for(pods: Iterable[ClusterPod], chunk: Mapping[str, int]) -> int:
-    """Return how many chunks request at least what the pods request together. Raises ChunkError for an empty chunk."""
+    """Return how many chunks together request at least as much as the pods. Raises ChunkError for an empty chunk."""
     if not any(amount > 0 for amount in chunk.values()):
         raise ChunkError("a chunk of it requests nothing: state requests in its pod template")
     total: dict[str, int] = {}
@@ -66,7 +66,7 @@ def chunks_for(pods: Iterable[ClusterPod], chunk: Mapping[str, int]) -> int:
 
 
 def buffer_kinds(stated: BufferSettings) -> frozenset[ObjectKind]:
-    """Return the kinds of objects from which the size of a buffer's chunks is known."""
+    """Return the kinds of objects that determine the size of a buffer's chunks."""
     return frozenset(
         {
             ObjectKind(GROUP, "capacitybuffers", "CapacityBuffer", stated.namespace, stated.name),
@@ -82,13 +82,13 @@ class BufferChunks:
     replicas: int
     """The number of chunks to write."""
     granted: int
-    """How many chunks its controller makes of it: more by a percentage, or fewer by limits."""
+    """How many chunks its controller grants: more because of a percentage, or fewer because of limits."""
     detail: str
     """The calculation, in one sentence."""
 
 
 def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferChunks:
-    """Return the size by which a buffer holds the pods of the future. Raises ChunkError if that cannot be known."""
+    """Return the size with which a buffer holds the future pods. Raises ChunkError if that cannot be known."""
     chunk = chunk_of(stated, cluster)
     replicas = chunks_for(pods, chunk)
     buffer = _one("CapacityBuffer", stated.namespace, stated.name, cluster)
@@ -116,9 +116,9 @@ def _limits(buffer: JsonObject) -> Mapping[str, int]:
 
 
 def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]:
-    """Return what a chunk of a buffer requests, CPU in milli. Raises ChunkError if that is not known.
+    """Return the requests of a chunk of a buffer, CPU in milli. Raises ChunkError if they are not known.
 
-    It is what the pod template requests that the buffer names, or a pod of the workload that it names.
+    They are those of the pod template, or of a pod of the workload, that the buffer names.
     """
     buffer = _one("CapacityBuffer", stated.namespace, stated.name, cluster)
     spec, status = section(buffer, "spec"), section(buffer, "status")

@@ -1,4 +1,4 @@
-"""Pods that a workload would make: copies of its template, with names of their own."""
+"""Pods that a workload would create: copies of its template, with names of their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def workload_key(workload: WorkloadFacts) -> WorkloadKey:
 def pods_by_workload(
     pods: Iterable[ClusterPod], wanted: Collection[WorkloadKey]
 ) -> dict[WorkloadKey, list[ClusterPod]]:
-    """Return the pods of the workloads that are wanted, those that have ended left out."""
+    """Return the pods of the requested workloads, without those that have ended."""
     found: dict[WorkloadKey, list[ClusterPod]] = {key: [] for key in wanted}
     for pod in pods:
         owner = pod.controller
@@ -46,10 +46,10 @@ def pods_by_workload(
 def copies(
     workload: WorkloadFacts, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
 ) -> tuple[ClusterPod, ...]:
-    """Return pods that the workload would make; none if it has no template.
+    """Return pods that the workload would create; none if it has no template.
 
-    They are named `NAME-PURPOSE-0` and so on, and have the owner of the pods that exist, so that they are alike to
-    pods of the workload that are pending already.
+    They are named `NAME-PURPOSE-0` and so on, and have the owner of the pods that exist, so that they are equivalent to
+    the workload's pods that are pending already.
     """
     template = workload.template
     if template is None:

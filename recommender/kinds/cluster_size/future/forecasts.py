@@ -36,7 +36,7 @@ def forecast_pods(
 ) -> FuturePods:
     """Return the pods by which predicted replicas exceed those that exist, pending ones included.
 
-    They count as far as the bounds allow, which they take of; targets of one namespace in the order of their names.
+    They count as far as the bounds allow, and use these up; targets of one namespace come in the order of their names.
     A prediction that cannot be followed is named. Nothing is taken away for a prediction of fewer replicas. If several
     recommendations predict one target, the largest holds.
     """

@@ -1,4 +1,4 @@
-"""A reserve of CPU and memory as pods that do not exist, and when how large a reserve is wanted."""
+"""A reserve of CPU and memory as pods that do not exist, and its size at each time."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 HEADROOM_NAMESPACE: Final = "tidewatch-headroom"
 """No Namespace of this name is needed: it only keeps the names of such pods apart from those of others."""
 MOST_CHUNKS: Final = 5000
-"""As many as Cluster Autoscaler injects for all CapacityBuffers together (`pod-injection-limit`)."""
+"""The number that Cluster Autoscaler injects for all CapacityBuffers together (`pod-injection-limit`)."""
 _OWNER: Final = ControllerReference("tidewatch.io/v1", "Headroom", "headroom", "headroom")
 _RESOURCES: Final = (CPU, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedHeadroom:
-    """How large a reserve is wanted at a moment."""
+    """The size of the reserve at one moment."""
 
     ratio: float
     """Share of the requested CPU and memory."""
     detail: str
-    """Why this one."""
+    """Why the reserve has this size."""
 
 
 def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float) -> WantedHeadroom:
-    """Return the largest of the reserve that always holds and those of the schedules that hold now.
+    """Return the largest of the permanent reserve and those of the schedules that apply now.
 
     Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
     """
@@ -60,20 +60,20 @@ class Headroom:
 
     count: int
     chunk: Mapping[str, int]
-    """What each part requests: CPU in milli, memory in bytes."""
+    """The requests of each part: CPU in milli, memory in bytes."""
 
 
 def headroom_pods(ratio: float, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
-    """Return pods that together request a share of what the pods request. They tolerate no taints."""
+    """Return pods that together request a share of the given pods' requests. They tolerate no taints."""
     return pods_of_headroom(headroom_of(ratio, ((pod.resources.requests, 1) for pod in pods if not pod.has_ended)))
 
 
 def headroom_of(ratio: float, requests: Iterable[tuple[Mapping[str, int], int]]) -> Headroom:
     """Return a share of these requests, each with the number of its pods, in parts no larger than a typical pod.
 
-    A typical pod requests the median of CPU and of memory among pods that request any, so that the reserve can be used
-    by pods as they are, not only by one that is spread over many nodes. With more than 5,000 of them they are larger.
-    The reserve is rounded up.
+    A typical pod requests the median of CPU and of memory among pods that request any, so that real pods can use the
+    reserve, which would be useless in tiny parts on many nodes. If there would be more than 5,000 parts, they are
+    larger. The reserve is rounded up.
     """
     asked: dict[str, Counter[int]] = {name: Counter() for name in _RESOURCES}
     for one, count in requests:
@@ -98,7 +98,7 @@ def pods_of_headroom(headroom: Headroom) -> tuple[ClusterPod, ...]:
 
 
 def _high_median(amounts: Counter[int]) -> int:
-    """Return the median of amounts that occur a number of times each; of an even number, the larger of the two."""
+    """Return the median of amounts that occur a number of times each; of two middle ones, the larger."""
     place, below = amounts.total() // 2, 0
     for amount in sorted(amounts):
         below += amounts[amount]
@@ -110,15 +110,15 @@ def _high_median(amounts: Counter[int]) -> int:
 def placeable(pods: Iterable[ClusterPod], nodes: Iterable[ClusterNode]) -> tuple[ClusterPod, ...]:
     """Return the pods that request no more CPU and memory than one of these nodes offers when it is empty.
 
-    A pod that no node can ever hold needs no reserve, and whoever makes one must not make that of all others useless.
-    All count if no node is known.
+    A pod that no node can ever hold needs no reserve, and must not make the reserve useless for all others. All pods
+    count if no node is known.
     """
     largest = largest_offers(nodes)
     return tuple(pod for pod in pods if is_placeable(pod.resources.requests, largest))
 
 
 def largest_offers(nodes: Iterable[ClusterNode]) -> list[tuple[int, int]]:
-    """Return the offers of CPU and memory of which no other offer is at least as large in both."""
+    """Return those offers of CPU and memory that no other offer equals or exceeds in both."""
     largest: list[tuple[int, int]] = []
     for cpu, memory in sorted({(_offered(node, CPU), _offered(node, MEMORY)) for node in nodes}, reverse=True):
         if not largest or memory > largest[-1][1]:

@@ -1,4 +1,4 @@
-"""All pods of the future of one decision: what is predicted, and the reserve on top of it."""
+"""All future pods of one decision: predicted ones, and the reserve on top of them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def future_pods(
     situation: ClusterSituation,
     cluster: ClusterState,
 ) -> FuturePods:
-    """Return the pods that do not exist yet, with notes and with what of the forecasts was cut.
+    """Return the pods that do not exist yet, with notes and with the cuts of the forecasts.
 
-    The reserve is a share of what the pods of now and the predicted ones request, without those that fit nowhere.
+    The reserve is a share of the requests of present and predicted pods, without those that fit nowhere.
     """
     pods = situation.pods
     bounds = bounds_of(cluster, pods) if settings.forecasts else ForecastBounds()

@@ -20,9 +20,9 @@ class PredictedReplicas:
     recommendation: str
     target: TargetReference
     replicas: int | None
-    """None: it states nothing now."""
+    """The predicted replicas; None if there is no prediction now."""
     reason: str = ""
-    """Why it states nothing."""
+    """Why there is no prediction."""
     max_growth: float | None = None
     """The `maxGrowth` of the recommendation; None if it states none."""
 
@@ -30,7 +30,7 @@ class PredictedReplicas:
 def predictions_of(
     settings: ClusterSizeSettings, inputs: Inputs, growths: Mapping[str, float | None]
 ) -> tuple[PredictedReplicas, ...]:
-    """Return what the forecasts that a cluster size follows state for each of their targets."""
+    """Return the predictions of the forecasts that a cluster size follows, for each of their targets."""
     found: list[PredictedReplicas] = []
     for forecast in settings.forecasts:
         for record in inputs.decided.get(forecast.recommendation, ()):

@@ -32,7 +32,7 @@ class RemainingQuota:
     name: str
     scopes: frozenset[str]
     left: dict[str, int] = field(default_factory=dict)
-    """By key of `spec.hard` that pods take of, in the units of pods' requests. Never less than 0."""
+    """The remainder by key of `spec.hard` that pods use up, in the units of pods' requests. It is never less than 0."""
 
     def fitting(self, pod: ClusterPod, wanted: int) -> int:
         """Return how many pods like this one, at most `wanted`, are admitted."""
@@ -42,12 +42,12 @@ class RemainingQuota:
         return min([wanted, *(left // need for left, need in needs if need > 0)])
 
     def take(self, pod: ClusterPod, count: int) -> None:
-        """Count pods like this one."""
+        """Deduct pods like this one."""
         for key in self.left if self.covers(pod) else ():
             self.left[key] = max(0, self.left[key] - count * _need(pod, key))
 
     def covers(self, pod: ClusterPod) -> bool:
-        """Whether the quota is about such pods. One whose scopes depend on more than is known is taken not to be."""
+        """Whether the quota applies to such pods. One whose scopes depend on unknown facts is assumed not to apply."""
         requests, limits = pod.resources.requests, pod.resources.limits
         states_any = any(amounts.get(name, 0) > 0 for amounts in (requests, limits) for name in (CPU, MEMORY))
         # A workload that can be predicted makes pods without activeDeadlineSeconds.
@@ -58,9 +58,9 @@ class RemainingQuota:
 def remaining_quotas(
     quotas: Iterable[JsonObject], pods: Iterable[ClusterPod]
 ) -> tuple[dict[str, list[RemainingQuota]], tuple[str, ...]]:
-    """Return by namespace what quotas leave, and which amounts cannot be read, one sentence each.
+    """Return the remaining quotas by namespace, and one sentence for each amount that cannot be read.
 
-    Without `status.used`, as in files, what the pods of the namespace take counts.
+    Without `status.used`, as in files, the requests of the namespace's pods count instead.
     """
     remaining: dict[str, list[RemainingQuota]] = {}
     problems: list[str] = []
@@ -86,7 +86,7 @@ def _count_present(quota: RemainingQuota, pods: Iterable[ClusterPod], keys: list
 
 
 def _need(pod: ClusterPod, key: str) -> int:
-    """Return what a pod takes of a key of `spec.hard`, in the units of its requests."""
+    """Return the amount that a pod uses of a key of `spec.hard`, in the units of its requests."""
     if key in _PODS:
         return 1
     if key.startswith(_LIMITS):

@@ -1,4 +1,4 @@
-"""Times without facts of the cluster. Time limits of nodes are measured without them. Pure."""
+"""Times without facts about the cluster, which do not count for the time limits of nodes. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def with_absence(
 ) -> ClusterSizeMemory:
     """Return the memory with the absence that ends with facts of the time `confirmed`, if there was one.
 
-    There was one if the last decision was made from facts that had stood still, or if none was made for twice as long
-    as facts may be old: a poll comes at least that often.
+    There was one if the last decision was made from outdated facts, or if none was made for twice the allowed age of
+    facts: polls are at least that frequent.
     """
     kept = tuple(each for each in memory.absences if confirmed - each.until < _KEPT_SECONDS)[-_MOST:]
     if last is not None and confirmed > last.confirmed:
@@ -35,7 +35,7 @@ def with_absence(
 
 
 def _up_to(absences: tuple[Absence, ...], time: float) -> tuple[Absence, ...]:
-    """Return the absences that ended before a time; one that a new one follows at once becomes part of it."""
+    """Return the absences that ended before a time; one that a new one follows immediately becomes part of that."""
     return tuple(each for each in absences if each.until < time)
 
 

@@ -17,10 +17,10 @@ _BUDGETS: Final = "PodDisruptionBudgets"
 
 
 def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> ClusterState:
-    """Return the facts; those of which a first list of nothing has lost objects that the memory knows are unknown.
+    """Return the facts; a kind is unknown if its first list is empty although the memory knows such objects.
 
-    Without budgets nodes would go that they protect, and without node groups it would be forgotten how long nodes have
-    been unneeded.
+    Without budgets, nodes that they protect would be removed, and without node groups, the time for which nodes have
+    been unneeded would be forgotten.
     """
     return replace(
         cluster,
@@ -32,7 +32,7 @@ def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> Cluster
 
 
 def known_of(cluster: ClusterState, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return what the memory is to know."""
+    """Return the known objects for the memory."""
     for what, fact in _facts(cluster):
         known = known_now(what, fact, len(fact.value) if isinstance(fact, Observed) else 0, known)
     return known

@@ -1,4 +1,4 @@
-"""Removals of nodes that failed: their nodes say so, and no other node goes for a while. Pure."""
+"""Failed removals of nodes: an annotation of the node shows one, and no other node is removed for a while. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED_REMOVAL: Final = "tidewatch.io/removal-failed"
 
 
 def with_failed_removals(memory: ClusterSizeMemory, cluster: ClusterState, now: float) -> ClusterSizeMemory:
-    """Return the memory with the last removal that failed, by which `delayAfterFailure` begins.
+    """Return the memory with the last removal that failed, at which `delayAfterFailure` begins.
 
     It is stated by the node, since the process that drained it may be another one.
     """

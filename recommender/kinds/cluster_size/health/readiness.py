@@ -50,9 +50,9 @@ def readiness_of(
 
 
 def health_problem(unready: int, total: int, allowed: Unready) -> str:
-    """Return why so many unready nodes are unhealthy; empty if they are not.
+    """Return why this number of unready nodes makes the cluster unhealthy; empty if it does not.
 
-    They are where there are more of them than `allowed.count`, and also more than the share `allowed.ratio` of all.
+    It does if it exceeds both `allowed.count` and the share `allowed.ratio` of all nodes.
     """
     if unready <= allowed.count or unready <= allowed.ratio * total:
         return ""

@@ -26,9 +26,9 @@ class GroupRequest:
     """The nodes that are on their way to a group."""
 
     size: int
-    """The size to go on from: the target size, corrected where requested nodes did not come."""
+    """The size to go on from: the target size, corrected if requested nodes did not arrive."""
     missing: int = 0
-    """Requested nodes of which there is no Node object yet, and that may still come."""
+    """Requested nodes that have no Node object yet, but may still arrive."""
     late: int = 0
     """Requested nodes that are not ready in time."""
 
@@ -73,8 +73,8 @@ def requests_of(
         seconds = provision_seconds_of(group, settings)
         state = readiness.get(group.name, NodeReadiness())
         if request is None and situation.writes_sizes and _lacks_nodes(group, state):
-            # Somebody has asked for them, this program perhaps, whose memory was lost. Not to count on them would add
-            # as many again.
+            # Somebody has requested them, perhaps this program before its memory was lost. If they did not count, the
+            # same number would be added again.
             request = requested[group.name] = RequestedNodes(group.target_size, situation.now)
         if request is None or group.problem:
             found[group.name] = GroupRequest(group.target_size)

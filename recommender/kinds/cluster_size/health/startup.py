@@ -1,7 +1,7 @@
 """Nodes that cannot hold pods yet, but are about to: they count as their group's template until they are late.
 
-A node is Ready before its device plugin, its network or its storage is, for minutes with some GPUs. To take it for what
-it is then would add a further node for the pods that it is about to hold (`utils/kubernetes/ready.go`,
+A node is Ready before its device plugin, its network or its storage is, for minutes with some GPUs. If it counted as it
+is then, a further node would be added for the pods that it is about to hold (`utils/kubernetes/ready.go`,
 `processors/customresources`, `utils/taints` of Cluster Autoscaler).
 """
 

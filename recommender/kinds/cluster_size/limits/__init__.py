@@ -1,1 +1,1 @@
-"""Limits over all nodes: what is used, what is left, and how many nodes that allows."""
+"""Limits over all nodes: the used and the remaining amounts, and the number of nodes that these allow."""

@@ -23,12 +23,12 @@ def amounts_of(quantities: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 def capacity_of(node: ClusterNode) -> dict[str, int]:
-    """Return the capacity of a node; what it does not state is taken from what is allocatable."""
+    """Return the capacity of a node; resources that it does not state are taken from the allocatable ones."""
     return amounts_of({**node.allocatable, **node.capacity})
 
 
 def counted_amounts(node: ClusterNode) -> dict[str, int]:
-    """Return what a node counts for limits: whole cores, rounded up, bytes of memory, counts of others, and itself."""
+    """Return the amounts of a node for limits: whole cores, rounded up; bytes of memory; counts of others; one node."""
     capacity = capacity_of(node)
     counted = {resource: amount for resource, amount in capacity.items() if resource not in {CORES, MEMORY}}
     return counted | {

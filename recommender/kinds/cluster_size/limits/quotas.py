@@ -1,7 +1,7 @@
 """Quotas: how many nodes the limits allow.
 
-The rules are those of Cluster Autoscaler's `resourcequotas`: of each limited resource that a node has, what is left is
-divided by what one node takes, and the smallest number counts.
+The rules are those of Cluster Autoscaler's `resourcequotas`: for each limited resource that a node has, the remainder
+is divided by the amount of one node, and the smallest number counts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Quota:
 
     name: str
     left: Mapping[str, int]
-    """By resource; a resource that is absent is not limited."""
+    """The remainder by resource; a resource that is absent is not limited."""
     groups: frozenset[str] | None = None
-    """The groups to which it applies; None: to all."""
+    """The groups to which it applies; None for all."""
 
     def applies_to(self, group: str) -> bool:
         """Return whether nodes of the group count."""
@@ -30,15 +30,15 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class QuotaVerdict:
-    """How many of the wanted nodes are allowed, and what is against the others."""
+    """How many of the wanted nodes are allowed, and why the others are not."""
 
     allowed: int
     exceeded: Mapping[str, tuple[str, ...]]
-    """By quota, the resources of which less is left than all wanted nodes take."""
+    """The resources of which all wanted nodes need more than is left, by quota."""
 
 
 def check_quotas(quotas: Sequence[Quota], group: str, node: Mapping[str, int], wanted: int) -> QuotaVerdict:
-    """Return how many nodes of a group the quotas allow. `node` is what one node counts.
+    """Return how many nodes of a group the quotas allow. `node` has the amounts of one node.
 
     Raises ValueError if the wanted number is negative.
     """
@@ -64,7 +64,7 @@ def check_quotas(quotas: Sequence[Quota], group: str, node: Mapping[str, int], w
 def consume_quotas(
     quotas: Sequence[Quota], group: str, node: Mapping[str, int], wanted: int
 ) -> tuple[QuotaVerdict, tuple[Quota, ...]]:
-    """Return the verdict, and the quotas after the nodes; nothing is consumed unless all wanted nodes are allowed."""
+    """Return the verdict, and the remaining quotas; nothing is consumed unless all wanted nodes are allowed."""
     verdict = check_quotas(quotas, group, node, wanted)
     if verdict.allowed < wanted:
         return verdict, tuple(quotas)

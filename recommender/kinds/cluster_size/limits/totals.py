@@ -1,4 +1,4 @@
-"""The limits of the settings as a quota: what all nodes use already, and what is left."""
+"""The limits of the settings as a quota: the amounts of all nodes, and the remainder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITS: Final = "limits"
 
 
 def totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
-    """Return what nodes count together, in the units of `counted_amounts`. Equal nodes are counted once."""
+    """Return the sums of the nodes' amounts, in the units of `counted_amounts`. Equal nodes are counted once."""
     kinds: Counter[tuple[tuple[str, int], ...]] = Counter()
     for node in nodes:
         kinds[tuple(counted_amounts(node).items())] += 1
@@ -32,7 +32,7 @@ def totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
 
 
 def quota_of(limits: SizeLimits, nodes: Iterable[ClusterNode]) -> Quota:
-    """Return what the limits leave beside these nodes, those outside of groups included; never less than 0."""
+    """Return the remainder of the limits with these nodes, including those outside groups; never less than 0."""
     largest = {NODES: limits.max_nodes, CORES: limits.max_cores, MEMORY: limits.max_memory_bytes, **limits.gpus}
     limited = {resource: limit for resource, limit in largest.items() if limit is not None}
     used = totals(nodes) if limited else Counter()

@@ -24,9 +24,9 @@ class GroupSize:
     current: int | None
     """The target size; None while it is not known and the last recommendation is held."""
     recommended: int
-    """With what pending pods need."""
+    """The size with the nodes that pending pods need."""
     after_removals: int
-    """And without the nodes that can be removed now."""
+    """The recommended size without the nodes that can be removed now."""
     min_size: int | None
     max_size: int | None
     reason: str
@@ -48,11 +48,11 @@ class Removal:
     unneeded_seconds: float | None
     """How long it has been unneeded; None if nothing is remembered."""
     is_due: bool = True
-    """Whether it is removed now; if not, the reason says what it waits for."""
+    """Whether it is removed now; if not, the reason says why it waits."""
     moves: tuple[PodMove, ...] = ()
     """The pods that must move, with their new nodes."""
     saved_per_hour: float | None = None
-    """Price of the node; None if not all groups have one."""
+    """The price of the node; None unless all groups have a price."""
 
     @property
     def moved_pods(self) -> int:
@@ -78,9 +78,9 @@ class UnschedulablePods:
 
     pods: tuple[PodName, ...]
     groups: Mapping[str, str]
-    """By group, why not."""
+    """Why no node of a group can hold them, by group."""
     reason: str = ""
-    """Why no group was asked, such as a missing claim; empty otherwise."""
+    """Why no group was tried, such as a missing claim; empty otherwise."""
     missing: str = ""
     """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a reason."""
 
@@ -92,7 +92,7 @@ class SizeStep:
     step: str
     """`round/N`, or the name of a limit or brake, such as `limits.cores`, `minSize` or `maxNodeProvisionTime`."""
     group: str
-    """Empty if it concerns no single one."""
+    """The group; empty if the step concerns several groups."""
     value: float
     """Nodes of the group after this step."""
     detail: str
@@ -119,7 +119,7 @@ class LowerBound:
     """No mix of groups holds the pods with fewer new nodes."""
     cost: float | None = None
     cost_bound: float | None = None
-    """Likewise per hour, where all groups used have prices."""
+    """The same bound for the cost per hour, if all groups used have prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +127,31 @@ class ScaleUp:
     """The scale-up that pending pods need."""
 
     increases: Mapping[str, int]
-    """New nodes by group; groups without any are absent. Negative where requested nodes did not come in time, so that
-    the size is corrected."""
+    """New nodes by group; groups without any are absent. A number is negative if requested nodes did not arrive in
+    time, so that the size is corrected."""
     steps: tuple[SizeStep, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """By group, why it grows or not."""
+    """Why a group grows or does not grow, by group."""
     unschedulable: tuple[UnschedulablePods, ...] = ()
     places: tuple[PodPlace, ...] = ()
-    """Of the pods without a node, those that have found one."""
+    """The pods without a node for which one was found."""
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
     waits_until: float | None = None
-    """When the first of them counts, in seconds since the Unix epoch; None without any."""
+    """When the first of these pods counts, in seconds since the Unix epoch; None if there are none."""
     new_pods: tuple[PodName, ...] = ()
-    """Those of them that may still need the nodes there are. One that only its own annotation delays keeps no node, nor
-    does one that no group could ever hold."""
+    """The young pods that may still need the existing nodes. A pod that only its own annotation delays keeps no node,
+    and neither does one that no group could ever hold."""
     not_looked_at: int = 0
-    """How many pods may have a place and are not looked at, of namespaces that had no turn: they keep all nodes. Those
-    of a namespace that has used up its share keep none."""
+    """How many pods were not looked at because their namespaces had no turn: they keep all nodes. Pods of a namespace
+    that has used up its share keep none."""
     fitting_pods: int = 0
     """Pending pods for which there is a place on nodes that exist or are on their way."""
     helped_pods: int = 0
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """Name of the limit that keeps pods pending, else of the last step; None without steps."""
+    """The name of the limit that keeps pods pending, or else of the last step; None without steps."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None
@@ -168,7 +168,7 @@ class ScaleDownAnswer:
     unneeded_since: Mapping[str, float] = field(default_factory=dict)
     unremovable_until: Mapping[str, float] = field(default_factory=dict)
     new_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By namespace and name, where pods end up that are on nodes removed now, or that have found a place on these."""
+    """The final nodes, by namespace and name, of pods on nodes that are removed now, or that were placed on these."""
     hold: str = ""
     """The reason why no node is removed now, such as a cool-down; empty otherwise."""
 
@@ -184,25 +184,25 @@ class ClusterSizeAnswer:
     kept: tuple[KeptNode, ...] = ()
     unschedulable: tuple[UnschedulablePods, ...] = ()
     places: tuple[PodPlace, ...] = ()
-    """Of the pods without a node, those that have found one."""
+    """The pods without a node for which one was found."""
     unavailable: tuple[UnavailableNode, ...] = ()
     displaced: Mapping[PodName, str] = field(default_factory=dict)
-    """By pod without a place, the node that a what-if question takes from it."""
+    """The node that a what-if question takes from each pod without a place."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
-    """When the first of the waiting pods counts, in seconds since the Unix epoch; None without any."""
+    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if there are none."""
     steps: tuple[SizeStep, ...] = ()
     binding: str | None = None
     bound: LowerBound | None = None
     advice: tuple[Advice, ...] = ()
     saved_per_hour: float | None = None
-    """By the removals that are due, where all groups compared have prices."""
+    """The savings of the removals that are due, if all groups compared have prices."""
     pending_pods: int = 0
     notes: tuple[str, ...] = ()
     """Notes for the user, one sentence each."""
     hold: str = ""
     is_held: bool = False
-    """Whether only the sizes of an earlier decision are stated, since the facts are not known now."""
+    """Whether the answer only repeats the sizes of an earlier decision, because the facts are not known now."""
     memory: ClusterSizeMemory | None = None
 
 
@@ -214,7 +214,7 @@ def answer_of(record: Record | None) -> ClusterSizeAnswer | None:
 def nodes_of(answer: ClusterSizeAnswer) -> tuple[int | None, int | None]:
     """Return how many nodes the groups should have together, after removals, and how many they have now.
 
-    Groups that are left out count for neither; None: there is no group, or not all present sizes are known.
+    Groups that are left out count for neither. None if there is no group, or if not all present sizes are known.
     """
     groups = [group for group in answer.groups if not group.is_left_out]
     if not groups:

@@ -1,4 +1,4 @@
-"""Shares of a bounded amount of work: each namespace gets as much, and what one does not need goes to the others."""
+"""Shares of a bounded amount of work: each namespace gets an equal share, and unused shares go to the others."""
 
 from __future__ import annotations
 

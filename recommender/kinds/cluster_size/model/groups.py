@@ -1,4 +1,4 @@
-"""Node groups: nodes of one kind, of which there can be more or fewer."""
+"""Node groups: nodes of one kind, whose number can change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """The settings that a group overrides; None if the setting for all groups holds."""
+    """The settings that a group overrides; None if the setting for all groups applies."""
 
     utilization_threshold_ratio: float | None = None
     gpu_utilization_threshold_ratio: float | None = None
@@ -46,23 +46,24 @@ class ProviderReference:
     """The provider through which the size of a group is written."""
 
     provider: str
-    """`externalGRPC`, or the name of a plugin with `plugin/` before it."""
+    """`externalGRPC`, or `plugin/` and the name of a plugin."""
     deletes_nodes: bool = False
     """Whether nodes may be drained and deleted through it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTemplate:
-    """A node as the group would add it, and the pods that would be on it from the start."""
+    """A node that the group would add, with the pods that would be on it from the start."""
 
     node: ClusterNode
-    """No node has its name; labels have no `kubernetes.io/hostname`: each new node has its own."""
+    """The node, whose name no real node has. Its labels have no `kubernetes.io/hostname`, since that differs for each
+    new node."""
     pods: tuple[ClusterPod, ...] = ()
-    """Of DaemonSets, and mirror pods of the node it was taken from; bound to nothing."""
+    """The pods of DaemonSets, and the mirror pods of the node that the template was taken from; they are not bound."""
     source: str = ""
     """Where it comes from, such as `node n7` or `template`."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """By DaemonSet of a tenant that does not count, since it asks for too much, what it would take."""
+    """The requests of DaemonSets of tenants that do not count because they request too much, by DaemonSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,10 @@ class NodeGroup:
     nodes: tuple[str, ...] = ()
     """Names of the Node objects that belong to it."""
     template: NodeTemplate | None = None
-    """None: there is neither a ready node nor a template, so it cannot be sized; `problem` says so."""
+    """The template; None if there is neither a ready node nor a template, so the group cannot be sized, as `problem`
+    says."""
     price: float | None = None
-    """Of one node for one hour, in any currency; None if it is not known."""
+    """The price of one node for one hour, in any currency; None if it is not known."""
     options: GroupOptions = field(default_factory=GroupOptions)
     scalable: ScalableReference | None = None
     """The object that holds the size; None if there is none."""
@@ -88,7 +90,7 @@ class NodeGroup:
     autoscaler: str = ""
     """The name of another autoscaler that manages this group; empty if there is none."""
     paused: str = ""
-    """Why the size must not be written, such as the annotation that pauses it; empty if nothing is against it."""
+    """Why the size must not be written, such as the annotation that pauses it; empty if it may be written."""
     gpu_label: str = ""
     """A further label of nodes with GPUs, which its provider states; empty if there is none."""
     deleting: tuple[str, ...] = ()
@@ -109,6 +111,6 @@ class NodeGroups:
     groups: tuple[NodeGroup, ...] = ()
     """Sorted by name; those with a problem included."""
     group_of: Mapping[str, str] = field(default_factory=dict)
-    """Group by node; nodes outside of groups are absent."""
+    """The group of each node; nodes outside groups are absent."""
     problems: tuple[str, ...] = ()
     """Problems that concern more than one group, one sentence each."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST_SECONDS: Final = 1800.0
-"""Of a back-off."""
+"""The longest duration of a back-off."""
 
 
 class BackOff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -34,7 +34,7 @@ class BackOff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
 
 class RequestedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that were asked for and have not all come."""
+    """Nodes that were requested and have not all arrived."""
 
     size: Count
     """The size that was written."""
@@ -53,7 +53,7 @@ class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A time for which nothing is known of the cluster, since the API server did not answer or this program was off."""
+    """A time for which nothing is known of the cluster, because the API server was down or this program did not run."""
 
     since: Time
     until: Time
@@ -68,26 +68,27 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     """The memory of one recommendation."""
 
     unneeded_since: dict[str, Time] = msgspec.field(default_factory=dict)
-    """By node."""
+    """Since when each node has been unneeded."""
     unremovable_until: dict[str, Time] = msgspec.field(default_factory=dict)
-    """By node that the simulation could not remove: when it is looked at again."""
+    """When a node that the simulation could not remove is looked at again, by node."""
     last_scale_up: Time | None = None
     last_delete: Time | None = None
     last_failure: Time | None = None
-    """Of a removal."""
+    """When a removal last failed."""
     requested: dict[str, RequestedNodes] = msgspec.field(default_factory=dict)
-    """By group, only where this program has written the size."""
+    """The requested nodes by group, only if this program has written the size."""
     asked: dict[str, AskedSize] = msgspec.field(default_factory=dict)
-    """By group. Stored before the write, so that a process that is killed after it still knows of it."""
+    """The sizes that are being written, by group. They are stored before the write, so that they survive a process that
+    is killed."""
     back_offs: dict[str, BackOff] = msgspec.field(default_factory=dict)
-    """By group."""
+    """The back-offs, by group."""
     sizes: dict[str, Count] = msgspec.field(default_factory=dict)
-    """By group, what was recommended last, for brakes and for a poll without inputs."""
+    """The last recommended sizes by group, for brakes and for a poll without inputs."""
     absences: tuple[Absence, ...] = ()
-    """The latest ones, in their order. What takes too long is measured without them."""
+    """The latest absences, in order. Time limits are measured without them."""
 
     def repaired(self, now: float) -> ClusterSizeMemory:
-        """Return the memory without times of the future: a clock that was set back must not let a node go early.
+        """Return the memory without times in the future: a clock that was set back must not cause an early removal.
 
         What has been unneeded since a later time counts from now on. So do cool-downs, requests and back-offs, which
         would otherwise stop changes for as long as the clock was ahead.
@@ -114,5 +115,5 @@ def _not_after(time: float | None, now: float) -> float | None:
 
 
 def remembered(own: KindMemory | None) -> ClusterSizeMemory:
-    """Return the memory; an empty one where another kind or none has left it."""
+    """Return the memory; an empty one if another kind or none has left it."""
     return own if isinstance(own, ClusterSizeMemory) else ClusterSizeMemory()

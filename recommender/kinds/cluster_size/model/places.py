@@ -31,7 +31,7 @@ class PodName:
 
 
 class PlaceKind(Enum):
-    """The obstacle of a pod that has no node."""
+    """The kind of node that was found for a pod."""
 
     EXISTING = "existing"
     """A node that could run it now."""
@@ -48,7 +48,7 @@ class PodOrigin(Enum):
 
     PENDING = "pending"
     MOVED = "moved"
-    """The node that it runs on goes, or goes in a what-if question."""
+    """The pod's node is removed, by the decision or by a what-if question."""
     ASSUMED = "assumed"
     """A what-if question adds it."""
     EXPECTED = "expected"
@@ -85,7 +85,7 @@ class UnavailableNode:
 
     node: str
     group: str
-    """Empty if it belongs to none."""
+    """The group of the node; empty if it belongs to none."""
     state: NodeState
     detail: str = ""
     """The condition that a starting node waits for; empty for other nodes."""
@@ -93,7 +93,7 @@ class UnavailableNode:
 
 @dataclass(frozen=True, slots=True)
 class PodMove:
-    """Where a pod of a node that is removed goes."""
+    """The new node of a pod whose node is removed."""
 
     pod: PodName
     node: str

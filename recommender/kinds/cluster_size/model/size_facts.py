@@ -19,14 +19,14 @@ class SizeFacts:
     """The inputs that are gathered for one recommendation alone (`Inputs.own`)."""
 
     waits: bool = False
-    """Whether timers and young pods are waited for, as `run` does."""
+    """Whether the decision waits for timers and young pods, as `run` does."""
     writes_sizes: bool = False
     """Whether this process writes the sizes of this recommendation."""
     began: float | None = None
     """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
     providers: tuple[PluginReading, ...] = ()
-    """The statements of the providers of its node groups, where it has some."""
+    """The statements of the providers of its node groups, if it has any."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
-    """The outcome of each write that earlier decisions asked for."""
+    """The outcome of each write that earlier decisions requested."""
     last: ClusterSizeAnswer | None = None
     """The last answer of this process that was made from known facts."""

@@ -30,9 +30,9 @@ class StaticGroup:
     """The nodes that belong to it."""
     price: float | None = None
     capacity: Mapping[str, int] | None = None
-    """Of the template, CPU in milli; None: the template is taken from a node."""
+    """The capacity of the template, CPU in milli; None if the template is taken from a node."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Of the template, completed from the selector."""
+    """The labels of the template, completed from the selector."""
     taints: tuple[tuple[str, str, str], ...] = ()
     """Key, value and effect."""
     options: GroupOptions | None = None
@@ -43,13 +43,13 @@ class ClusterApiGroups:
     """Groups from the annotated objects of Cluster API."""
 
     namespaces: tuple[str, ...] = ()
-    """Those whose objects are trusted. Anyone who can create objects of Cluster API in one of them controls sizes."""
+    """The trusted namespaces. Anyone who can create objects of Cluster API in one of them controls sizes."""
     cluster_name: str = ""
     """Empty for all clusters."""
     prices: Mapping[str, float] = field(default_factory=dict)
-    """By the name of the group."""
+    """The prices, by the name of the group."""
     mark_machines: bool = False
-    """Whether Machines of nodes that should go are marked and the size is lowered."""
+    """Whether nodes are removed by marking their Machines and lowering the size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class LabelGroups:
     min_size: int = 0
     max_size: int = 1000
     prices: Mapping[str, float] = field(default_factory=dict)
-    """By value of the label."""
+    """The prices, by the value of the label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class PluginGroups:
     writes: bool = False
     """Whether sizes are written through it with the output `scale`."""
     delete_nodes: bool = False
-    """Whether nodes that can be removed are drained and deleted through it."""
+    """Whether removable nodes are drained and deleted through it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class ExternalGrpcGroups:
     address: str
     """Host and port."""
     ca_file: Path | None = None
-    """Certificates that sign the provider's; None: no TLS."""
+    """The certificates that sign the provider's; None for no TLS."""
     cert_file: Path | None = None
     key_file: Path | None = None
     """Certificate and key that the provider verifies."""
     timeout_seconds: float = 5.0
-    """Of each call, as Cluster Autoscaler's `grpc_timeout`."""
+    """The timeout of each call, like Cluster Autoscaler's `grpc_timeout`."""
     prices: Mapping[str, float] = field(default_factory=dict)
-    """By the id of the group; those that the provider states are used for the others."""
+    """The prices by the id of the group; for other groups, the provider's prices are used."""
     delete_nodes: bool = False
     """Whether nodes that can be removed are drained and deleted."""
     defaults: GroupOptions | None = None
@@ -110,16 +110,16 @@ SYSTEM_NAMESPACE = "kube-system"
 
 @dataclass(frozen=True, slots=True)
 class TrustedDaemonSets:
-    """Whose DaemonSets count on new nodes however much they ask for, and how much those of all others may take."""
+    """The namespaces whose DaemonSets count on new nodes without a limit, and the limit for all others."""
 
     namespaces: frozenset[str] = frozenset({SYSTEM_NAMESPACE})
     share_ratio: float = 0.25
-    """Of each resource of a new node, for all DaemonSets of a namespace together."""
+    """The share of each resource of a new node for all DaemonSets of a namespace together."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupSources:
-    """Where node groups come from, any mix, and whom to believe what bears on them."""
+    """The sources of node groups, in any mix, and the namespaces whose objects are trusted for them."""
 
     static: tuple[StaticGroup, ...] = ()
     cluster_api: ClusterApiGroups | None = None
@@ -128,11 +128,12 @@ class NodeGroupSources:
     plugin: PluginGroups | None = None
     daemon_sets: TrustedDaemonSets = field(default_factory=TrustedDaemonSets)
     autoscaler_namespaces: tuple[str, ...] = (SYSTEM_NAMESPACE,)
-    """Where a Cluster Autoscaler is looked for. Elsewhere, anyone who can create a Deployment could stop writes."""
+    """The namespaces in which a Cluster Autoscaler is looked for. In others, anyone who can create a Deployment could
+    stop writes."""
 
     @property
     def providers(self) -> tuple[ProviderSettings, ...]:
-        """Return those that are asked for their groups."""
+        """Return the providers that are asked for their groups."""
         return tuple(each for each in (self.external_grpc, self.plugin) if each is not None)
 
     @property
@@ -149,7 +150,7 @@ class NodeGroupSources:
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """Limits over all nodes, those outside of groups included. None: no limit."""
+    """Limits over all nodes, including those outside groups. None means no limit."""
 
     max_nodes: int | None = None
     min_cores: int = 0
@@ -162,7 +163,7 @@ class SizeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """The cluster counts as unhealthy when more nodes than both are not ready."""
+    """The cluster counts as unhealthy when the unready nodes exceed both limits."""
 
     ratio: float = 0.45
     count: int = 3
@@ -190,7 +191,7 @@ class ScaleDownSettings:
     ignore_daemon_sets_utilization: bool = False
     ignore_mirror_pods_utilization: bool = False
     system_pod_seconds: float = 3600.0
-    """From this age on a pod of kube-system without a budget does not block
+    """From this age on, a pod of kube-system without a budget does not block a removal
     (`blocking-system-pod-distruption-timeout`).
     """
 
@@ -227,17 +228,17 @@ class ClusterSizeSettings:
     node_groups: NodeGroupSources
     expanders: tuple[str, ...] = ("least-waste",)
     priorities: Mapping[int, tuple[str, ...]] | None = None
-    """Regular expressions by priority; None: the peer's ConfigMap, or none."""
+    """Regular expressions by priority; None for those of Cluster Autoscaler's ConfigMap, or none."""
     priorities_config_map: tuple[str, str] | None = None
     """Namespace and name, `kube-system/cluster-autoscaler-priority-expander`."""
     random_seed: int = 0
     balance_similar_node_groups: bool = False
     balancing_ignore_labels: tuple[str, ...] = ()
     balancing_labels: tuple[str, ...] = ()
-    """Where given, only these labels are compared."""
+    """If given, only these labels are compared."""
     limits: SizeLimits = field(default_factory=SizeLimits)
     rounds: int | None = None
-    """How often the peer's decision is repeated; None: until no group can hold another pod."""
+    """How often Cluster Autoscaler's decision is repeated; None means until no group can hold another pod."""
     max_nodes_per_scale_up: int = 1000
     new_pod_scale_up_delay_seconds: float = 0.0
     expendable_pods_priority_cutoff: int = -10
@@ -249,7 +250,7 @@ class ClusterSizeSettings:
     enforce_min_size: bool = True
     scale_down: ScaleDownSettings = field(default_factory=ScaleDownSettings)
     headroom_ratio: float = 0.0
-    """Share of all requested CPU and memory that is kept free beside what is needed."""
+    """The share of all requested CPU and memory that is kept free in addition."""
     schedules: tuple[HeadroomSchedule, ...] = ()
     forecasts: tuple[WorkloadForecast, ...] = ()
     buffer: BufferSettings | None = None

@@ -28,44 +28,45 @@ class ClusterSituation:
     groups: NodeGroups
     workloads: tuple[WorkloadFacts, ...] = ()
     assumed_controllers: frozenset[str] = frozenset()
-    """Kinds of controllers of which not one object is known although they may be: those of pods are taken to exist."""
+    """Kinds of controllers of which no object is known although some may exist: those of pods are assumed to exist."""
     budgets: tuple[DisruptionBudget, ...] | None = ()
-    """None: they are not known, so no pod may be moved."""
+    """The budgets; None if they are not known, so no pod may be moved."""
     namespace_labels: Mapping[str, Mapping[str, str]] | None = None
-    """By namespace; None: unknown, so terms that select namespaces by labels are judged to the pod's disadvantage."""
+    """The labels by namespace; None if unknown, so terms that select namespaces by labels count against the pod."""
     storage: Storage | None = None
     priorities: Mapping[int, tuple[str, ...]] | None = None
-    """Of the priority expander; None: nothing is filtered."""
+    """The priorities of the priority expander; None if nothing is filtered."""
     priorities_problem: str = ""
     memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
     waits: bool = True
-    """Whether timers are waited for, as `run` does; `recommend` decides once."""
+    """Whether the decision waits for timers, as `run` does; `recommend` decides once."""
     future_pods: tuple[ClusterPod, ...] = ()
-    """Pods that do not exist yet: of forecasts, headroom and what-if questions. Never young, never expendable."""
+    """Pods of forecasts, headroom and what-if questions, which do not exist yet. They are never young or expendable."""
     assumed_pods: frozenset[tuple[str, str]] = frozenset()
-    """Namespace and name of those that a what-if question adds."""
+    """Namespace and name of the pods that a what-if question adds."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By namespace and name: the node that a pod runs on and that a what-if question removes."""
+    """The nodes that a what-if question removes, by namespace and name of their pods."""
     writes_sizes: bool = False
     """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
     began: float | None = None
     """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
     last_decided: float | None = None
-    """When sizes were decided last, in seconds since the Unix epoch; None: never."""
+    """When sizes were decided last, in seconds since the Unix epoch; None for never."""
     confirmed: float | None = None
-    """Of which time the facts are, in seconds since the Unix epoch; None: of now."""
+    """The time of the facts, in seconds since the Unix epoch; None for now."""
     explains: bool = True
     """Whether the answer has bounds, advice, and the reasons and moves of removals, none of which changes a size: a
     replay of weeks does without them."""
     candidates: frozenset[str] | None = None
-    """The nodes that may be removed at all; the answer says why they stay, and nothing of others. None: every node."""
+    """The nodes that may be removed at all; the answer says why they stay, and does not mention others. None for every
+    node."""
     other_nodes: int = 0
     """Nodes of the cluster that are not among `nodes`, as no pod of the situation can move to or from them."""
 
     def known_seconds_since(self, time: float) -> float:
-        """Return for how long the cluster has been watched since a time, to the moment that the facts are of.
+        """Return for how long the cluster has been watched since a time, up to the time of the facts.
 
-        While the API server is away, nobody knows whether something has come, so that time does not count.
+        While the API server does not answer, it is unknown whether a node has arrived, so that time does not count.
         """
         end = self.now if self.confirmed is None else min(self.confirmed, self.now)
         return known_seconds(self.memory.absences, time, end)

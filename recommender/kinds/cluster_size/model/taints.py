@@ -1,4 +1,4 @@
-"""Taints that pass: those of a node that is starting, and those that describe the state of one node."""
+"""Temporary taints: those of a node that is starting, and those that describe the state of one node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Taint
 
 TO_BE_DELETED_TAINT: Final = "ToBeDeletedByClusterAutoscaler"
-"""Of a node that an autoscaler is removing; kube-proxy and cloud controllers send it no new connections."""
+"""The taint of a node that an autoscaler is removing; kube-proxy and cloud controllers send it no new connections."""
 _STARTUP_TAINTS: Final = frozenset(
     {
         "karpenter.sh/unregistered",
@@ -25,7 +25,7 @@ _STARTUP_PREFIXES: Final = (
     "startup-taint.cluster-autoscaler.kubernetes.io/",
 )
 _AGENT_SUFFIX: Final = "/agent-not-ready"
-"""Of the taints that wait for an agent of the network or of storage: `node.cilium.io/agent-not-ready`,
+"""The suffix of taints that wait for an agent of the network or of storage: `node.cilium.io/agent-not-ready`,
 `ebs.csi.aws.com/agent-not-ready`."""
 _STATE_TAINTS: Final = frozenset(
     {
@@ -46,12 +46,12 @@ _STATE_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
 
 @dataclass(frozen=True, slots=True)
 class PassingTaints:
-    """Which taints pass, those of the configuration included. No template has them."""
+    """The temporary taints, including those of the configuration. No template has them."""
 
     startup: tuple[str, ...] = ()
-    """How the keys of further taints begin that a node has while it is starting (`startup-taint`)."""
+    """The prefixes of keys of further taints that a node has while it is starting (`startup-taint`)."""
     status: tuple[str, ...] = ()
-    """How the keys of further taints begin that describe the state of one node (`status-taint`)."""
+    """The prefixes of keys of further taints that describe the state of one node (`status-taint`)."""
 
     def is_startup(self, taint: Taint) -> bool:
         """Return whether a node with the taint cannot hold pods yet, but is about to."""
@@ -60,6 +60,6 @@ class PassingTaints:
         return key in _STARTUP_TAINTS or key.endswith(_AGENT_SUFFIX) or key.startswith(prefixes)
 
     def is_passing(self, taint: Taint) -> bool:
-        """Return whether the taint says nothing about what the group of its node is for."""
+        """Return whether the taint says nothing about the purpose of its node's group."""
         key = taint.key
         return key in _STATE_TAINTS or key.startswith((_STATE_PREFIX, *self.status)) or self.is_startup(taint)

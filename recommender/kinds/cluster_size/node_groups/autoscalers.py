@@ -1,4 +1,4 @@
-"""Other autoscalers: whether one manages the nodes of a group, and its name."""
+"""Determines whether another autoscaler manages the nodes of a group, and its name."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class SeenAutoscaler:
 
 
 def autoscaler_kinds(namespaces: Collection[str]) -> frozenset[ObjectKind]:
-    """Return the kinds of objects in which a Cluster Autoscaler shows itself."""
+    """Return the kinds of objects by which a Cluster Autoscaler is detected."""
     return frozenset({STATUS_CONFIG_MAP, *leases(namespaces)})
 
 
 def cluster_autoscaler(
     cluster: ClusterState, namespaces: Collection[str], now: float
 ) -> SeenAutoscaler | Unknown | None:
-    """Return the Cluster Autoscaler that works on this cluster; None if there is none; Unknown if nobody knows.
+    """Return the Cluster Autoscaler that works on this cluster; None if there is none; Unknown if that cannot be told.
 
-    It is seen by the ConfigMap in which it publishes its state, unless that is older than 15 minutes; and in these
+    It is detected by the ConfigMap in which it publishes its state, unless that is older than 15 minutes; and in these
     namespaces by a workload of its image, and by its Lease, unless nobody has renewed that for 15 minutes. Names and
-    labels prove nothing: who creates a Deployment chooses them. Managed clusters run it outside, where only the
-    ConfigMap shows it.
+    labels prove nothing: the creator of a Deployment chooses them. Managed clusters run it outside the cluster, where
+    only the ConfigMap shows it.
     """
     status = cluster.objects.get(STATUS_CONFIG_MAP)
     if status is not None and not isinstance(status, Unknown):

@@ -1,4 +1,4 @@
-"""Scale from zero: what a node of a group looks like while the group has none.
+"""Scale from zero: the expected node of a group that has none.
 
 Sources: the annotations `capacity.cluster-autoscaler.kubernetes.io/…` of the group, then `status.capacity` and
 `status.nodeInfo` of its infrastructure template (Cluster API's proposal "opt-in autoscaling from zero").
@@ -31,7 +31,7 @@ _LABELS: Final = f"{_PREFIX}labels"
 _TAINTS: Final = f"{_PREFIX}taints"
 _RESOURCES: Final = {CPU_ANNOTATION: "cpu", MEMORY_ANNOTATION: "memory", _DISK: "ephemeral-storage"}
 _PROPAGATED_DOMAINS: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
-"""Labels of Machines that Cluster API writes to their nodes, with those of subdomains."""
+"""The domains whose labels Cluster API copies from Machines to their nodes, subdomains included."""
 _EFFECTS: Final = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 
 
@@ -56,13 +56,13 @@ def infrastructure_of(one: JsonObject) -> InfrastructureReference | None:
 
 
 def states_capacity(one: JsonObject) -> bool:
-    """Return whether the annotations alone say what a node of the group holds."""
+    """Return whether the annotations alone state the capacity of a node of the group."""
     annotations = texts(one, "metadata", "annotations")
     return CPU_ANNOTATION in annotations and MEMORY_ANNOTATION in annotations
 
 
 def node_from_zero(one: JsonObject, infrastructure: JsonObject | None) -> ClusterNode | None:
-    """Return a node as the group would make it; None if CPU or memory is nowhere stated.
+    """Return a node that the group would create; None if CPU or memory is not stated anywhere.
 
     Annotations win over the infrastructure template. Raises ScalableError for an annotation that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Decides to which of several Machines a node belongs. Anyone who can create Machines can state any node."""
+"""Decides to which of several Machines a node belongs. Anyone who can create Machines can name any node in one."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ class ClaimProof(IntEnum):
     """The evidence for a claim."""
 
     STATED = 0
-    """The Machine states the node's provider ID, or its owner is none that Cluster API knows."""
+    """The Machine states the node's provider ID, or its owner is not one of Cluster API."""
     NAMED = 1
     """Its status names the node, which Cluster API's controller writes, and its owner is of Cluster API."""
     OWNED = 2
-    """Likewise, and that owner exists: a MachineSet or MachinePool with the UID that the reference names."""
+    """As with `NAMED`, and that owner exists: a MachineSet or MachinePool with the UID that the reference names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One object that states a node as its own."""
+    """One object that claims a node."""
 
     by: Owned
-    """Whose number of nodes it counts for."""
+    """The owner for whose number of nodes the claim counts."""
     named: str
-    """How messages name the object that states it, such as `Machine capi/workers-x7`."""
+    """The name in messages of the object that claims the node, such as `Machine capi/workers-x7`."""
     proof: ClaimProof
     machine: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Who has a node."""
+    """The owner of a node."""
 
     claims: tuple[Claim, ...]
     """Those of the owner of the node; none if it is not clear who that is."""
     refused: tuple[Claim, ...]
-    """The others."""
+    """The other claims."""
 
 
 def settled(claims: Mapping[str, Iterable[Claim]]) -> dict[str, Settled]:
-    """Return by node who has it: the one with the best proof; nobody where two have the same."""
+    """Return the owner of each node: the one with the best proof, or nobody if two have the same proof."""
     found = {}
     for node, stated in claims.items():
         each = tuple(stated)
