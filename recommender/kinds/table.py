@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -11,35 +12,22 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import RecommendationKind
 
 
-def _proportional() -> RecommendationKind[Any]:
-    from recommender.kinds.proportional.kind import ProportionalKind  # noqa: PLC0415 - as all of this module
+def _kind_in(folder: str) -> Callable[[], RecommendationKind[Any]]:
+    """Return what loads the `KIND` of a folder: by its name, so that a program loads no kind that it does not have."""
 
-    return ProportionalKind()
+    @cache
+    def kind() -> RecommendationKind[Any]:
+        loaded: RecommendationKind[Any] = import_module(f"recommender.kinds.{folder}.kind").KIND
+        return loaded
 
-
-def _predictive() -> RecommendationKind[Any]:
-    from recommender.kinds.predictive.kind import PredictiveKind  # noqa: PLC0415
-
-    return PredictiveKind()
-
-
-def _cluster_size() -> RecommendationKind[Any]:
-    from recommender.kinds.cluster_size.kind import ClusterSizeKind  # noqa: PLC0415
-
-    return ClusterSizeKind()
-
-
-def _resources() -> RecommendationKind[Any]:
-    from recommender.kinds.resources.kind import ResourcesKind  # noqa: PLC0415
-
-    return ResourcesKind()
+    return kind
 
 
 KINDS: Final[dict[str, Callable[[], RecommendationKind[Any]]]] = {
-    "proportional": cache(_proportional),
-    "predictive": cache(_predictive),
-    "clusterSize": cache(_cluster_size),
-    "resources": cache(_resources),
+    "proportional": _kind_in("proportional"),
+    "predictive": _kind_in("predictive"),
+    "clusterSize": _kind_in("cluster_size"),
+    "resources": _kind_in("resources"),
 }
 """The kinds in the order in which messages and metrics name them."""
 

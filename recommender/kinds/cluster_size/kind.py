@@ -238,3 +238,7 @@ def _of_scaling(namespace: str, *, mark_machines: bool) -> Iterator[RoleRule]:
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "scale", KEEP)
     if mark_machines:
         yield RoleRule(namespace, CLUSTER_API_GROUP, "machines", "", KEEP)
+
+
+KIND: Final = ClusterSizeKind()
+"""The instance that `table` returns."""

@@ -122,3 +122,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         """Yield the forecast with its model."""
         rows = list(prediction_rows(forecast_of(record)))
         return columns(rows, width, lambda _place, _column, text: text, indent=GAP) if rows else ()
+
+
+KIND: Final = PredictiveKind()
+"""The instance that `table` returns."""

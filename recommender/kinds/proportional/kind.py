@@ -222,3 +222,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
             for kind, quantities in kinds.items():
                 sizes = ", ".join(f"{resource} {quantity}" for resource, quantity in quantities.items())
                 yield from wrapped(printable(f"{container} {kind}: {sizes}"), width, GAP)
+
+
+KIND: Final = ProportionalKind()
+"""The instance that `table` returns."""

@@ -158,3 +158,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
 
 def _sizes_of(record: Record) -> RequestSizes | None:
     return record.details if isinstance(record.details, RequestSizes) else None
+
+
+KIND: Final = ResourcesKind()
+"""The instance that `table` returns."""
