@@ -23,11 +23,12 @@ from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.notices import without_series
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
 from adapter.metrics.readings.refreshing.failures import failure_of
+from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
-from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, ObjectReadingBuilder
 from adapter.metrics.readings.samples.rule_policies import allows_foreign
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.silent_series import SilentSeries

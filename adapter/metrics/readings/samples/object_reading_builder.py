@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import NoSampleError
+from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS, ForeignSamples
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault, ObjectReading, container_key
 
@@ -24,23 +24,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.samples.sample_times import SampleTimes
     from adapter.metrics.readings.samples.shared_names import SharedNames
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """How the samples of a query find their objects."""
-
-    object_label: str
-    namespace_label: str | None
-    """The label that contains a sample's namespace; None for cluster-scoped objects."""
-    namespace: str | None = None
-    """The namespace that the query was restricted to; None if each sample has its own."""
-    names: frozenset[str] | None = None
-    """The objects that the query was restricted to; None for all."""
-    container_label: str | None = None
-    """The label that contains a sample's container; None if samples are of whole objects."""
-    non_negative: bool = False
-    """Whether values below zero are dropped."""
 
 
 HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
@@ -54,8 +37,6 @@ _NO_VALUES = {
 }
 
 
-NAMELESS = ""
-"""Stands for the container of a sample that has no label for it."""
 MOST_CONTAINERS = 1000
 """Limit on the containers of one pod. No real pod has as many: they come from a rule that mistakes another label for
 the container's."""
@@ -111,7 +92,7 @@ class ObjectReadingBuilder:
             else:
                 self._file(place, sample.value, self._flaw_of(sample.value))
         for labels in histograms:
-            place = self._place_of(labels)
+            place = self._assignment.place_of(labels)
             if isinstance(place, Dropped):
                 self._drop(place, labels, math.nan, Dropped.HISTOGRAM)
             else:
@@ -142,7 +123,7 @@ class ObjectReadingBuilder:
         for sample in samples:
             self._compare(sample.labels, self._place_at(sample))
         for labels in histograms:
-            self._compare(labels, self._place_of(labels))
+            self._compare(labels, self._assignment.place_of(labels))
 
     def finish(self, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
         """Return the reading; to be called once. Names of containers are joined in slices of the pace.
@@ -180,33 +161,7 @@ class ObjectReadingBuilder:
 
     def _place_at(self, sample: Sample) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""
-        return self._place_of(sample.labels) if self._times.admits(sample.timestamp) else Dropped.STALE
-
-    def _place_of(self, labels: Mapping[str, str]) -> tuple[str, str] | Dropped:
-        """Return namespace and object by the labels, or why they name none."""
-        assignment = self._assignment
-        namespace = self._namespace_of(labels)
-        name = labels.get(assignment.object_label)
-        if namespace is None:
-            return Dropped.FOREIGN_NAMESPACE
-        if not name or (assignment.names is not None and name not in assignment.names):
-            return Dropped.UNKNOWN_OBJECT
-        if assignment.container_label is not None:
-            container = labels.get(assignment.container_label, NAMELESS)
-            if "/" in container or "/" in name:
-                return Dropped.UNKNOWN_OBJECT
-            name = container_key(name, container)
-        return namespace, name
-
-    def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
-        """Return the namespace that a sample belongs to, None if it is not one that was requested."""
-        label, asked = self._assignment.namespace_label, self._assignment.namespace
-        if label is None:
-            return ROOT
-        if asked is None:
-            return labels.get(label) or None
-        # A label that was aggregated away counts as equal: the query itself was restricted.
-        return asked if labels.get(label, asked) == asked else None
+        return self._assignment.place_of(sample.labels) if self._times.admits(sample.timestamp) else Dropped.STALE
 
     def _drop(self, reason: Dropped, labels: Mapping[str, str], value: float, flaw: Dropped | None) -> None:
         """Count a sample that is not the value of any object, and note what ignoring it would hide."""

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.metrics.readings.errors import AmbiguousSamplesError, NoSampleError
+from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
-from adapter.metrics.readings.samples.object_reading_builder import Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.object_reading_builder import ObjectReadingBuilder
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.shared_names import SharedNames
 

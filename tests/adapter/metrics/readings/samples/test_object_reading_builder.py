@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.errors import NoSampleError
+from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation
-from adapter.metrics.readings.samples.object_reading_builder import MOST_CONTAINERS, Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.object_reading_builder import MOST_CONTAINERS, ObjectReadingBuilder
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.shared_names import SharedNames
 
