@@ -16,6 +16,7 @@ from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS, ForeignSamples
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault, ObjectReading, container_key
+from adapter.metrics.readings.samples.rivals import Rivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -76,8 +77,7 @@ class ObjectReadingBuilder:
         """The pods with a sample that names no container, by namespace."""
         self._has_named = False
         self._crowded: tuple[str, str] | None = None
-        self._rivals: dict[tuple[str, str], _Rivals] = {}
-        self._ambiguous: dict[frozenset[str], Fault] = {}
+        self._rivals = Rivals()
         self._unplaced: tuple[str, Mapping[str, str]] | None = None
         """The label that a sample lacks, and the labels that it has."""
         self._strangers = ForeignSamples(assignment.namespace_label or "", most_strangers)
@@ -155,9 +155,8 @@ class ObjectReadingBuilder:
         return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
 
     def _compare(self, labels: Mapping[str, str], place: tuple[str, str] | Dropped) -> None:
-        rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
-        if rivals is not None and not isinstance(place, Dropped):
-            self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(labels))
+        if not isinstance(place, Dropped) and place in self._rivals:
+            self._faults[place[0]][place[1]] = self._rivals.differing(place, labels)
 
     def _place_at(self, sample: Sample) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""
@@ -230,7 +229,7 @@ class ObjectReadingBuilder:
         """Remove the value of a whole pod, or the reason for its absence; a crowded pod keeps that reason."""
         key = container_key(pod, NAMELESS)
         self.dropped[Dropped.UNKNOWN_OBJECT] += self._values[namespace].pop(key, None) is not None
-        self._rivals.pop((namespace, key), None)
+        self._rivals.discard((namespace, key))
         if not crowded and namespace in self._faults:
             self._faults[namespace].pop(key, None)
 
@@ -260,17 +259,7 @@ class ObjectReadingBuilder:
         namespace, name = place
         # The first sample counts as dropped as well, unless it was dropped because it is not a number.
         self.dropped[Dropped.DUPLICATE] += 1 + (values.pop(name, None) is not None)
-        self._rivals.setdefault(place, _Rivals())
-        self._faults.setdefault(namespace, {})[name] = self._fault_of(frozenset())
-
-    def _fault_of(self, differing: frozenset[str]) -> Fault:
-        fault = self._ambiguous.get(differing)
-        if fault is None:
-            fault = self._ambiguous[differing] = Fault.of_several(
-                f"several samples claim to be its value; they differ in {', '.join(sorted(differing)) or 'no label'}: "
-                "aggregate these labels away in the rule's metricsQuery, or select one of their values"
-            )
-        return fault
+        self._faults.setdefault(namespace, {})[name] = self._rivals.enter(place)
 
     def _note(self) -> str | None:
         if self._unplaced is None:
@@ -292,22 +281,3 @@ class ObjectReadingBuilder:
             f"no sample has the label {label!r}, which names its container, so each pod is one container without "
             "a name: keep that label in the result of the rule's containerQuery, or correct `containerLabel`"
         )
-
-
-class _Rivals:
-    """The samples of one object, and the labels in which they differ."""
-
-    __slots__ = ("_differing", "_first")
-
-    def __init__(self) -> None:
-        self._first: Mapping[str, str] | None = None
-        self._differing: frozenset[str] = frozenset()
-
-    def differing_with(self, labels: Mapping[str, str]) -> frozenset[str]:
-        """Add one more sample and return the labels in which the samples so far differ."""
-        first = self._first
-        if first is None:
-            self._first = labels
-        else:
-            self._differing |= {one for one in first.keys() | labels.keys() if first.get(one) != labels.get(one)}
-        return self._differing

@@ -1,0 +1,64 @@
+"""Finds the labels in which samples differ that claim to be the value of one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.samples.object_reading import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(slots=True)
+class _Compared:
+    """The samples of one object that were compared so far."""
+
+    first: Mapping[str, str] | None = None
+    differing: frozenset[str] = frozenset()
+
+
+class Rivals:
+    """The objects, each as namespace and name, that several samples claim to be the value of. For one thread."""
+
+    def __init__(self) -> None:
+        self._compared: dict[tuple[str, str], _Compared] = {}
+        self._faults: dict[frozenset[str], Fault] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._compared)
+
+    def __len__(self) -> int:
+        return len(self._compared)
+
+    def __contains__(self, place: tuple[str, str]) -> bool:
+        return place in self._compared
+
+    def enter(self, place: tuple[str, str]) -> Fault:
+        """Add an object; return why it has no value, as long as none of its samples were compared."""
+        self._compared.setdefault(place, _Compared())
+        return self._fault_of(frozenset())
+
+    def discard(self, place: tuple[str, str]) -> None:
+        """Forget an object; do nothing if it is unknown."""
+        self._compared.pop(place, None)
+
+    def differing(self, place: tuple[str, str], labels: Mapping[str, str]) -> Fault:
+        """Compare one more sample of an object; return why the object has no value."""
+        compared = self._compared[place]
+        first = compared.first
+        if first is None:
+            compared.first = labels
+        else:
+            compared.differing |= {one for one in first.keys() | labels.keys() if first.get(one) != labels.get(one)}
+        return self._fault_of(compared.differing)
+
+    def _fault_of(self, differing: frozenset[str]) -> Fault:
+        fault = self._faults.get(differing)
+        if fault is None:
+            fault = self._faults[differing] = Fault.of_several(
+                f"several samples claim to be its value; they differ in {', '.join(sorted(differing)) or 'no label'}: "
+                "aggregate these labels away in the rule's metricsQuery, or select one of their values"
+            )
+        return fault
