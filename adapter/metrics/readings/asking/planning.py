@@ -9,13 +9,13 @@ more queries, and a server that is too slow for one must not get more of them.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest, longest_period
 from adapter.metrics.readings.asking.effects import Remark
+from adapter.metrics.readings.asking.proven_plans import ProvenPlans, identity_of
 from adapter.metrics.readings.asking.queries import (
     Query,
     QueryGroup,
@@ -26,17 +26,17 @@ from adapter.metrics.readings.asking.queries import (
 from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 from adapter.metrics.rulebook.model import Api, PlanKind
-from adapter.metrics.rulebook.plans import plan_of
 from adapter.metrics.rulebook.rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
-    from adapter.metrics.rulebook.model import Metric, Plan
+    from adapter.metrics.rulebook.model import Metric
 
 _MOST_INDEXED = 16
 """Labels of external metrics that rows are indexed by; requests that select by others cost more."""
@@ -54,9 +54,8 @@ class Planner:
         self.queries: dict[QueryKey, Query] = {}
         self._settings = settings
         self._groups: dict[tuple[object, ...], QueryGroup] = {}
-        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._plans = ProvenPlans()
         self._new: list[Query] = []
-        self._distrusted: dict[tuple[object, ...], str] = {}
         self._remarks: list[Remark] = []
 
     def bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None = None) -> QueryScope:
@@ -80,7 +79,7 @@ class Planner:
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
             # Askers choose the labels of their selectors, so the record of a label is removed with its last user.
-            self._plans.pop(group.key, None)
+            self._plans.drop(group.key)
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
@@ -128,20 +127,20 @@ class Planner:
 
     def distrust(self, metric: Metric, now: float) -> None:
         """Use no wider plan for the metric until `forget` is called."""
-        self._distrusted[_identity(metric)] = metric.rule.label_value
+        self._plans.distrust(metric)
         for group in list(self._groups.values()):
-            if _identity(group.metric) == _identity(metric):
+            if identity_of(group.metric) == identity_of(metric):
                 group.refused |= _WIDER
                 group.setbacks = Setbacks()
                 self._adjust(group, EVERYTHING, now)
 
     def distrusts(self, metric: Metric) -> bool:
         """Return whether the metric's wider plans were seen to give other values."""
-        return bool(self._distrusted) and _identity(metric) in self._distrusted
+        return self._plans.distrusts(metric)
 
     def distrusted_rules(self) -> Counter[str]:
         """Return the number of distrusted metrics of each rule, by its id."""
-        return Counter(self._distrusted.values())
+        return self._plans.distrusted_rules()
 
     def forget(self) -> None:
         """Start again after a reload: prove plans again and forget refusals. Queries keep their readings."""
@@ -150,8 +149,7 @@ class Planner:
         for query in self.queries.values():
             query.groups.clear()
         self._groups.clear()
-        self._plans.clear()
-        self._distrusted.clear()
+        self._plans.forget()
 
     def drop(self, query: Query) -> None:
         """Forget a query."""
@@ -161,7 +159,7 @@ class Planner:
     def take_remarks(self) -> list[Remark]:
         """Return what should be logged about the decisions since the last call."""
         remarks, self._remarks = self._remarks, []
-        return remarks
+        return [*self._plans.take_remarks(), *remarks]
 
     def take_new(self) -> list[Query]:
         """Return the queries made since the last call, which must be started."""
@@ -218,26 +216,14 @@ class Planner:
     def _group_of(self, metric: Metric, request: DemandedRequest) -> QueryGroup:
         """Return the group of the request; a new one is not entered yet."""
         shared = request.selector.keys if request.which is None else request.selector
-        key = (*_identity(metric), shared)
+        key = (*identity_of(metric), shared)
         group = self._groups.get(key)
         if group is None:
             refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
-            group = QueryGroup(key, metric, self._plan(metric, request), refused)
+            labels = request.selector.keys if request.which is None else frozenset()
+            group = QueryGroup(key, metric, self._plans.plan(metric, labels), refused)
         group.metric = metric
         return group
-
-    def _plan(self, metric: Metric, request: DemandedRequest) -> Plan:
-        keys = request.selector.keys if request.which is None else frozenset()
-        key = (*_identity(metric), keys)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = plan_of(metric, keys)
-            # Most plans are wide; any other is worth logging with its reason. The plan of an object is never wide.
-            is_usual = plan.kind is PlanKind.WIDE or metric.rule.confinement is not None
-            level = logging.DEBUG if is_usual else logging.INFO
-            text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
-            self._remarks.append(Remark(level, text))
-        return plan
 
     def _adjust(self, group: QueryGroup, selector: Selector, now: float) -> None:
         """Change to the best plan. Scopes keep their answers until the new queries have answers."""
@@ -298,21 +284,6 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
-
-
-def _identity(metric: Metric) -> tuple[object, ...]:
-    return (
-        metric.rule.id,
-        metric.rule.api,
-        metric.qualified,
-        metric.series,
-        metric.object_label,
-        metric.namespace_label,
-        # A request that began before a reload may arrive after it, and then does not match the present rule.
-        metric.rule.metrics_query.text,
-        metric.rule.times_query,
-        metric.rule.backend,
-    )
 
 
 def _retire(group: QueryGroup, namespaces: Iterable[str | None]) -> None:

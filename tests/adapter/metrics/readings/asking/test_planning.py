@@ -300,4 +300,4 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
     house.pass_time(620, step=5)
 
     planner = house.readings._scheduler._planner
-    assert (planner._plans, planner._groups) == ({}, {})
+    assert (planner._plans._plans, planner._groups) == ({}, {})

@@ -1,0 +1,79 @@
+"""Remembers the plans that are proven for each metric, and the metrics whose plans gave wrong values."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.asking.effects import Remark
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import plan_of
+
+if TYPE_CHECKING:
+    from adapter.metrics.rulebook.model import Metric, Plan
+
+
+class ProvenPlans:
+    """The plans of metrics. Not thread-safe: the owner must lock."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._distrusted: dict[tuple[object, ...], str] = {}
+        """The label value of the rule of each metric."""
+        self._remarks: list[Remark] = []
+
+    def plan(self, metric: Metric, labels: frozenset[str]) -> Plan:
+        """Return the plan for requests that select by these labels; it is proven once."""
+        key = (*identity_of(metric), labels)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = plan_of(metric, labels)
+            # Most plans are wide; any other is worth logging with its reason. The plan of an object is never wide.
+            is_usual = plan.kind is PlanKind.WIDE or metric.rule.confinement is not None
+            level = logging.DEBUG if is_usual else logging.INFO
+            text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
+            self._remarks.append(Remark(level, text))
+        return plan
+
+    def drop(self, key: tuple[object, ...]) -> None:
+        """Forget the plan for a metric's identity and labels; do nothing if it is unknown."""
+        self._plans.pop(key, None)
+
+    def distrust(self, metric: Metric) -> None:
+        """Note that a wider plan of the metric gave other values than its exact query."""
+        self._distrusted[identity_of(metric)] = metric.rule.label_value
+
+    def distrusts(self, metric: Metric) -> bool:
+        """Return whether a wider plan of the metric gave other values."""
+        return bool(self._distrusted) and identity_of(metric) in self._distrusted
+
+    def distrusted_rules(self) -> Counter[str]:
+        """Return the number of distrusted metrics of each rule, by its id."""
+        return Counter(self._distrusted.values())
+
+    def take_remarks(self) -> list[Remark]:
+        """Return what should be logged about plans since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
+
+    def forget(self) -> None:
+        """Forget all plans and all distrust."""
+        self._plans.clear()
+        self._distrusted.clear()
+
+
+def identity_of(metric: Metric) -> tuple[object, ...]:
+    """Return what a plan depends on: two metrics with the same identity are one."""
+    return (
+        metric.rule.id,
+        metric.rule.api,
+        metric.qualified,
+        metric.series,
+        metric.object_label,
+        metric.namespace_label,
+        # A request that began before a reload may arrive after it, and then does not match the present rule.
+        metric.rule.metrics_query.text,
+        metric.rule.times_query,
+        metric.rule.backend,
+    )
