@@ -31,7 +31,7 @@ from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.asking.setbacks import Place
@@ -75,7 +75,7 @@ class Planner:
     def release(self, request: DemandedRequest, scope: QueryScope, now: float) -> None:
         """Remove a request; with fewer namespaces, a narrower plan may suffice."""
         group = scope.group
-        _leave(group, request.namespace, scope)
+        group.leave(request.namespace, scope)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
             # Askers choose the labels of their selectors, so the record of a label is removed with its last user.
@@ -97,10 +97,10 @@ class Planner:
                 group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
             if query.kind is PlanKind.WIDE:
                 group.kind = group.best_kind(self._namespace_limit(group))
-                _retire(group, list(group.scopes))
+                group.retire(list(group.scopes))
             else:
                 group.setbacks.fail((PlanKind.NAMESPACE, namespace), now, lasting=lasting)
-                _retire(group, [namespace])
+                group.retire([namespace])
         return [(group, group.kind_in(namespace)) for group in fallen]
 
     def suspended_plans(self, group: QueryGroup, namespace: str | None) -> Iterator[Place]:
@@ -186,7 +186,7 @@ class Planner:
             self._adjust(group, request.selector, now)
             scope = group.scopes.get(request.namespace) or self._scope(group, request, now)
         except RenderError:
-            _leave(group, request.namespace, None)
+            group.leave(request.namespace, None)
             raise
         self._groups[group.key] = group
         scope.wanted.bound_at = now
@@ -231,7 +231,7 @@ class Planner:
         if kind is group.kind:
             return
         if kind is PlanKind.EXACT:
-            _retire(group, list(group.scopes))
+            group.retire(list(group.scopes))
         requests = [DemandedRequest(group.metric.qualified, namespace, None, selector) for namespace in group.scopes]
         try:
             queries = [self._query(kind, group, request, now) for request in requests]
@@ -284,24 +284,3 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
-
-
-def _retire(group: QueryGroup, namespaces: Iterable[str | None]) -> None:
-    """Make the requests of some namespaces look for other scopes when they next arrive."""
-    for namespace in namespaces:
-        scope = group.scopes.pop(namespace, None)
-        if scope is not None:
-            scope.retired = True
-
-
-def _leave(group: QueryGroup, namespace: str | None, scope: QueryScope | None) -> None:
-    group.asking[namespace] -= 1
-    if scope is not None and (apart := group.apart.get(namespace)):
-        apart.discard(scope)
-        if not apart:
-            del group.apart[namespace]
-    if not group.asking[namespace]:
-        del group.asking[namespace]
-        group.scopes.pop(namespace, None)
-        group.apart.pop(namespace, None)
-        group.setbacks.leave(namespace)

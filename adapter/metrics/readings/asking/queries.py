@@ -23,7 +23,7 @@ from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
@@ -196,6 +196,26 @@ class QueryGroup:
             return {self.kind}
         apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))
         return {kind for kind, used in ((self.kind, apart < len(self.asking)), (PlanKind.EXACT, apart)) if used}
+
+    def leave(self, namespace: str | None, scope: QueryScope | None) -> None:
+        """Remove a request of a namespace; `scope` is None if it has none yet."""
+        self.asking[namespace] -= 1
+        if scope is not None and (apart := self.apart.get(namespace)):
+            apart.discard(scope)
+            if not apart:
+                del self.apart[namespace]
+        if not self.asking[namespace]:
+            del self.asking[namespace]
+            self.scopes.pop(namespace, None)
+            self.apart.pop(namespace, None)
+            self.setbacks.leave(namespace)
+
+    def retire(self, namespaces: Iterable[str | None]) -> None:
+        """Make the requests of some namespaces look for other scopes when they next arrive."""
+        for namespace in namespaces:
+            scope = self.scopes.pop(namespace, None)
+            if scope is not None:
+                scope.retired = True
 
     def _best(self, namespace_limit: int, refused: set[PlanKind]) -> PlanKind:
         usable = self.plan.proven - refused
