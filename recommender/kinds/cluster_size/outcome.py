@@ -1,4 +1,4 @@
-"""The writes that a cluster size decision asks for (pure)."""
+"""The writes that a cluster size decision requests (pure)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BufferSize:
 
     buffer: BufferSettings
     replicas: int | None
-    """None: it is not known, so nothing is written."""
+    """The number of chunks; None if it is not known, so nothing is written."""
     problem: str = ""
     detail: str = ""
     """The calculation, in one sentence."""
@@ -34,7 +34,7 @@ class BufferSize:
 
 @dataclass(frozen=True, slots=True)
 class SizeWrites:
-    """The writes that a decision asks for."""
+    """The writes that a decision requests."""
 
     groups: GroupWishes = field(default_factory=GroupWishes)
     buffer: BufferSize | None = None
@@ -44,7 +44,7 @@ class SizeWrites:
 
 @dataclass(frozen=True, slots=True)
 class SizeQuestion:
-    """What a size is written for."""
+    """The inputs and the time limit of the writes of a decision."""
 
     recommendation: str
     situation: ClusterSituation
@@ -80,7 +80,7 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
 
 
 def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], cluster: ClusterState) -> BufferSize | None:
-    """Return how many chunks hold the pods of the future; None without the output `capacityBuffer`."""
+    """Return how many chunks hold the future pods; None without the output `capacityBuffer`."""
     if settings.buffer is None:
         return None
     try:

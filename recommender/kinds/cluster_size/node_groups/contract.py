@@ -1,4 +1,4 @@
-"""The contract of the plugin protocol as a test, for the tests of those who write a plugin.
+"""The contract of the plugin protocol as a test for authors of plugins.
 
 from recommender.kinds.cluster_size.node_groups.contract import check_provider
 
@@ -36,9 +36,9 @@ class BrokenContractError(AssertionError):
 def check_provider(provider: CloudProvider) -> None:
     """Check a provider, which is refreshed twice and closed. Raises BrokenContractError with all that is wrong.
 
-    Points: no method raises; ids are unique and stay the same; sizes are whole numbers in order; prices, options and
-    templates are what the protocol says; no machine is in two groups; a Node with a machine's provider id is given to
-    the machine's group; a node that the provider does not know is given to none.
+    Points: no method raises; ids are unique and stay the same; sizes are whole numbers in ascending order; prices,
+    options and templates follow the protocol; no machine is in two groups; a Node with a machine's provider id is given
+    to the machine's group; a node that the provider does not know is given to none.
     """
     failures = tuple(_failures(provider))
     if failures:
@@ -46,11 +46,11 @@ def check_provider(provider: CloudProvider) -> None:
 
 
 def check_writes(provider: CloudProvider, group: str) -> None:
-    """Check that a group can be written. Raises BrokenContractError with all that is wrong.
+    """Check that the size of a group can be changed. Raises BrokenContractError with all that is wrong.
 
-    It changes the group: use one that may grow by two, below its maximum and with machines that may be deleted. Points:
-    `increase_size` raises the target size by the difference; `decrease_target_size` lowers it without deleting a
-    machine, or refuses; what is beyond the limits, and machines of others, are refused; `delete_nodes` lowers the
+    The check changes the group: use one that may grow by two, below its maximum and with machines that may be deleted.
+    Points: `increase_size` raises the target size by the difference; `decrease_target_size` lowers it without deleting
+    a machine, or refuses; sizes beyond the limits, and machines of other groups, are refused; `delete_nodes` lowers the
     target size and lets the named machine go, and no other.
     """
     failures = tuple(_write_failures(provider, group))
@@ -113,7 +113,7 @@ def _going(group: PluginGroup) -> set[str]:
 
 
 def _stated_group(provider: CloudProvider, name: str) -> PluginGroup | None:
-    """Return what a group that can be written states after a refresh; None if there is none."""
+    """Return the facts of a writable group after a refresh; None if there is none."""
     provider.refresh()
     found = next((each for each in provider.node_groups() if group_id(each) == name), None)
     return read_group(found) if isinstance(found, WritableNodeGroup) else None

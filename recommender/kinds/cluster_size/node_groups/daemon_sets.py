@@ -1,4 +1,4 @@
-"""Pods of DaemonSets: which of them a new node would have from the start."""
+"""Determines which pods of DaemonSets a new node would have from the start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KIND: Final = "DaemonSet"
 _COMING_KINDS: Final = frozenset({_KIND, "Node"})
-"""Of the owners of pods that come with a node."""
+"""The kinds of owners whose pods come with a node."""
 _ADDED_TOLERATIONS: Final = (
     Toleration("node.kubernetes.io/not-ready", "Exists", effect=TaintEffect.NO_EXECUTE),
     Toleration("node.kubernetes.io/unreachable", "Exists", effect=TaintEffect.NO_EXECUTE),
@@ -36,11 +36,11 @@ def comes_with_the_node(
 ) -> bool:
     """Return whether a new node of the same kind has such a pod: one of a DaemonSet, or of the kubelet's own files.
 
-    `daemon_sets` are UIDs by namespace and name; if there are none, each one that a pod names is taken to exist.
+    `daemon_sets` are UIDs by namespace and name; if there are none, each one that a pod names is assumed to exist.
     Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes seem full.
     """
     owner = pod.controller
-    # Most pods of a large cluster have another owner, so that is looked at first.
+    # Most pods of a large cluster have another owner, so that is checked first.
     if owner is None or owner.kind not in _COMING_KINDS or pod.has_ended:
         return False
     if owner.is_daemon_set:
@@ -50,7 +50,7 @@ def comes_with_the_node(
 
 
 def daemon_pods(workloads: Iterable[WorkloadFacts]) -> tuple[ClusterPod, ...]:
-    """Return a pod of each DaemonSet, as its controller makes it, in the order in which they get their places.
+    """Return a pod of each DaemonSet, as its controller creates it, in the order in which they are placed.
 
     Pods of a higher priority come first, as the scheduler takes them.
     """
@@ -68,9 +68,9 @@ def _make_pods(workloads: Iterable[WorkloadFacts]) -> Iterator[ClusterPod]:
 
 
 def would_run(node: ClusterNode, pods: Iterable[ClusterPod], daemons: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
-    """Return the pods whose DaemonSets run on a node with these labels and taints, as their controller judges it.
+    """Return the pods whose DaemonSets run on a node with these labels and taints, by the rules of their controller.
 
-    `daemons` are a pod of each DaemonSet. What their controller looks at is the name of the node, the node selector,
+    `daemons` are a pod of each DaemonSet. Their controller looks at the name of the node, the node selector,
     the required node affinity and the taints (`NodeShouldRunDaemonPod`). Pods of others, such as mirror pods, and those
     whose DaemonSet is not known, are kept.
     """
@@ -94,7 +94,7 @@ def _daemon_set(pod: ClusterPod) -> str:
 def pods_on(node: ClusterNode, daemons: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
     """Return the pods of DaemonSets that run on a new, otherwise empty node.
 
-    A pod that the node's labels, taints or size keep away is not among them, since it takes no room there.
+    A pod that the node's labels, taints or size exclude is not among them, since it uses no resources there.
     """
     snapshot = Snapshot((node,), ())
     info = snapshot.nodes[node.name]

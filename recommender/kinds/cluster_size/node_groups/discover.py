@@ -1,4 +1,4 @@
-"""Discovery: all node groups at one moment, from all sources, and which group each node belongs to."""
+"""Discovers all node groups at one moment, from all sources, and the group of each node."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 
 
 _MOST_NODES: Final = 100_000
-"""Of a group: about a second and 150 MiB of simulation, and more than Kubernetes supports in a cluster."""
+"""The most nodes of a group: they take about a second and 150 MiB to simulate, and exceed what Kubernetes supports in a
+cluster."""
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 
 
 def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
-    """Return a group for each value of the label. It is named after the value; its target size is its nodes."""
+    """Return a group for each value of the label.
+
+    It is named after the value; its target size is the number of its nodes.
+    """
     members: dict[str, list[str]] = {}
     for name, node in world.nodes.items():
         if value := node.labels.get(stated.key):
@@ -59,7 +63,7 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
 
 
 def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:
-    """Return the kinds of which whole objects are needed.
+    """Return the kinds of objects that are needed as a whole.
 
     Infrastructure templates are only known by the groups that name them: with a state that has the groups, their kinds
     are returned too.
@@ -80,13 +84,12 @@ def node_groups(
     providers: Sequence[PluginReading] = (),
     passing: PassingTaints = NO_TAINTS,
 ) -> NodeGroups:
-    """Return the groups of all sources, and what is wrong with them.
+    """Return the groups of all sources, and their problems.
 
-    `now` is in seconds since the Unix epoch. `providers` are what the provider behind gRPC and the plugin have stated.
-    `passing` are the taints that no template has.
-    A node that two groups claim belongs to the first, in the order static, clusterAPI, externalGRPC, byLabel, plugin,
-    and of static groups in the order of the file. The other group is left out, since its size would be taken for too
-    small.
+    `now` is in seconds since the Unix epoch. `providers` are the statements of the gRPC provider and of the plugin.
+    `passing` are the taints that no template has. A node that two groups claim belongs to the first, in the order
+    static, clusterAPI, externalGRPC, byLabel, plugin, and of static groups in the order of the file. The other group is
+    left out, since its size would appear too small.
     """
     world = discovery_facts_of(cluster, sources.daemon_sets, now, passing)
     if isinstance(world, Unknown):
@@ -113,7 +116,7 @@ def node_groups(
 
 
 def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGroup], outside: int) -> Iterator[str]:
-    """Yield which selectors match no node while nodes are outside of all groups; else a group may well be empty."""
+    """Yield the selectors that match no node while nodes are outside groups; otherwise a group may well be empty."""
     for one in sources.static if outside else ():
         if not groups[one.name].nodes:
             yield (
@@ -123,7 +126,7 @@ def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGro
 
 
 def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) -> Iterator[str]:
-    """Yield which DaemonSets do not count on new nodes, since they ask for more than the share of their namespace."""
+    """Yield the DaemonSets that do not count on new nodes, since they request more than their namespace's share."""
     found: dict[str, list[tuple[str, str]]] = {}
     for group in groups:
         for daemon_set, what in (group.template.left_out if group.template else {}).items():
@@ -161,7 +164,7 @@ def _sources(
 
 
 def _size_problem(group: NodeGroup) -> str:
-    """Return what is wrong with a size that no cluster has: each node that is missing to it would be simulated."""
+    """Return the problem of an impossibly large size: each missing node would be simulated."""
     for name, size in (("size", group.target_size), ("minimum", min(group.min_size, group.max_size))):
         if size > _MOST_NODES:
             return f"its {name} is {size}, and no node group may have more than {_MOST_NODES} nodes: correct it"
@@ -169,7 +172,7 @@ def _size_problem(group: NodeGroup) -> str:
 
 
 def _within_bound(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:
-    """Yield the groups; if all of them miss too many nodes, those that miss the most have a problem."""
+    """Yield the groups; if too many nodes are missing in total, the groups that lack the most have a problem."""
     missing = {group.name: _missing_nodes(group) for group in groups if not group.problem}
     total, beyond = 0, set()
     for name in sorted(missing, key=lambda name: (missing[name], name)):
@@ -192,7 +195,7 @@ def _missing_nodes(group: NodeGroup) -> int:
 
 
 def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:
-    """Return what is wrong if nodes of a group belong to a former one; empty if none does."""
+    """Return the problem if nodes of a group belong to an earlier one; empty if none does."""
     taken = [node for node in group.nodes if node in group_of]
     if not taken:
         return ""

@@ -33,15 +33,15 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryFacts:
-    """The facts that groups are found in."""
+    """The facts from which groups are discovered."""
 
     now: float
     nodes: Mapping[str, ClusterNode]
-    """By name."""
+    """The nodes, by name."""
     daemons: tuple[ClusterPod, ...]
-    """A pod of each DaemonSet, as its controller makes it."""
+    """A pod of each DaemonSet, as its controller creates it."""
     companions: Mapping[str, tuple[ClusterPod, ...]]
-    """By node, its pods of DaemonSets and its mirror pods."""
+    """The pods of DaemonSets and the mirror pods of each node."""
     trusted: TrustedDaemonSets
     objects: Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]
     problems: tuple[str, ...] = field(default=())
@@ -56,9 +56,10 @@ class DiscoveryFacts:
     def template(
         self, group: str, members: Iterable[str], stated: ClusterNode | None, source: str
     ) -> NodeTemplate | None:
-        """Return the template of a group: of one of its ready nodes, else of the node that is stated.
+        """Return the template of a group: made from one of its ready nodes, or else from the stated node.
 
-        Ready nodes whose GPUs are not there yet are not an example where it is stated that the group has some.
+        Ready nodes without GPUs are no example if the group is stated to have some, since theirs may not be available
+        yet.
         """
         present = [self.nodes[name] for name in members if name in self.nodes]
         offered = () if stated is None else extended_resources(stated)
@@ -69,7 +70,7 @@ class DiscoveryFacts:
         return None if stated is None else self.stated(stated, source)
 
     def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
-        """Return the template that is stated, with the pods of the DaemonSets that would run on it."""
+        """Return the stated template, with the pods of the DaemonSets that would run on it."""
         meant = self._shared_template(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
         return replace(meant, pods=pods_on(node, meant.pods))
 

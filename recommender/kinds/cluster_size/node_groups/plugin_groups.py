@@ -29,7 +29,7 @@ def plugin_groups(
 ) -> Discovered:
     """Return the groups of a plugin; none, with the problem, if it has not answered.
 
-    `written` is what their sizes are written through; None if they are only recommended.
+    `written` is the provider through which their sizes are written; None if they are only recommended.
     """
     if reading.problem:
         return Discovered(problems=(f"the node groups of {reading.shown} are left out: {reading.problem}",))
@@ -60,7 +60,7 @@ def plugin_groups(
 def _with_writer(
     group: NodeGroup, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None, written: ProviderReference | None
 ) -> NodeGroup:
-    """Return the group with what its size is written through, and who else may change it."""
+    """Return the group with the provider that its size is written through, and with any other autoscaler."""
     karpenter = karpenter_of(group.nodes, world.nodes)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}" if written else ""
@@ -94,5 +94,5 @@ def _is_going(node: ClusterNode, going: set[str]) -> bool:
 
 
 def _template_node(group: str, node: ClusterNode) -> ClusterNode:
-    """Return the node of a plugin's template. What it does not state as allocatable is its capacity."""
+    """Return the node of a plugin's template. Without allocatable amounts, its capacity counts."""
     return stated_node(group, {**node.capacity, **node.allocatable}, node.labels, node.taints, node.capacity)

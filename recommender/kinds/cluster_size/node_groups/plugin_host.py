@@ -1,4 +1,4 @@
-"""The host of a provider of node groups, which is asked before each decision and given up for this time if it hangs.
+"""The host of a provider of node groups, which is queried before each decision and skipped this time if it hangs.
 
 Changes of sizes go the same way, so that a provider is never called twice at a time.
 """
@@ -48,9 +48,9 @@ What it states later is the answer of the next time.
 _TURN_SECONDS: Final = 1.0
 """How long a decision waits for the end of a change."""
 _SLOW_SECONDS: Final = 2.0
-"""A provider that failed after so long hung."""
+"""A provider that failed only after this time counts as hung."""
 _KEPT_SECONDS: Final = 60.0
-"""How long the last groups of a provider that fails count: an outage is no reason to ask other groups for nodes."""
+"""How long the last groups of a provider that fails count: an outage is no reason to add nodes to other groups."""
 _CHANGE_SECONDS: Final = 15.0
 """How long a change may take beyond the provider's own deadline."""
 
@@ -66,7 +66,7 @@ class ProviderUnreachableError(Exception):
 def load_provider(settings: ProviderSettings) -> CloudProvider:
     """Return the provider that the settings name. Raises PluginMissingError, and whatever a plugin raises."""
     if isinstance(settings, ExternalGrpcGroups):
-        # The packages of gRPC are optional, and take time and memory.
+        # The packages of gRPC are optional, and cost time and memory.
         from recommender.kinds.cluster_size.node_groups.external_grpc.provider import (  # noqa: PLC0415 - see above
             ExternalGrpcProvider,
         )
@@ -100,7 +100,7 @@ class _Call:
 
 
 class _ThreadEndedError(Exception):
-    """A plugin has called `sys.exit`, or raised something else that is no error."""
+    """A plugin has called `sys.exit`, or raised something else that is not an error."""
 
 
 class PluginHost:
@@ -121,17 +121,17 @@ class PluginHost:
         self._clock = clock
         self._provider: CloudProvider | None = None
         self._turn = threading.Lock()
-        """Held by the call that runs, until it ends, even if nobody waits for it any more."""
+        """The running call holds the lock until it ends, even if nobody waits for it any more."""
         self._running: _Call | None = None
         self._is_suspect = False
         self._good: PluginReading | None = None
         self._good_at = 0.0
 
     def read(self, nodes: Iterable[ClusterNode]) -> PluginReading:
-        """Return what the provider states now; for a minute, what it stated last where it fails.
+        """Return the provider's current statement; if it fails, the last one for up to a minute.
 
-        One that raises or does not answer in time has no groups then, and a problem. While a former call has not ended,
-        no other one begins.
+        After that, a provider that raises or does not answer in time has no groups, and a problem. While an earlier
+        call has not ended, no other one begins.
         """
         known = tuple(ProviderNode(node.name, node.provider_id, node.labels, node.annotations) for node in nodes)
         seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
@@ -148,7 +148,7 @@ class PluginHost:
         return self._reading_with_problem(call.reading.problem if call.reading is not None else _text(call.error))
 
     def look(self, group: str) -> PluginGroup:
-        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        """Return the provider's current statement about a group. Raises ProviderUnreachableError."""
         call = self._begin_call(partial(self._look, group), self._seconds)
         if call is None or not call.ended.wait(self._seconds):
             raise ProviderUnreachableError(f"{self._name} has not answered within {self._seconds:g} s")
@@ -157,7 +157,7 @@ class PluginHost:
         return call.group
 
     def change(self, group: str, change: Callable[[WritableNodeGroup], None]) -> None:
-        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
+        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before any change."""
         call = self._begin_call(partial(self._change, group, change), self._seconds)
         if call is None:
             raise ProviderUnreachableError(f"{self._name}: a former call has not ended")
@@ -183,7 +183,7 @@ class PluginHost:
             self._turn.release()
 
     def _begin_call(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
-        """Begin a call; None if a former one has not ended within the time."""
+        """Begin a call; None if an earlier one has not ended within the time."""
         is_free = self._turn.acquire(timeout=wait_seconds) if wait_seconds > 0 else self._turn.acquire(blocking=False)
         if not is_free:
             return None

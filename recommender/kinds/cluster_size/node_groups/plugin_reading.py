@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 MOST_GROUPS: Final = 5000
-"""Of one provider: more could not be read before a decision, and each is simulated."""
+"""The most groups of one provider: more could not be read before a decision, and each is simulated."""
 _SWITCHES: Final = {"zero_or_max": (True, False), "ignore_daemon_sets_utilization": (True, False, None)}
-"""The values of each option that is not a number."""
+"""The allowed values of each option that is not a number."""
 
 
 class PluginError(ValueError):
-    """A plugin states what cannot be; the message says what."""
+    """A plugin states something impossible; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginGroup:
-    """A group as a plugin states it."""
+    """A group, with the statements of its plugin."""
 
     name: str
     min_size: int = 0
@@ -52,7 +52,7 @@ class PluginGroup:
     price: float | None = None
     options: GroupOptions = field(default_factory=GroupOptions)
     gpu_label: str = ""
-    """Of nodes with GPUs, beside those that are known; empty if there is none."""
+    """The label of nodes with GPUs, in addition to the known ones; empty if there is none."""
     has_writes: bool = False
     """Whether it has the methods by which its size is changed."""
     problem: str = ""
@@ -63,14 +63,14 @@ class PluginReading:
     """All that a plugin states at one moment."""
 
     provider: str
-    """`externalGRPC`, or the name of a plugin with `plugin/` before it."""
+    """`externalGRPC`, or `plugin/` and the name of a plugin."""
     groups: tuple[PluginGroup, ...] = ()
     group_of: Mapping[str, str] = field(default_factory=dict)
-    """Group by node."""
+    """The group of each node."""
     problem: str = ""
     """Why the plugin has no groups now; empty if it has answered."""
     kept_because: str = ""
-    """Why these are the groups of an earlier answer; empty if they are not."""
+    """Why these are the groups of an earlier answer; empty if they are current."""
 
     @property
     def shown(self) -> str:
@@ -82,7 +82,7 @@ class PluginReading:
 def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNode]) -> PluginReading:
     """Refresh a provider and return what it states. Raises PluginError, and whatever the plugin raises.
 
-    A group that states what cannot be has a problem, and the others have not.
+    A group with an impossible statement has a problem; the others do not.
     """
     provider.refresh()
     groups: dict[str, PluginGroup] = {}
@@ -125,7 +125,7 @@ def group_id(group: ProviderNodeGroup) -> str:
 
 
 def read_group(group: ProviderNodeGroup) -> PluginGroup:
-    """Return what a group states. Raises PluginError for what cannot be."""
+    """Return the statements of a group. Raises PluginError for impossible ones."""
     low, high, target = (_size(name, getattr(group, name)()) for name in ("min_size", "max_size", "target_size"))
     if high < low:
         raise PluginError(f"max_size() returns {high}, which is less than min_size(), {low}")

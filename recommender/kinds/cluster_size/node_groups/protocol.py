@@ -7,9 +7,9 @@ A package names a factory as an entry point of the group `tidewatch.node_groups`
 
     def provider(options: Mapping[str, object]) -> CloudProvider: ...
 
-`options` is what the configuration states beside the name. The methods are those of Cluster Autoscaler's interfaces
-CloudProvider and NodeGroup that a recommendation needs. Only `refresh` may ask the cloud, and it is called once before
-each decision and each write; the other methods answer from memory. All are called by one thread at a time.
+`options` has the keys of the configuration other than the name. The methods are those of Cluster Autoscaler's
+interfaces CloudProvider and NodeGroup that a recommendation needs. Only `refresh` may ask the cloud, and it is called
+once before each decision and each write; the other methods answer from memory. All are called by one thread at a time.
 Sizes are recommended, and written only if the configuration says `writes: true`: then each group is a
 `WritableNodeGroup`. `contract.check_provider` and `contract.check_writes` test an implementation.
 """
@@ -58,7 +58,7 @@ class ProviderInstance:
 
 
 class ProviderNodeGroup(Protocol):
-    """Machines of one kind, of which there can be more or fewer."""
+    """Machines of one kind, whose number can change."""
 
     def id(self) -> str:
         """Return the name of the group, which no other group has and which does not change."""
@@ -73,17 +73,17 @@ class ProviderNodeGroup(Protocol):
         ...
 
     def target_size(self) -> int:
-        """Return the desired size at the cloud, whether or not all machines have come."""
+        """Return the desired size at the cloud, whether or not all machines have started."""
         ...
 
     def nodes(self) -> Sequence[ProviderInstance]:
-        """Return the machines of the group, those on their way and those that are going included."""
+        """Return the machines of the group, including those that are being created or deleted."""
         ...
 
     def template(self) -> Mapping[str, object] | None:
         """Return a new Node of the group as its JSON, with labels, taints, capacity and allocatable.
 
-        It is used while the group has no ready node. None if nobody knows.
+        It is used while the group has no ready node. None if it is not known.
         """
         ...
 
@@ -92,7 +92,7 @@ class ProviderNodeGroup(Protocol):
         ...
 
     def options(self) -> GroupOptions | None:
-        """Return what the group overrides of the settings; None for nothing."""
+        """Return the settings that the group overrides; None if it overrides nothing."""
         ...
 
 
@@ -127,7 +127,7 @@ class WritableNodeGroup(ProviderNodeGroup, Protocol):
 
 
 class OutcomeUnknownError(Exception):
-    """A change was requested, and may or may not have taken effect: it is looked for before anything else is asked."""
+    """A change may or may not have taken effect: the recommender checks this before any other request."""
 
 
 class CloudProvider(Protocol):
@@ -146,5 +146,5 @@ class CloudProvider(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what is held. Nothing is called afterwards."""
+        """Release all resources. Nothing is called afterwards."""
         ...

@@ -1,4 +1,4 @@
-"""Determines how much of a new node the DaemonSets of tenants may take before they are named and not obeyed.
+"""Determines how much of a new node the DaemonSets of tenants may use before they are reported and ignored.
 
 Anyone who can create a DaemonSet could otherwise make every new node seem full, so that no group grows for anybody.
 """
@@ -28,13 +28,13 @@ class SharedOut:
     pods: tuple[ClusterPod, ...]
     """Those that count."""
     left_out: Mapping[str, str]
-    """Resources that pods which do not count would take, by controller, such as `DaemonSet shop/hog`."""
+    """The requests of pods that do not count, by controller, such as `DaemonSet shop/hog`."""
 
 
 def shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedDaemonSets) -> SharedOut:
     """Return the pods of a new node within the shares of their namespaces, in their order.
 
-    All such pods of one namespace together may take the share of each resource that the node offers, the number of
+    All such pods of one namespace together may use the share of each resource that the node offers, the number of
     pods included. Namespaces that are trusted have no limit.
     """
     offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
@@ -58,7 +58,7 @@ def shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedDa
 def _most(
     asked: Mapping[str, int], taken: Mapping[str, int], offered: Mapping[str, int], share_ratio: float
 ) -> str | None:
-    """Return which resource a namespace would have too much of; None if each is within its share."""
+    """Return the resource of which a namespace would exceed its share; None if it exceeds none."""
     for resource, amount in asked.items():
         total = taken.get(resource, 0) + amount
         whole = offered.get(resource, 0)

@@ -1,4 +1,4 @@
-"""Templates: what a new node of a group looks like, from one of its nodes or from what is stated of it."""
+"""Templates of new nodes of a group, made from one of its nodes or from a stated one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 PODS: Final = "pods"
 DEFAULT_PODS: Final = Quantity(110 * 10**9)
-"""As many pods as the kubelet and Cluster Autoscaler assume for a node that does not state it."""
+"""The number of pods that the kubelet and Cluster Autoscaler assume for a node that states none."""
 GENERIC_LABELS: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 """Labels of every node whose template does not state them; DaemonSets select nodes by them."""
 STABLE_SECONDS: Final = 60.0
 """A node that is younger may not have all of its DaemonSets' pods yet."""
 NO_TAINTS: Final = PassingTaints()
-"""The taints that pass without any configuration."""
+"""The temporary taints that are known without any configuration."""
 
 
 def template_name(group: str) -> str:
@@ -42,8 +42,8 @@ def best_example(
     """Return the node from which a template is made; None if there is none that is ready.
 
     Schedulable nodes come first, then those older than a minute, then those that offer the most resources, since a
-    device plugin may not run yet, then the newest, which shows the group as it is now. A node that lacks one of the
-    extended resources `offered`, which the group's own template states, shows less than the group has.
+    device plugin may not run yet, then the newest, which shows the present state of the group. A node that lacks one of
+    the extended resources `offered`, which the group's own template states, is no example.
     """
     expected = frozenset(offered)
     usable = [
@@ -64,10 +64,10 @@ def _preference(node: ClusterNode, now: float, passing: PassingTaints) -> tuple[
 def template_of_node(
     group: str, node: ClusterNode, pods: Iterable[ClusterPod], passing: PassingTaints = NO_TAINTS
 ) -> NodeTemplate:
-    """Return the template of a group as one of its nodes shows it.
+    """Return the template of a group, made from one of its nodes.
 
-    `pods` are those of DaemonSets and mirror pods on it, which every new node has. The name, the hostname, and taints
-    that describe a passing state are taken away.
+    `pods` are the pods of DaemonSets and the mirror pods on it, which every new node has. The name, the hostname, and
+    taints that describe a temporary state are removed.
     """
     sanitised = ClusterNode(
         name=template_name(group),
@@ -90,7 +90,7 @@ def stated_node(
     taints: Iterable[Taint],
     capacity: Mapping[str, Quantity] | None = None,
 ) -> ClusterNode:
-    """Return the node that is made of what is stated. Without a capacity of its own, all of it is allocatable."""
+    """Return the stated node. Without a stated capacity, the allocatable amounts are also its capacity."""
     whole = {PODS: DEFAULT_PODS, **allocatable}
     kept = {key: value for key, value in labels.items() if key != HOSTNAME_LABEL}
     return ClusterNode(
@@ -111,6 +111,6 @@ def quantity_of(resource: str, amount: int) -> Quantity:
 
 
 def labels_of_selector(selector: Selector) -> dict[str, str]:
-    """Return the labels that a selector leaves no choice about."""
+    """Return the labels whose values a selector determines."""
     exact = {Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN}
     return {one.key: one.values[0] for one in selector.requirements if one.operator in exact and len(one.values) == 1}

@@ -1,4 +1,4 @@
-"""Determines which kinds of objects node groups are found by."""
+"""Determines the kinds of objects by which node groups are found."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Objects: TypeAlias = "Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unk
 
 CLUSTER_API_GROUP: Final = "cluster.x-k8s.io"
 STATUS_CONFIG_MAP: Final = ObjectKind("", "configmaps", "ConfigMap", "kube-system", "cluster-autoscaler-status")
-"""In which Cluster Autoscaler publishes its state. In managed clusters it is all that can be seen of it."""
+"""The ConfigMap in which Cluster Autoscaler publishes its state. In managed clusters, nothing else of it is visible."""
 LEASE_NAME: Final = "cluster-autoscaler"
-"""Of the Lease by which Cluster Autoscaler elects its leader (`--leader-elect-resource-name`)."""
+"""The name of the Lease by which Cluster Autoscaler elects its leader (`--leader-elect-resource-name`)."""
 SCALABLE_RESOURCES: Final = {
     "MachineDeployment": "machinedeployments",
     "MachineSet": "machinesets",
@@ -33,7 +33,7 @@ def scalable_kinds(kind: str, groups: ClusterApiGroups) -> tuple[ObjectKind, ...
 
 
 def machines(groups: ClusterApiGroups) -> tuple[ObjectKind, ...]:
-    """Return the kind whose objects stand for nodes, in each of the namespaces."""
+    """Return the kind whose objects represent nodes, in each of the namespaces."""
     return _in_namespaces("machines", "Machine", groups)
 
 
@@ -55,7 +55,7 @@ def leases(namespaces: Iterable[str]) -> tuple[ObjectKind, ...]:
 
 
 def objects_of(objects: Objects, *kinds: ObjectKind) -> tuple[JsonObject, ...]:
-    """Return the objects of these kinds; none of those that are not known."""
+    """Return the objects of these kinds; unknown kinds have none."""
     found = (objects.get(kind) for kind in kinds)
     return tuple(one for each in found if each is not None and not isinstance(each, Unknown) for one in each.value)
 

@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class _Alike:
-    """All pods of one shape that are, or are not, being deleted."""
+    """All pods of one shape, either those that are being deleted or the others."""
 
     shape: PodShape
     is_terminating: bool
     nodes: dict[NodeInfo, int] = field(default_factory=dict)
     """How many are on each node."""
     tallies: list[tuple[PodTally, tuple[str, ...]]] | None = None
-    """With the topology keys for which the tally counts these pods; None for none, as with most of many shapes."""
+    """The tallies with the topology keys for which each counts these pods; None if there are none, as for most
+    shapes."""
     owners: TermOwners | None = None
     """The counter of these pods as owners of anti-affinity terms; None if they have no term."""
 
     def connect(self, tally: PodTally) -> None:
-        """Let a tally count these pods from now on, if it is one that does, with those that are there already."""
+        """Let a tally count these pods from now on if they concern it, including the present ones."""
         keys = tally.keys_of(self.shape, is_terminating=self.is_terminating)
         if not keys:
             return
@@ -54,16 +55,16 @@ class _InNamespace:
 
     all: list[_Alike] = field(default_factory=list)
     by_label: dict[str, dict[str, list[_Alike]]] = field(default_factory=dict)
-    """By key and value, for the keys that selectors have demanded."""
+    """The pods by key and value, for the keys that selectors have demanded."""
 
     def add(self, alike: _Alike) -> None:
-        """Take note of pods that differ from those before."""
+        """Add pods that differ from the earlier ones."""
         self.all.append(alike)
         for key, values in self.by_label.items():
             _put(values, key, alike)
 
     def candidates(self, demand: Requirement | None) -> Iterable[_Alike]:
-        """Return the shapes that may satisfy a demand for values of a label; None: for nothing."""
+        """Return the shapes that may satisfy a demand for values of a label; None for no demand."""
         if demand is None:
             return self.all
         values = self.by_label.get(demand.key)
@@ -83,8 +84,8 @@ def _put(values: dict[str, list[_Alike]], key: str, alike: _Alike) -> None:
 class Census:
     """Counts the pods of each shape on each node, and passes on every change to the tallies that count the shape.
 
-    A tally that is requested once is kept. So a change costs as much as there are tallies that count the pod, and a
-    new tally as much as there are shapes in its namespaces that have the label that it demands.
+    A tally that is requested once is kept. So the cost of a change is proportional to the tallies that count the pod,
+    and that of a new tally to the shapes in its namespaces that have the demanded label.
     """
 
     def __init__(self, nodes: NodeTable, namespaces: Namespaces) -> None:
@@ -103,7 +104,7 @@ class Census:
         self._of_all_namespaces: list[TermTally] = []
 
     def change(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool) -> None:
-        """Count pods of a shape that came to a node, or with a negative count left it."""
+        """Count pods of a shape that were added to a node or, with a negative count, removed from it."""
         alike = (self._terminating if is_terminating else self._staying).get(shape)
         if alike is None:
             alike = self._new(shape, is_terminating=is_terminating)
@@ -116,7 +117,7 @@ class Census:
             alike.owners.change(info, count)
 
     def add_node(self, info: NodeInfo) -> None:
-        """Take note of a node that has no pods yet."""
+        """Add a node that has no pods yet."""
         for domains in self._domains.values():
             domains.add_node(info)
 

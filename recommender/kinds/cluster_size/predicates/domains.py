@@ -18,7 +18,7 @@ class Domains:
     """The values of a topology key on the nodes that count for a constraint, whether or not they can hold the pod.
 
     A node counts if it has the keys of all constraints of the pod and the policies of the constraint include it. Most
-    constraints of a cluster have the same domains, so they share them.
+    constraints of a cluster have the same domains, so they share one object.
     """
 
     def __init__(self, scheduling: PodScheduling, constraint: SpreadConstraint, nodes: Iterable[NodeInfo]) -> None:
@@ -34,7 +34,7 @@ class Domains:
             self.add_node(info)
 
     def add_node(self, info: NodeInfo) -> None:
-        """Take note of a node that has no pods yet."""
+        """Add a node that has no pods yet."""
         if self._is_included(info):
             value = self.values[info] = info.node.labels[self._key]
             self.node_counts[value] = self.node_counts.get(value, 0) + 1

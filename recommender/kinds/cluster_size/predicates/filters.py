@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _DEVICES: Final = Refusal("DynamicResources", "what the pod's ResourceClaims need cannot be judged")
-"""Not one of the scheduler's reasons: dynamic resource allocation is not modelled."""
+"""This is not one of the scheduler's reasons: dynamic resource allocation is not modelled."""
 
 
 class PodFilter:
@@ -41,12 +41,12 @@ class PodFilter:
         has_volumes = bool(scheduling.claims or scheduling.inline_volumes)
         self._volumes = VolumeFilter(snapshot.storage, snapshot.census.claim_uses, shape) if has_volumes else None
         self._problem = self._first_problem()
-        # Affinity is no hindrance to further pods on a node that one of them fits on.
+        # Affinity does not keep further pods from a node on which one of them fits.
         self._hinders_itself = bool(self._ports or scheduling.spread or scheduling.anti_affinity or has_volumes)
         self._is_plain = not (self._hinders_itself or scheduling.affinity or self._problem)
 
     def unschedulable(self) -> Refusal | None:
-        """Return why no node can take the pod whatever its place, such as a claim that is missing; None otherwise."""
+        """Return why no node at all can take the pod, such as a missing claim; None otherwise."""
         return self._problem
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
@@ -67,7 +67,8 @@ class PodFilter:
     def room(self, info: NodeInfo, at_most: int) -> int:
         """Return how many pods of the shape fit on the node one after another, if nothing else changes.
 
-        By division where the shape has no constraint that depends on its own pods; otherwise one at a time.
+        The number is found by division if the shape has no constraint that depends on its own pods, and otherwise one
+        pod at a time.
         """
         room = room_by_resources(info, self._shape, at_most)
         if room <= 0 or self._static.refusals(info):
@@ -95,8 +96,8 @@ class PodFilter:
     def spread_minima(self) -> tuple[int, ...] | None:
         """The smallest count of all domains, for each spread constraint of the shape; None if it has affinity terms.
 
-        While pods only come, a node that PodTopologySpread or another pod's anti-affinity refuses does so until one of
-        these counts changes. Affinity terms differ: a pod that comes may satisfy them.
+        While pods are only added, a pod that PodTopologySpread or another pod's anti-affinity keeps from a node stays
+        refused until one of these counts changes. Affinity terms differ: an added pod may satisfy them.
         """
         if self._shape.scheduling.affinity:
             return None

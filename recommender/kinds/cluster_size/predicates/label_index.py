@@ -1,7 +1,7 @@
-"""Finds the selectors that may match some labels without asking each of them.
+"""Finds the selectors that may match some labels without evaluating each of them.
 
-A selector that demands a value of a label is found by that value; all others are asked. So selectors of workloads, each
-of which names its own pods, cost as little as if there were no others.
+A selector that demands a value of a label is found by that value; all others are evaluated. So selectors of workloads,
+each of which names its own pods, cost as little as if there were no others.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Label: TypeAlias = tuple[str, str]
 _IndexKey: TypeAlias = "tuple[str | None, Label | None]"
-"""A namespace, None for any; and a label, None for whatever labels."""
+"""A namespace, None for any; and a label, None for any labels."""
 
 _MOST_INDEX_KEYS: Final = 8
-"""A selector that would be in more places is in one, and asked more often."""
+"""A selector that would have more index keys has only one, and is evaluated more often."""
 _DEMANDS: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 
 def demanded(selector: Selector) -> Requirement | None:
     """Return a requirement that only few values of a label satisfy; None if the selector has none."""
     few = [each for each in selector.requirements if each.operator in _DEMANDS and len(each.values) <= _MOST_INDEX_KEYS]
-    # Of equal ones the last: keys that many workloads share, such as app.kubernetes.io/component, are often the first.
+    # The last of equal ones is used: keys that many workloads share, such as app.kubernetes.io/component, are often
+    # first.
     return min(reversed(few), key=lambda each: len(each.values), default=None)
 
 
@@ -41,7 +42,7 @@ class SelectorIndex(Generic[T]):
         self._places: defaultdict[_IndexKey, list[T]] = defaultdict(list)
 
     def add(self, item: T, selector: Selector, namespaces: frozenset[str] | None) -> None:
-        """Put an item where the labels that its selector matches will find it; None: in any namespace."""
+        """Add an item under keys by which labels that its selector matches find it; None means any namespace."""
         for place in index_keys_of(selector, namespaces):
             self._places[place].append(item)
 
@@ -55,7 +56,7 @@ class SelectorIndex(Generic[T]):
 
 
 def index_keys_of(selector: Selector, namespaces: frozenset[str] | None) -> tuple[_IndexKey, ...]:
-    """Return where a selector of pods in some namespaces is looked for."""
+    """Return the index keys of a selector of pods in some namespaces."""
     demand = demanded(selector)
     labels: tuple[Label | None, ...] = (None,) if demand is None else tuple((demand.key, one) for one in demand.values)
     where: tuple[str | None, ...] = (None,) if namespaces is None else tuple(sorted(namespaces))

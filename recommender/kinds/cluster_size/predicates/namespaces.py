@@ -35,8 +35,8 @@ class Namespaces:
     def are_selected(self, term: PodTerm, namespace: str) -> bool:
         """Return whether a term of a pod that has a node means a pod of a namespace that is to be placed.
 
-        A namespace that is not known has no labels. If none is known, it does, so that no pod is placed where it may
-        not be.
+        A namespace that is not known has no labels. If none is known, the term applies, so that no pod is placed where
+        it may not be.
         """
         if namespace in term.namespaces:
             return True

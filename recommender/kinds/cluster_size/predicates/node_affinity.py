@@ -20,9 +20,9 @@ _NOT_NAMED: Final = (Refusal("NodeAffinity", "node(s) didn't satisfy plugin(s) [
 
 
 def named_nodes(scheduling: PodScheduling) -> frozenset[str] | None:
-    """Return the nodes that the terms name, if each term names some; None if one term is open to all names.
+    """Return the nodes that the terms name, if each term names some; None if one term allows all names.
 
-    To other nodes, the scheduler does not even look: they are refused with a reason of their own before all filters.
+    The scheduler does not even look at other nodes: they are refused with a reason of their own before all filters.
     """
     names: set[str] = set()
     for term in scheduling.node_terms or ():
@@ -53,7 +53,7 @@ def is_selected(node: ClusterNode, scheduling: PodScheduling) -> bool:
 def matches_a_term(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str], name: str | None) -> bool:
     """Return whether one of the terms matches. A term without any requirement matches nothing.
 
-    If `name` is None, what terms demand of the name is disregarded.
+    If `name` is None, the terms' requirements on the name are ignored.
     """
     return any(_matches(term, labels, name) for term in terms)
 

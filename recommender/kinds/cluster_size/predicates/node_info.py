@@ -27,13 +27,13 @@ class NodeInfo:
     """CPU in milli, memory and storage in bytes, others as counts."""
     requested: dict[str, int] = field(default_factory=dict)
     pods: dict[PodKey, ClusterPod] = field(default_factory=dict)
-    """By namespace and name, in the order in which they came."""
+    """The pods by namespace and name, in the order in which they were added."""
     pod_count: int = 0
-    """As many as `pods`, but during a trial more."""
+    """The number of `pods`, plus those of a running trial."""
     ports: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
-    """By protocol and number: how often each address is taken."""
+    """How often each address is used, by protocol and port number."""
     claims: dict[PodKey, int] = field(default_factory=dict)
-    """By namespace and name: how many pods use each PersistentVolumeClaim."""
+    """How many pods use each PersistentVolumeClaim, by namespace and name."""
     disks: dict[str, int] = field(default_factory=dict)
     """How many pods use each disk that their specs name themselves."""
     verdicts: dict[Hashable, tuple[Refusal, ...]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class NodeInfo:
     place: int = 0
     is_removed: bool = False
     is_added: bool = False
-    """Whether only the simulation has the node."""
+    """Whether the node exists only in the simulation."""
 
 
 def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:

@@ -1,4 +1,4 @@
-"""The plugin NodeResourcesFit: requests against what is left of the allocatable amounts, and the number of pods."""
+"""The plugin NodeResourcesFit: requests against the free allocatable amounts, and the number of pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PODS: Final = "pods"
 
 
 def has_resources(info: NodeInfo, shape: PodShape) -> bool:
-    """Return whether a pod fits. A resource that the node does not have is one of which it has none."""
+    """Return whether a pod fits. A resource that the node does not state counts as zero."""
     allocatable, requested = info.allocatable, info.requested
     for name, amount in shape.requests.items():
         if amount > allocatable.get(name, 0) - requested.get(name, 0):
@@ -25,9 +25,9 @@ def has_resources(info: NodeInfo, shape: PodShape) -> bool:
 
 
 def resource_refusals(info: NodeInfo, shape: PodShape) -> tuple[Refusal, ...]:
-    """Return each resource that is missing; the details say how much is asked, left and allocatable.
+    """Return each resource that is missing; the details say how much is requested, left and allocatable.
 
-    Evictions help with none of them if the whole node is too small for one.
+    Evictions do not help if the whole node is too small in one resource.
     """
     short = {
         name: amount

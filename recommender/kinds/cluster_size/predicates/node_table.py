@@ -1,4 +1,4 @@
-"""Nodes by name in an order that survives that a node is removed and put back."""
+"""Nodes by name in an order that is kept when a node is removed and put back."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class NodeTable(Mapping[str, "NodeInfo"]):
 
 
 class _InOrder(ValuesView["NodeInfo"]):
-    """As the values of a dictionary, without a look-up for each."""
+    """The nodes like the values of a dictionary, without a look-up for each."""
 
     def __init__(self, table: NodeTable) -> None:
         super().__init__(table)

@@ -1,7 +1,7 @@
 """The anti-affinity terms of pods that have a node, against pods that are to be placed.
 
-Pods with equal terms count together, and each different term is evaluated once for a shape. What the terms that match
-it refuse is kept as counts by domain, one object for all shapes that the same terms match.
+Pods with equal terms count together, and each different term is evaluated once for a shape. The domains that the
+matching terms refuse are kept as counts, in one object for all shapes that the same terms match.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class RefusedDomains:
     """The domains where pods with some terms are."""
 
     counts: defaultdict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
-    """By topology key and value: how many different owners of terms are there."""
+    """How many different owners of terms are in each domain, by topology key and value."""
     total: int = 0
 
     def change(self, key: str, value: str, count: int) -> None:
-        """Count an owner of terms that came to a domain, or with a negative count left it."""
+        """Count an owner of terms that was added to a domain or, with a negative count, removed from it."""
         change_count(self.counts[key], value, count)
         self.total += count
 
@@ -47,12 +47,12 @@ class TermOwners:
     """All pods that have the same terms, and where they are."""
 
     counts: dict[str, dict[str, int]]
-    """By topology key and value, how many pods."""
+    """How many pods have the terms, by topology key and value."""
     watchers: dict[str, list[RefusedDomains]]
-    """By topology key, who counts these pods."""
+    """The objects that count these pods, by topology key."""
 
     def change(self, info: NodeInfo, count: int) -> None:
-        """Count pods that came to a node, or with a negative count left it."""
+        """Count pods that were added to a node or, with a negative count, removed from it."""
         labels = info.node.labels
         for key, values in self.counts.items():
             value = labels.get(key)
@@ -66,7 +66,7 @@ class TermOwners:
                     watcher.change(key, value, 1 if after else -1)
 
     def watch(self, key: str, watcher: RefusedDomains) -> None:
-        """Let somebody count these pods by a topology key from now on, with those that are there already."""
+        """Let a watcher count these pods by a topology key from now on, including the present ones."""
         self.watchers[key].append(watcher)
         for value in self.counts[key]:
             watcher.change(key, value, 1)
@@ -78,7 +78,8 @@ class Opponents:
 
     shape: PodShape
     known: RefusedDomains
-    """Of the terms that were there when the shape was first asked for; shared with shapes that they match alike."""
+    """The domains refused by the terms that existed when the shape was first requested; shared with other shapes that
+    the same terms match."""
     later: RefusedDomains = field(default_factory=RefusedDomains)
 
     @property
@@ -112,7 +113,7 @@ class OpponentTable:
         self._known: dict[frozenset[tuple[int, str]], RefusedDomains] = {}
 
     def owners(self, terms: _Terms) -> TermOwners:
-        """Return what counts the pods that have these terms."""
+        """Return the counter of the pods that have these terms."""
         found = self._owners.get(terms)
         if found is None:
             keys = dict.fromkeys(term.topology_key for term in terms)
@@ -127,7 +128,7 @@ class OpponentTable:
         return found
 
     def against(self, shape: PodShape) -> Opponents:
-        """Return what the terms of other pods refuse to a shape. It follows all changes from now on."""
+        """Return the nodes that the terms of other pods refuse to a shape. The result follows all later changes."""
         found = self._asked.get(shape)
         if found is None:
             found = self._asked[shape] = Opponents(shape, self._refused_domains(shape))
@@ -158,13 +159,13 @@ class OpponentTable:
         known.owners.append(owners)
 
     def _asked_by(self, term: PodTerm) -> list[Opponents]:
-        """Return those of the shapes that were asked for already which a term matches."""
+        """Return the shapes that were requested already and that a term matches."""
         spaces = self._asked_in if term.namespace_selector is not None else term.namespaces
         asked = (one for space in tuple(spaces) for one in self._asked_in.get(space, ()))
         return [one for one in asked if self._is_meant(term, one.shape)]
 
     def _is_meant(self, term: PodTerm, shape: PodShape) -> bool:
-        # The namespace first, which is cheaper to compare.
+        # The namespace comes first, since it is cheaper to compare.
         if not self._namespaces.are_selected(term, shape.namespace):
             return False
         return term.selector is not None and term.selector.matches(shape.labels)

@@ -20,12 +20,15 @@ _PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodShape:
-    """All that a filter looks at in a pod. A snapshot makes one value of each, so shapes are compared by identity."""
+    """All fields of a pod that a filter reads.
+
+    A snapshot has one object for each shape, so shapes are compared by identity.
+    """
 
     namespace: str
     labels: Mapping[str, str]
     requests: Mapping[str, int]
-    """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod asks 0 are absent."""
+    """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod requests 0 are absent."""
     scheduling: PodScheduling
     priority: int
 
@@ -55,12 +58,12 @@ class ShapeTable:
     """
 
     def __init__(self) -> None:
-        # With the values themselves: the identity of a value that is gone may be given to another.
+        # The values themselves are kept, too: the identity of a deleted object may be reused for another.
         self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
         self._by_value: dict[_Value, PodShape] = {}
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
         self._schedulings_by_identity: dict[int, tuple[PodScheduling, PodScheduling]] = {}
-        """The one that was given, and the one that stands for all that are equal."""
+        """The given object, and the one that represents all equal ones."""
 
     def shape(self, pod: ClusterPod) -> PodShape:
         """Return the shape of a pod."""
@@ -99,7 +102,7 @@ class ShapeTable:
 
 
 def _requests(resources: PodResources) -> dict[str, int]:
-    """Return what counts for the scheduler, in the order in which it checks: its own resources, then by name."""
+    """Return the requests that the scheduler counts in its order: its own resources, then others by name."""
     asked = resources.requests
     found = {name: asked[name] for name in _OWN_RESOURCES if asked.get(name, 0) > 0}
     others = asked.keys() - _OWN_RESOURCES

@@ -1,6 +1,6 @@
-"""A working copy of the cluster that can be changed and put back: nodes, their pods, and what each has left.
+"""A working copy of the cluster that can be changed and put back: nodes, their pods, and the free resources of each.
 
-Simulations place and evict pods in it. It belongs to one decision and one thread; what it was made from is not changed.
+Simulations place and evict pods in it. It belongs to one decision and one thread; the original facts are not changed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Snapshot:
         Of nodes with one name, and of pods with one namespace and name, the first counts.
         """
         self._nodes = NodeTable()
-        # By identity, with the amounts themselves: nodes of one template share them.
+        # The amounts are cached by identity and kept alive: nodes of one template share them.
         self._allocatable: dict[int, tuple[Mapping[str, Quantity], Mapping[str, int]]] = {}
         self.census = Census(self._nodes, Namespaces(namespace_labels))
         self._places: dict[PodKey, NodeInfo] = {}
         self._shapes = ShapeTable()
         self._static_filters: dict[PodScheduling, StaticFilter] = {}
-        # With the constraints themselves: the identity of a value that is gone may be given to another.
+        # The constraints themselves are kept, too: the identity of a deleted object may be reused for another.
         self._filters_by_identity: dict[int, tuple[PodScheduling, StaticFilter]] = {}
         self._log: list[_Undo] = []
         for node in nodes:
@@ -63,7 +63,7 @@ class Snapshot:
 
     @property
     def nodes(self) -> Mapping[str, NodeInfo]:
-        """By name, in order: those given, then those added."""
+        """The nodes by name, in order: those given, then those added."""
         return self._nodes
 
     def node_of(self, pod: ClusterPod) -> NodeInfo | None:
@@ -85,10 +85,13 @@ class Snapshot:
         return info
 
     def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
-        """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
+        """Remove a node and return its pods, which are on no node afterwards.
+
+        Raises KeyError if there is no such node.
+        """
         info = self._nodes[name]
         shapes = [self._shapes.shape(pod) for pod in info.pods.values()]
-        # What the node has left does not matter while it is gone: its pods are taken out of the census alone.
+        # The node's free resources do not matter while it is removed: its pods are only taken out of the census.
         for (key, pod), shape in zip(info.pods.items(), shapes, strict=True):
             del self._places[key]
             self.census.change(shape, info, -1, is_terminating=pod.is_terminating)
@@ -118,7 +121,7 @@ class Snapshot:
         info = self._places.pop(key)
         before = info.pods
         placed = before[key]
-        # The order of the others is as before if the dictionary itself is put back.
+        # The order of the others is unchanged if the dictionary itself is put back.
         info.pods = {other: one for other, one in before.items() if other != key}
         self._count(placed, info, -1)
         self._log.append(lambda: self._return(key, info, before))
@@ -133,9 +136,9 @@ class Snapshot:
             self._log.pop()()
 
     def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
-        """Count pods of a shape on a node without naming them; the same with the negative count takes them back.
+        """Count pods of a shape on a node without naming them; a call with the negative count removes them.
 
-        The undo log does not know of them: the caller takes them back before it reverts changes or removes the node.
+        The undo log does not know of them: the caller removes them before it reverts changes or removes the node.
         """
         take(info, shape, count)
         self.census.change(shape, info, count, is_terminating=is_terminating)

@@ -1,6 +1,6 @@
-"""The filters that look at the node alone, whatever pods it has: cordons, names, taints, affinity.
+"""The filters that depend on the node alone, and not on its pods: cordons, names, taints, affinity.
 
-There is one verdict for all nodes that are alike.
+There is one verdict for all equivalent nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counts of pods by topology, which follow every change of a snapshot instead of being made anew for each check."""
+"""Counts of pods by topology, which follow every change of a snapshot instead of being recomputed for each check."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class PodTally(ABC):
     """Counts the pods of some shapes by the values of one or more node labels."""
 
     demand: Requirement | None
-    """A requirement that all these pods satisfy and few others; None if none is known."""
+    """A requirement that all these pods and few others satisfy; None if none is known."""
 
     @abstractmethod
     def keys_of(self, shape: PodShape, *, is_terminating: bool) -> tuple[str, ...]:
-        """Return the labels by whose values pods of a shape count; none if they do not."""
+        """Return the labels by whose values pods of a shape are counted; none if they do not count."""
 
     @abstractmethod
     def change(self, info: NodeInfo, keys: tuple[str, ...], count: int) -> None:
-        """Count pods that came to a node, or with a negative count left it."""
+        """Count pods that were added to a node or, with a negative count, removed from it."""
 
 
 class TermTally(PodTally):
@@ -43,7 +43,7 @@ class TermTally(PodTally):
         self._namespaces = namespaces
         self._if_unknown = if_unknown
         self.namespaces = _namespaces_of(terms)
-        """The namespaces of the pods that can count; None: all."""
+        """The namespaces of the pods that can count; None for all."""
         selectors = [term.selector for term in terms if term.selector is not None]
         self.demand = next(filter(None, map(demanded, selectors)), None)
 
@@ -61,7 +61,7 @@ class TermTally(PodTally):
         self.total += _change(self.counts, info, keys, count)
 
     def _is_meant(self, term: PodTerm, shape: PodShape) -> bool:
-        # The namespace first, which is cheaper to compare.
+        # The namespace comes first, since it is cheaper to compare.
         if not self._namespaces.are_listed(term, shape.namespace, if_unknown=self._if_unknown):
             return False
         return term.selector is not None and term.selector.matches(shape.labels)
@@ -93,7 +93,7 @@ class SpreadTally(PodTally):
     def keys_of(self, shape: PodShape, *, is_terminating: bool) -> tuple[str, ...]:
         """Return the topology key, if the pods count. Pods that are being deleted do not.
 
-        As in the scheduler, a selector without requirements counts no pods that are there already.
+        As in the scheduler, a selector without requirements counts no existing pods.
         """
         selector = self._selector
         if is_terminating or selector is None or not selector.requirements or shape.namespace not in self.namespaces:

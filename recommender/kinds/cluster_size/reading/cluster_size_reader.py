@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _HEADROOM: Final = percentage(Bounds(0, 1000))
 _PREFIX: Final = checked(
     "the beginning of a taint key",
-    # A prefix may end where a key may not, such as with the slash before the name.
+    # A prefix may end where a key may not, such as after the slash before the name.
     lambda prefix: label_key_problem(f"{prefix}x" if prefix else prefix),
     "write the key, or its beginning, without value and effect",
 )
@@ -64,7 +64,7 @@ def _with_the_system(namespaces: list[str]) -> tuple[str, ...]:
 
 
 def _check(given: Given) -> Iterator[DocumentProblem]:
-    # A chain that cannot be read may have it.
+    # A chain that cannot be read may contain it.
     chain = given.get("expander") or ((PRIORITY,) if given.has("expander") else ())
     if given.has("priorities") and PRIORITY not in chain:
         message = "`priorities` has no effect without the expander priority"

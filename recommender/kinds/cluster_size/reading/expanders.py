@@ -26,7 +26,7 @@ _WHAT_TO_WRITE: Final = "write whole numbers as keys, such as 10: [spot-.*], or 
 
 @dataclass(frozen=True, slots=True)
 class PrioritySource:
-    """Where the priorities of groups come from: the file, a ConfigMap, or neither."""
+    """The source of the groups' priorities: the file, a ConfigMap, or neither."""
 
     by_number: Mapping[int, tuple[str, ...]] | None = None
     config_map: tuple[str, str] | None = None

@@ -43,7 +43,7 @@ def _limits(
 
 
 def _total_field(key: str, unit: str) -> Key:
-    """Return the key of a total: `cores: 320` is the largest one."""
+    """Return the key of a total: `cores: 320` is the largest total."""
     total = QUANTITY.then(partial(_total, unit))
     limits = Section(
         f"limits.{key}",
@@ -77,4 +77,4 @@ UNREADY: Final = Section(
         Key("count", _COUNT, "Nodes that may be not ready however few there are."),
     ),
 )
-"""The cluster counts as unhealthy when more nodes than both are not ready."""
+"""The cluster counts as unhealthy when the unready nodes exceed both limits."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.quantities import Quantity
 
 DEFAULT_PODS: Final = 110
-"""As many pods the kubelet runs unless it is configured otherwise."""
+"""The number of pods that the kubelet runs unless it is configured otherwise."""
 _PODS: Final = "pods"
 _STORAGE: Final = "ephemeral-storage"
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

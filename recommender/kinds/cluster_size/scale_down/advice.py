@@ -1,7 +1,7 @@
 """Finds cheaper alternatives to the nodes that stay: several of them together, or one of them as a smaller node.
 
-This goes beyond Cluster Autoscaler; the order and the search are those of Karpenter's consolidation. It is advice
-alone: no size contains it.
+This goes beyond Cluster Autoscaler; the order and the search are those of Karpenter's consolidation. It is only advice:
+no size includes it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.replacement import Replacer
 
 MOST_NODES: Final = 100
-"""As many nodes are looked at, those first that save most for the least disruption."""
+"""The most nodes that are examined; those that save most for the least disruption come first."""
 MOST_SINGLE: Final = 10
-"""As many nodes are named that could be replaced one by one."""
+"""The most nodes that are named as replaceable one by one."""
 _PRIORITY_UNIT: Final = 2.0**25
 _COST_LIMIT: Final = 10.0
 _NAMED: Final = 5
@@ -42,7 +42,7 @@ def eviction_cost(pod: ClusterPod) -> float:
 def advice(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> tuple[Advice, ...]:
     """Return removals that would be cheaper: at most one set of nodes together, then single nodes.
 
-    The sets are prefixes of the nodes in their order.
+    The sets are prefixes of the nodes, in order.
     """
     together = _together(nodes, replacer, disruptions)
     found = [together] if together else []
@@ -66,8 +66,8 @@ def staying_nodes(
 ) -> list[StayingNode]:
     """Return those of the nodes that no pod keeps, at most `MOST_NODES`.
 
-    What saves most for the least disruption comes first: by price over `1 + sum of positive eviction costs`; without
-    prices, by CPU over the same.
+    Nodes that save most for the least disruption come first: by price over `1 + sum of positive eviction costs`;
+    without prices, by CPU over the same.
     """
     groups = {group.name: group for group in situation.groups.groups}
     ready = {node.name for node in situation.nodes if node.ready}
@@ -94,7 +94,7 @@ def staying_nodes(
 def _together(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> Advice | None:
     """Return the largest prefix of at least two nodes that can be replaced.
 
-    Few nodes are tried in every number; of many, halving finds the largest, as in Karpenter.
+    With few nodes, every number is tried; with many, bisection finds the largest, as in Karpenter.
     """
     if len(nodes) <= _FEW:
         for count in range(len(nodes), 1, -1):

@@ -1,4 +1,4 @@
-"""An upper bound of what is left on the nodes of a block, so that many blocks can be passed over at once."""
+"""An upper bound of the free resources on the nodes of a block, so that many blocks can be skipped at once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BLOCK: Final = 64
 
 
 class BlockCapacity:
-    """The most CPU and the most memory that a node of each block has left, or more than that.
+    """Upper bounds of the free CPU and memory of any node of each block.
 
-    What is left only shrinks while pods are placed, so a bound stays one without being kept up to date. It is tightened
-    where a search has looked at a block in vain.
+    Free resources only shrink while pods are placed, so a bound stays valid without updates. It is tightened after a
+    search has examined a block in vain.
 
     The bounds are the leaves of a binary tree, whose other nodes have the larger bound of the two below, so that the
-    next block with room is found in few steps however many are full.
+    next block with room is found in few steps, regardless of how many are full.
     """
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
@@ -37,7 +37,7 @@ class BlockCapacity:
             self.tighten(block)
 
     def next_block(self, block: int, cpu: int, memory: int) -> int | None:
-        """Return the first block from this one on of which a node might have as much left; None if no node has."""
+        """Return the first block from this one on with a node that may have this much left; None if there is none."""
         place = self._leaves + block
         while place:
             if cpu <= self._cpu[place] and memory <= self._memory[place]:
@@ -52,7 +52,7 @@ class BlockCapacity:
         return None
 
     def tighten(self, block: int) -> None:
-        """Make the bound of a block exact; a block whose nodes are all gone holds nothing."""
+        """Make the bound of a block exact; a block without any remaining node holds nothing."""
         numbers = range(block * BLOCK, min((block + 1) * BLOCK, len(self._names)))
         left = [room for number in numbers if (room := self._left(number)) is not None]
         place = self._leaves + block
@@ -64,7 +64,7 @@ class BlockCapacity:
             self._memory[place] = max(self._memory[2 * place], self._memory[2 * place + 1])
 
     def widen(self, numbers: Iterable[int]) -> None:
-        """Raise bounds to what these nodes have left now, after pods on them have been undone."""
+        """Raise bounds to the present free resources of these nodes, after placements on them were undone."""
         for number in numbers:
             left = self._left(number)
             if left is None:
@@ -77,7 +77,7 @@ class BlockCapacity:
                 place >>= 1
 
     def _left(self, number: int) -> tuple[int, int] | None:
-        """Return the CPU and memory that a node has left; None if the node is gone."""
+        """Return the CPU and memory that a node has left; None if the node was removed."""
         info = self._snapshot.nodes.get(self._names[number])
         if info is None:
             return None
@@ -87,5 +87,5 @@ class BlockCapacity:
 
 
 def asked(shape: PodShape) -> tuple[int, int]:
-    """Return the CPU and memory that a pod of the shape asks for."""
+    """Return the CPU and memory that a pod of the shape requests."""
     return shape.requests.get(CPU, 0), shape.requests.get(MEMORY, 0)

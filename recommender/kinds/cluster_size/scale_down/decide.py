@@ -43,16 +43,16 @@ _ADVISED: Final = {
     KeepReason.RECENTLY_UNREMOVABLE,
     KeepReason.UNNEEDED_LIMIT_REACHED,
 }
-"""Why a node stays that might go together with others, or for a smaller one."""
+"""The reasons for which a node stays that might be removed together with others, or replaced by a smaller one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ConfirmedRemovals:
-    """The nodes that are removed now go without those that wait."""
+    """The nodes that are removed now, simulated without those that wait."""
 
     waiting: WaitingNodes
     nodes: Mapping[PodKey, str]
-    """Where the pods of the nodes that are removed now end up."""
+    """The final nodes of the pods whose nodes are removed now."""
 
 
 def scale_down(
@@ -60,7 +60,7 @@ def scale_down(
 ) -> ScaleDownAnswer:
     """Return which nodes are removed, which of them now, and why each of the others stays.
 
-    The snapshot holds what scale-up has placed; afterwards it is as before.
+    The snapshot contains the placements of scale-up; it is unchanged afterwards.
     """
     if not settings.scale_down.enabled:
         return ScaleDownAnswer(hold="scaleDown.enabled is false: no node is removed")
@@ -100,7 +100,7 @@ def _advice(
     found: NodeSurvey,
     decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float], Sequence[NodeGroup]],
 ) -> tuple[Advice, ...]:
-    """Return what would be cheaper than the nodes that only their utilisation or a missing place keeps."""
+    """Return cheaper alternatives to the nodes that only their utilisation or a missing place keeps."""
     kept, going, prices, groups = decided
     names = [one.node for one in kept if one.reason.partition(":")[0] in _ADVISED]
     nodes = staying_nodes(situation, snapshot, rules, names, prices)
@@ -110,7 +110,7 @@ def _advice(
 
 
 def _growing_groups(situation: ClusterSituation, scaled: ScaleUp) -> tuple[NodeGroup, ...]:
-    """Return all groups; those that are backing off have that as their problem, as no new node of theirs would come."""
+    """Return all groups; those that are backing off have that as their problem, since they would get no new node."""
     back_offs = (scaled.memory or situation.memory).back_offs
     return tuple(
         replace(group, problem="it is backing off")
@@ -133,7 +133,7 @@ def _confirm_removals(
     removed: tuple[SimulatedRemoval, ...],
     waiting: WaitingNodes,
 ) -> _ConfirmedRemovals:
-    """Simulate the nodes that are removed now without those that wait, whose pods stay where they are.
+    """Simulate the nodes that are removed now without those that wait, whose pods stay in place.
 
     Afterwards the snapshot is without the nodes that are removed now, and with all others.
     """
@@ -168,7 +168,7 @@ def _is_due(removal: SimulatedRemoval, waiting: WaitingNodes) -> bool:
 
 
 def _prices(groups: NodeGroups) -> Mapping[str, float]:
-    """Return the price by group; empty unless all groups that take part have one, as sums would be too small."""
+    """Return the price by group; empty unless all groups that take part have one, since sums would be too small."""
     prices = {group.name: group.price for group in groups.groups if not group.problem}
     known = {name: price for name, price in prices.items() if price is not None}
     return known if len(known) == len(prices) else {}
@@ -221,7 +221,7 @@ def _in_order(situation: ClusterSituation, kept: Iterable[KeptNode]) -> tuple[Ke
 
 
 def _unremovable_until(situation: ClusterSituation, sequence: RemovalSequence) -> dict[str, float]:
-    """Return until when which nodes are not simulated again; what is over is forgotten."""
+    """Return until when nodes are not simulated again, by node; times that have passed are forgotten."""
     if not situation.waits:
         return {}
     now, memory = situation.now, situation.memory.unremovable_until

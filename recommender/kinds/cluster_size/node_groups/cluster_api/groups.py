@@ -56,11 +56,11 @@ class _Read:
     scalables: tuple[JsonObject, ...]
     members: Mapping[Owned, Members]
     machines_missing: Mapping[str, str]
-    """By namespace, why Machines are not known; those where they are known are absent."""
+    """Why Machines are not known, by namespace; namespaces where they are known are absent."""
     clusters: Mapping[tuple[str, str], JsonObject]
-    """By namespace and name."""
+    """The Clusters, by namespace and name."""
     clusters_missing: Mapping[str, str]
-    """By namespace, why Clusters are not known."""
+    """Why Clusters are not known, by namespace."""
     problems: tuple[str, ...]
 
 
@@ -81,7 +81,7 @@ def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[Object
 def cluster_api_groups(
     stated: ClusterApiGroups, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
 ) -> Discovered:
-    """Return the groups of the annotated objects; a kind that cannot be read leaves out what depends on it."""
+    """Return the groups of the annotated objects; groups that depend on a kind that cannot be read are left out."""
     read = _read(stated, world)
     problems = list(read.problems)
     groups = []
@@ -95,7 +95,7 @@ def cluster_api_groups(
 
 
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
-    """Return whether an object is a node group that is requested. A set of a MachineDeployment is part of that."""
+    """Return whether an object is a requested node group. A MachineSet of a MachineDeployment is part of the latter."""
     owner = controller_of(one)
     if not is_opted_in(one) or (owner is not None and owner[0] == "MachineDeployment"):
         return False
@@ -128,7 +128,7 @@ def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
 
 
 def _list_objects(wanted: Iterable[ObjectKind], world: DiscoveryFacts) -> tuple[list[JsonObject], dict[str, str]]:
-    """Return the objects of a kind in its namespaces, and by namespace why they are not known."""
+    """Return the objects of a kind in its namespaces, and why they are not known, by namespace."""
     found: list[JsonObject] = []
     missing = {}
     for kind in wanted:
@@ -185,7 +185,7 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
 def _leaving(members: Members, size: int) -> set[str]:
     """Return nodes whose Machines are marked while there are more than the size: Cluster API is about to delete them.
 
-    Without a smaller size, a mark says only which Machine goes first some day.
+    Without a smaller size, a mark only says which Machine is deleted first at some later time.
     """
     if len(members.nodes) - len(members.deleting) <= size:
         return set()
@@ -217,8 +217,8 @@ def _pause_reason(one: JsonObject, read: _Read) -> str:
 def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
     """Name the autoscaler that manages the group.
 
-    Cluster Autoscaler opts groups in by the same annotations. So each is its group, unless what it publishes names its
-    groups and this is not among them, as where it works with a cloud's own groups.
+    Cluster Autoscaler opts groups in by the same annotations. So it manages each of them, unless its published status
+    names its groups and this one is not among them, such as when it works with a cloud's own groups.
     """
     karpenter = karpenter_of(group.nodes, world.nodes)
     if karpenter:

@@ -25,14 +25,14 @@ class Members:
     """The Machines and nodes of one group."""
 
     nodes: dict[str, JsonObject | None] = field(default_factory=dict)
-    """By name, the Machine of each; None if there is none, as in a MachinePool."""
+    """The Machine of each node, by name; None if there is none, as in a MachinePool."""
     deleting: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
-    """Nodes that are named and that this cluster does not have."""
+    """Nodes that Machines name but this cluster does not have."""
     disputed: dict[str, str] = field(default_factory=dict)
-    """Nodes that others claim as well as this group, so that they count for none, with who claims them."""
+    """Nodes that other groups also claim, so that they count for none, with the claimants."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Nodes that belong to another group although an object of this one claims them, with a sentence each."""
+    """Nodes that belong to another group although an object of this one claims them, each with a sentence."""
 
 
 def controller_of(one: JsonObject) -> Owned | None:
@@ -68,8 +68,8 @@ def members_of(
     """Return the nodes by the object that decides about their number.
 
     A Machine of a MachineSet counts for the MachineDeployment that owns the set; of a set that is not listed, for the
-    one that its label names. Nodes are found by `status.nodeRef`, else by `spec.providerID`. A node that several claim
-    belongs to the one that Cluster API's own controllers have written it for.
+    one that its label names. Nodes are found by `status.nodeRef`, else by `spec.providerID`. A node that several groups
+    claim belongs to the one for which Cluster API's own controllers have recorded it.
     """
     listed = {identity_of(one): text(one, "metadata", "uid") for one in (*machine_sets, *machine_pools)}
     deployment_of = {
@@ -109,7 +109,7 @@ def _proof(machine: JsonObject, owner: Owned, listed: Mapping[Owned, str]) -> Cl
 
 
 def _settle(found: dict[Owned, Members], claims: Mapping[str, Iterable[Claim]]) -> None:
-    """Give each node to the members that it belongs to, and note what comes of the other claims."""
+    """Give each node to the members that it belongs to, and record the other claims."""
     for node, result in settled(claims).items():
         for claim in result.claims:
             members = found[claim.by]
@@ -166,5 +166,5 @@ def _node_of(named: str, provider_id: str, nodes: Mapping[str, ClusterNode], by_
 
 
 def _same_case(provider_id: str) -> str:
-    """Return a provider ID as it is compared: Azure's differ in case between the Machine and the node."""
+    """Return a provider ID in the form that is compared: Azure's differ in case between the Machine and the node."""
     return provider_id.lower()

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
-"""The annotation of Machines that go first when the size of their group is lowered."""
+"""The annotation of Machines that are deleted first when the size of their group is lowered."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalPlan:
-    """How nodes of one group are removed."""
+    """The Machines or nodes of one group to remove."""
 
     machines: tuple[MachineRemoval, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
-    """By node that is not removed, why not."""
+    """Why a node is not removed, by node."""
     nodes: tuple[NodeRemoval, ...] = ()
-    """Of a group of a provider, which has no Machines."""
+    """The nodes of a provider's group, which has no Machines."""
 
 
 def plan_removals(
     group: NodeGroup, nodes: Iterable[str], stated: ClusterApiGroups, cluster: ClusterState
 ) -> RemovalPlan:
-    """Return the Machines of nodes that should go, in their order, as far as the group may become smaller."""
+    """Return the Machines of nodes to remove, in order, as far as the group may become smaller."""
     wanted = tuple(nodes)
     reason = _reason_against(group, stated, cluster)
     if reason:

@@ -1,4 +1,4 @@
-"""Objects that are node groups: limits from their annotations, the target size, and what forbids to write it.
+"""Objects that are node groups: limits from their annotations, the target size, and reasons not to write it.
 
 The API versions v1beta1 and v1beta2 are read alike. Names, annotations and rules are those of Cluster Autoscaler's
 provider `clusterapi` and of Cluster API's own controllers.
@@ -65,7 +65,7 @@ def is_opted_in(one: JsonObject) -> bool:
 
 
 def bounds_of(one: JsonObject) -> SizeBounds:
-    """Return the limits of a group. Raises ScalableError unless both annotations are numbers in order."""
+    """Return the limits of a group. Raises ScalableError unless both annotations are numbers in ascending order."""
     annotations = texts(one, "metadata", "annotations")
     low, high = (_bound_annotation(annotations, key) for key in (MIN_SIZE, MAX_SIZE))
     if high < low:
@@ -85,7 +85,7 @@ def _bound_annotation(annotations: Mapping[str, str], key: str) -> int:
 
 
 def target_size(one: JsonObject, bounds: SizeBounds) -> int:
-    """Return `spec.replicas`; without it, what the defaulting webhook of Cluster API would write.
+    """Return `spec.replicas`; without it, the default of Cluster API's webhook.
 
     That is the present size within the limits (`calculateMachineDeploymentReplicas`). Raises ScalableError for a value
     that is not a size.
@@ -105,7 +105,7 @@ def cluster_of(one: JsonObject) -> str:
 
 
 def write_problem(one: JsonObject, cluster: JsonObject | None) -> str:
-    """Return why the size of an object must not be written; empty if nothing is against it.
+    """Return why the size of an object must not be written; empty if it may be written.
 
     `cluster` is the Cluster that it belongs to; None if there is none of this name.
     """
@@ -133,7 +133,7 @@ def _own_problem(one: JsonObject) -> str:
 
 
 def _topology_problem(one: JsonObject, cluster: JsonObject, name: str) -> str:
-    """Return why a write would be undone: a size in the topology of the Cluster is written back again and again."""
+    """Return why a write would be undone: a size in the topology of the Cluster is restored again and again."""
     key, label = _TOPOLOGY_NAMES.get(text(one, "kind"), ("", ""))
     own = text(one, "metadata", "labels", label) if label else ""
     for entry in items(cluster, "spec", "topology", "workers", key) if own else ():

@@ -1,4 +1,4 @@
-"""The connection to a provider: mutual TLS, and calls of which each has a deadline and is sent at most once."""
+"""The connection to a provider: mutual TLS, and calls that each have a deadline and are sent at most once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERVICE: Final = "/clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvide
 _LARGEST_ANSWER_BYTES: Final = 32 * 2**20
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", _LARGEST_ANSWER_BYTES),
-    # A call that changes a size must not be repeated below this program.
+    # A call that changes a size must not be repeated by the library.
     ("grpc.enable_retries", 0),
     # A provider is a service of the cluster.
     ("grpc.enable_http_proxy", 0),
@@ -33,9 +33,9 @@ _UNKNOWN_EFFECTS: Final = _UNKNOWN_OUTCOMES | {
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.DATA_LOSS,
 }
-"""The same for a change: these are also stated below this program, of an answer that came and cannot be read."""
+"""The same for a change: the library also reports these for an answer that it cannot read."""
 _AT_ONCE: Final = 8
-"""Calls under way at the same time."""
+"""The most calls that run at the same time."""
 _LEAST_SECONDS: Final = 0.001
 
 
@@ -64,7 +64,7 @@ class CallError(PluginError):
     """A call failed; the message names it and what the provider states."""
 
     def __init__(self, method: str, code: grpc.StatusCode, details: str, address: str) -> None:
-        """`details` are the provider's words, which are cut."""
+        """`details` are the provider's words, which are truncated."""
         message = f"{method}: {code.name}: {trimmed(details) or 'no message'}"
         hint = f": check that the provider at {address} runs and answers" if code in _UNKNOWN_OUTCOMES else ""
         super().__init__(message + hint)
@@ -85,7 +85,7 @@ class CallError(PluginError):
 
     @property
     def may_have_had_an_effect(self) -> bool:
-        """Whether a change may have been made although its call has failed."""
+        """Whether a change may have taken effect although its call has failed."""
         return self.code in _UNKNOWN_EFFECTS
 
 
@@ -94,7 +94,7 @@ class CertificateFilesError(PluginError):
 
 
 class ProviderChannel:
-    """Calls to one provider. A changed certificate is taken in by `renew`. For one thread."""
+    """Calls to one provider. `renew` loads a changed certificate. For one thread."""
 
     def __init__(self, settings: ExternalGrpcGroups) -> None:
         """Connect to nothing yet."""
@@ -117,7 +117,7 @@ class ProviderChannel:
             self._channel = grpc.secure_channel(settings.address, credentials, options=_OPTIONS)
 
     def ask(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A:
-        """Return the answer to a call. Raises CallError."""
+        """Return the response to a call. Raises CallError."""
         (found,) = self.ask_each(method, (request,), answer, lambda: seconds)
         if isinstance(found, CallError):
             raise found
@@ -126,9 +126,9 @@ class ProviderChannel:
     def ask_each(
         self, method: str, requests: Iterable[WireMessage], answer: type[A], seconds: Callable[[], float]
     ) -> list[A | CallError]:
-        """Return the answers to several calls, or how they failed, in their order.
+        """Return the responses to several calls, or their errors, in order.
 
-        `seconds` returns how long a call that begins now may take. One that takes long does not delay the others.
+        `seconds` returns how long a call that begins now may take. A slow call does not delay the others.
         """
         call = self._call(method, answer)
         running = []
@@ -162,7 +162,7 @@ class ProviderChannel:
 
 
 class _Running(Protocol[A_co]):
-    """A call that is under way."""
+    """A call that is running."""
 
     def done(self) -> bool: ...
     def result(self) -> A_co: ...

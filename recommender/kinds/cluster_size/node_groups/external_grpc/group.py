@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """The provider's statements about a group at one moment, or the reason for which the call failed."""
+    """The provider's statements about a group at one moment, or the reason why the call failed."""
 
     size: NodeGroupTargetSizeResponse | CallError
     machines: NodeGroupNodesResponse | CallError
     gpu_label: str = ""
     """The label of the provider's nodes with GPUs; empty if there is none."""
     is_twice: bool = False
-    """Whether its id is listed more than once."""
+    """Whether the group's id is listed more than once."""
 
 
 class ExternalGroup:
-    """A group, from memory; changes are calls."""
+    """A group whose facts are read from memory, and whose changes are calls."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ExternalGroup:
         return self._slow.price
 
     def options(self) -> GroupOptions | None:
-        """Return what the group overrides."""
+        """Return the options that the group overrides."""
         return self._slow.options
 
     def gpu_label(self) -> str:
@@ -112,7 +112,7 @@ class ExternalGroup:
         self._change("NodeGroupIncreaseSize", SizeChangeRequest(delta=delta, id=self.id()))
 
     def decrease_target_size(self, delta: int) -> None:
-        """Take back requested nodes. Raises CallError and OutcomeUnknownError."""
+        """Cancel requested nodes. Raises CallError and OutcomeUnknownError."""
         self._change("NodeGroupDecreaseTargetSize", SizeChangeRequest(delta=delta, id=self.id()))
 
     def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:

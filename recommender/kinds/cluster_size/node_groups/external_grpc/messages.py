@@ -34,11 +34,11 @@ _STATES: Final = {
 USUAL_OPTIONS: Final = GroupOptions(
     0.5, 0.5, 600.0, 1200.0, 900.0, zero_or_max=False, ignore_daemon_sets_utilization=False
 )
-"""The defaults of Cluster Autoscaler, where the configuration states no others."""
+"""The defaults of Cluster Autoscaler, if the configuration states no others."""
 
 
 def node_message(node: ProviderNode) -> ExternalGrpcNode:
-    """Return a node as requests name it."""
+    """Return a node in the form of requests."""
     return ExternalGrpcNode(
         providerID=node.provider_id, name=node.name, labels=dict(node.labels), annotations=dict(node.annotations)
     )
@@ -76,7 +76,7 @@ def _quantities(found: Mapping[str, Quantity]) -> dict[str, str]:
 
 
 def options_message(defaults: GroupOptions) -> NodeGroupAutoscalingOptions:
-    """Return the settings that hold for all groups, in the words of earlier versions, too."""
+    """Return the settings that hold for all groups, also under the names of earlier versions."""
     unneeded, unready = defaults.unneeded_seconds or 0.0, defaults.unready_seconds or 0.0
     provision = defaults.max_node_provision_seconds or 0.0
     return NodeGroupAutoscalingOptions(
@@ -94,9 +94,9 @@ def options_message(defaults: GroupOptions) -> NodeGroupAutoscalingOptions:
 
 
 def options_of(stated: NodeGroupAutoscalingOptions, defaults: GroupOptions) -> GroupOptions:
-    """Return what a group overrides. Raises PluginError for shares and times that cannot be.
+    """Return the options that a group overrides. Raises PluginError for invalid shares and times.
 
-    A time that is not stated overrides nothing, since a zero would let nodes go at once.
+    A time that is not stated overrides nothing, since a zero would remove nodes immediately.
     """
     ratios = (stated.scaleDownUtilizationThreshold, stated.scaleDownGpuUtilizationThreshold)
     if not all(0.0 <= each <= 1.0 for each in ratios):
@@ -121,7 +121,7 @@ def options_of(stated: NodeGroupAutoscalingOptions, defaults: GroupOptions) -> G
 
 
 def _other(stated: float | None, default: float | None) -> float | None:
-    """Return what is stated; None if it is the default, which most providers return."""
+    """Return the stated value; None if it is the default, which most providers return."""
     return None if stated is None or (default is not None and math.isclose(stated, default)) else stated
 
 

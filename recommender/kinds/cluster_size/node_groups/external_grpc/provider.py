@@ -1,4 +1,4 @@
-"""A provider behind Cluster Autoscaler's gRPC protocol, as the plugin protocol has it."""
+"""A provider behind Cluster Autoscaler's gRPC protocol, in the form of the plugin protocol."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS: Final = 8.0
-"""For all calls of a refresh together, so that a group that hangs leaves time for a decision."""
+"""The limit for all calls of a refresh together, so that a group that hangs leaves time for a decision."""
 _OWNER_SECONDS: Final = 300.0
-"""How long it is believed which group a node belongs to."""
+"""How long the group of a node is remembered."""
 _OUTSIDE_SECONDS: Final = 60.0
 """The same for a node outside of all groups, whose machine none of them lists."""
 _MOST_OWNERS: Final = 100_000
@@ -76,7 +76,7 @@ class ExternalGrpcProvider:
     def refresh(self) -> None:
         """Ask for all groups, their sizes and their machines. Raises CallError and CertificateFilesError.
 
-        What fails for one group is the problem of that group.
+        A failure for one group is a problem of that group alone.
         """
         self._until = self._clock() + _REFRESH_SECONDS
         self._channel.renew()
@@ -109,7 +109,7 @@ class ExternalGrpcProvider:
         requests = [GroupRequest(id=name) for name in names if name not in found]
         sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds)
         pairs = list(zip(requests, sizes, strict=True))
-        # A group that has not answered would only take further time.
+        # A group that has not answered would only cost further time.
         asked = [request for request, size in pairs if not _is_silent(size)]
         answers = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
         machines = dict(zip((request.id for request in asked), answers, strict=True))
@@ -138,7 +138,7 @@ class ExternalGrpcProvider:
         return tuple(self._groups.values())
 
     def node_group_for_node(self, node: ProviderNode) -> ExternalGroup | None:
-        """Return the group of a node. It is asked for once in a while, for each node. Raises CallError."""
+        """Return the group of a node. It is requested once in a while for each node. Raises CallError."""
         key = (node.name, node.provider_id)
         known, now = self._owners.get(key), self._clock()
         if known is not None and now < known.until and self._is_still_right(known.group, node):
@@ -146,7 +146,7 @@ class ExternalGrpcProvider:
         name = self._owner(node)
         if len(self._owners) >= _MOST_OWNERS:
             self._owners.clear()
-        # Spread, so that not all of them are asked for at once again.
+        # The times are spread, so that not all groups are requested at the same time again.
         seconds = (_OWNER_SECONDS if name in self._groups else _OUTSIDE_SECONDS) * (0.5 + hash(key) % 1000 / 2000)
         self._owners[key] = _Owner(name, now + seconds)
         return self._groups.get(name)
@@ -162,7 +162,7 @@ class ExternalGrpcProvider:
         except CallError as error:
             if error.is_unanswered:
                 raise
-            # As the machines say: of a node that is outside of its group, the group would appear too small.
+            # The machines decide: if a node counted outside its group, the group would appear too small.
             return self._machines.get(node.provider_id, "")
         return found.nodeGroup.id if found.nodeGroup.id in self._groups else ""
 

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 _KEPT_SECONDS: Final = 300.0
 _RETRY_SECONDS: Final = 15.0
 _TELLING_SECONDS: Final = 2.0
-"""A call that has less time than this, and than the timeout of calls, says nothing about the group if it fails."""
+"""If a call fails that had less time than this, and less than the timeout of calls, that says nothing about the
+group."""
 _HOUR_SECONDS: Final = 3600
 
 
@@ -77,7 +78,7 @@ class SlowFacts:
         self._failed &= self._known.keys()
 
     def has_failed(self, group: str) -> bool:
-        """Return whether the facts of a group could not be read the last time, although there was time for it."""
+        """Return whether the last attempt to read the facts of a group failed although there was enough time."""
         return group in self._failed
 
     def of(self, group: str, seconds: float) -> SlowFact:
@@ -89,12 +90,12 @@ class SlowFacts:
             found = self._ask_group(group, seconds, now)
             self._failed.discard(group)
             if known is not None and found.options is None and not found.problem:
-                # Options that are not stated any more may come back: until then they hold.
+                # Options that are not stated any more may be stated again; until then they remain valid.
                 found = replace(found, options=known.options)
         except CallError as error:
             if seconds >= min(_TELLING_SECONDS, self._settings.timeout_seconds):
                 self._failed.add(group)
-            # Where nothing is known yet, a decision without the options could let nodes go too early.
+            # If nothing is known yet, a decision without the options could remove nodes too early.
             last = known or SlowFact(0.0, problem=str(error))
             found = SlowFact(now + _RETRY_SECONDS, last.template, last.options, last.price, last.problem)
         except PluginError as error:
@@ -136,7 +137,7 @@ class SlowFacts:
         return None if found is None else found.price
 
     def _optional(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A | None:
-        """Return the answer to a call that a provider need not have; None if it has not. Raises CallError."""
+        """Return the answer to a call that a provider need not have; None if it does not have it. Raises CallError."""
         try:
             return self._channel.ask(method, request, answer, seconds)
         except CallError as error:

@@ -1,1 +1,1 @@
-"""The requirements that claims and disks of pods have on nodes."""
+"""The requirements of pods' claims and disks on nodes."""

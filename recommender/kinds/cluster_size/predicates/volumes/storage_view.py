@@ -1,4 +1,4 @@
-"""Storage as the filters look at it."""
+"""Storage in the form that the filters read."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class StorageView:
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     classes: Mapping[str, StorageClassFacts] = field(default_factory=dict)
     available: Mapping[str, tuple[Volume, ...]] = field(default_factory=dict)
-    """By class: volumes of no claim, the smallest first."""
+    """Volumes without a claim by class, the smallest first."""
     reserved: Mapping[PodKey, tuple[Volume, ...]] = field(default_factory=dict)
-    """By claim: volumes that name it."""
+    """The volumes that name a claim, by claim."""
     csi_nodes: Mapping[str, CsiNodeFacts] = field(default_factory=dict)
     limits_by_type: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By instance type and driver: the smallest limit of the nodes there are."""
+    """The smallest limit of the existing nodes, by instance type and driver."""
 
     def limits(self, info: NodeInfo) -> Mapping[str, int]:
-        """Return how many volumes of each driver the node can attach; a driver without limit is absent.
+        """Return how many volumes of each driver the node can attach; a driver without a limit is absent.
 
         A node that exists only in the simulation has the limits of nodes of its instance type.
         """
@@ -70,7 +70,7 @@ class StorageView:
 
 
 def storage_view(storage: Storage | None, nodes: Iterable[NodeInfo]) -> StorageView:
-    """Return what is known of storage; `nodes` are those of which the instance type tells something of new ones."""
+    """Return the known storage; `nodes` are the ones whose limits also hold for new nodes of their instance types."""
     if storage is None:
         return StorageView("storage is not watched")
     claims, volumes, classes, csi_nodes = storage.claims, storage.volumes, storage.classes, storage.csi_nodes

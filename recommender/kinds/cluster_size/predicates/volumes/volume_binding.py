@@ -1,4 +1,4 @@
-"""The plugin VolumeBinding: whether the volumes of a pod's claims can be used from a node, or made for it."""
+"""The plugin VolumeBinding: whether the volumes of a pod's claims can be used from a node, or created for it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class _Unbound:
     claim: VolumeClaim
     storage_class: StorageClassFacts
     reserved: tuple[Volume, ...]
-    """Volumes that name the claim, which is given no other if its node cannot use them."""
+    """Volumes that name the claim, which gets no other volume if its node cannot use them."""
     available: tuple[Volume, ...]
-    """Volumes of no claim that are large enough and have the access modes, the smallest first."""
+    """Volumes without a claim that are large enough and have the access modes, the smallest first."""
 
 
 class BindingFilter:
@@ -52,7 +52,7 @@ class BindingFilter:
         self._delayed_claim = tuple(sorted(delayed, key=lambda one: one.claim.request_bytes))
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        """Return the refusals by bound volumes, and by claims for which there is none and none can be made."""
+        """Return the refusals by bound volumes, and by claims for which no volume exists or can be created."""
         labels = info.node.labels
         found = () if all(_is_usable(volume, labels) for volume in self.volumes) else (_AFFINITY,)
         return found if not self._delayed_claim or self._can_bind(info) else (*found, _NOTHING_TO_BIND)
@@ -127,7 +127,7 @@ def _matching(one: _Unbound, labels: Mapping[str, str], chosen: set[str]) -> Vol
 
 
 def _is_usable(volume: Volume, labels: Mapping[str, str]) -> bool:
-    # The scheduler shows the terms of volumes only the labels of a node, not its name.
+    # The scheduler compares the terms of volumes only with the labels of a node, not with its name.
     return volume.node_terms is None or matches_a_term(volume.node_terms, labels, None)
 
 

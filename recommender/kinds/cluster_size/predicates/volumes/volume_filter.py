@@ -66,7 +66,7 @@ _LIMITS_REASON: Final = "node(s) exceed max volume count"
 
 
 class LimitsFilter:
-    """The volumes of one shape against what a node can still attach."""
+    """The volumes of one shape against the number that a node can still attach."""
 
     def __init__(self, storage: StorageView, shape: PodShape) -> None:
         claims = [(shape.namespace, name) for name in shape.scheduling.claims]
@@ -117,7 +117,7 @@ class VolumeFilter:
 
 
 def _unknown(storage: StorageView, shape: PodShape) -> Refusal | None:
-    """Return that the claims of a pod cannot be judged. The reason is not one of the scheduler's."""
+    """Return the refusal of a pod whose claims cannot be judged. The reason is not one of the scheduler's."""
     if not shape.scheduling.claims or not storage.unknown:
         return None
     return Refusal("VolumeBinding", "the pod's PersistentVolumeClaims cannot be judged", storage.unknown)

@@ -1,4 +1,4 @@
-"""The plugin VolumeRestrictions: disks that a spec names itself, and claims for one pod alone."""
+"""The plugin VolumeRestrictions: disks that a spec names itself, and claims that only one pod may use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEVER_SHARED: Final = "awsElasticBlockStore/"
 
 
 class RestrictionsFilter:
-    """The disks and claims of one shape against those that pods have."""
+    """The disks and claims of one shape against those that other pods use."""
 
     def __init__(self, storage: StorageView, claim_uses: Mapping[PodKey, int], shape: PodShape) -> None:
         self._disks = shape.scheduling.inline_volumes
@@ -37,7 +37,7 @@ class RestrictionsFilter:
         self._exclusive = [key for key in keys if _is_exclusive(storage, key)]
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        """Return the refusal by a disk that a pod of the node has, or by a claim that any pod has."""
+        """Return the refusal by a disk that a pod of the node uses, or by a claim that any pod uses."""
         if any(_conflicts(info, disk) for disk in self._disks):
             return _DISK
         return _ONE_POD if any(self._claim_uses.get(key) for key in self._exclusive) else ()
