@@ -45,7 +45,7 @@ class Credentials:
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return the context for new connections; None without TLS. Open connections keep theirs."""
+        """Return the context for connections, another one after the files changed; None without TLS."""
         return self._tls.current() if self._tls else None
 
 

@@ -50,7 +50,10 @@ class Transport:
         read_seconds: float,
         tls: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """`tls` returns the context of a new connection. The seconds limit connecting, and each time without data."""
+        """`tls` returns the present context. The seconds limit connecting, and each time without data.
+
+        An idle connection of another context is not used again.
+        """
         self._endpoint = endpoint
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
@@ -89,9 +92,11 @@ class Transport:
             connection.close()
 
     def _idle_connection(self) -> HTTPConnection | None:
+        context = self._tls()
         while (connection := self._take_idle()) is not None:
-            # A connection that is readable without a request was closed by the server, or has unexpected data.
-            if connection.is_connected:
+            # A connection that is readable without a request was closed by the server, or has unexpected data. One of
+            # another context was made before the files changed: its server may be one of a CA that is gone.
+            if connection.is_connected and getattr(connection.sock, "context", None) is context:
                 return connection
             connection.close()
         return None

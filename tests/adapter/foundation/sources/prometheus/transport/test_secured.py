@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
+from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest
+from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError, Transport
 from adapter.foundation.time.pace import UNPACED
 from demo.machine.certificates import Authority
 from demo.machine.prometheus import Access, running_prometheus
+from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PASSWORD, BCRYPT = "secret", "$2b$04$jOUtFhIiDKL8AQN8LP6LAuZ2JUc4/xSTenIKBoiA/bg.pHIOVG2oe"
 
@@ -81,3 +86,27 @@ def test_without_its_authority_it_is_not_believed(settings: PrometheusSettings) 
         values(replace(settings, ca_file=None))
     with pytest.raises(PrometheusUnreachableError, match="certificate is not accepted"):
         check_connection(replace(settings, ca_file=None), 10)
+
+
+def test_an_open_connection_ends_with_the_authority_of_its_server(tmp_path: Path) -> None:
+    former, other = Authority(tmp_path / "former", "former"), Authority(tmp_path / "other", "other")
+    pair = former.server()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair.certificate_file, pair.key_file)
+    trusted = {each: ssl.create_default_context(cafile=each.ca_file) for each in (former, other)}
+    present = [former]
+    with raw_server(answering(b"{}"), tls) as server:
+        endpoint = PrometheusSettings(server.url.replace("127.0.0.1", "localhost")).endpoint
+        transport = Transport(endpoint, size=1, connect_seconds=10, read_seconds=10, tls=lambda: trusted[present[0]])
+
+        def ask() -> int:
+            with transport.opened(HttpRequest("GET", "/", {}, None, 100), Deadline(10)) as answer:
+                return answer.whole().status
+
+        assert (ask(), ask(), server.connections) == (200, 200, 1)
+        present[0] = other
+        with pytest.raises(ConnectFailedError, match="certificate is not accepted"):
+            ask()
+        present[0] = former
+        assert ask() == 200
+        transport.close()
