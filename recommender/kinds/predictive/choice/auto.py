@@ -14,7 +14,7 @@ import numpy as np
 
 from recommender.kinds.predictive.bound import forecast_limits
 from recommender.kinds.predictive.choice.bench import Bench
-from recommender.kinds.predictive.choice.blend import Blend, Part, room_of
+from recommender.kinds.predictive.choice.blend import Blend, Part, scaled_room
 from recommender.kinds.predictive.choice.explaining import ChoiceMoment, choice_at
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS, ChoiceOptions
 from recommender.kinds.predictive.choice.records import AutoRun
@@ -132,8 +132,8 @@ class PlayedChoices:
 
         room = by_step(self._acting[..., -1] * self.decided.ratios) * load
         for place, name in enumerate(self.bench.experts.names):
-            shares = by_step(self._acting[..., place] * self.decided.sizes[..., place])
-            room = room + shares * room_of(load, uppers[name], missing_ratio)
+            weights, sizes = by_step(self._acting[..., place]), by_step(self.decided.sizes[..., place])
+            room = room + weights * scaled_room(name, sizes, load, uppers[name], missing_ratio)
         return np.asarray(np.minimum(load + room, self._limits))
 
 

@@ -75,7 +75,7 @@ class Bench:
         self.experts = experts_of(uppers, task.headroom_ratio, scales)
         self.scales = scales
         ratios = np.array(HEADROOM_RATIOS)
-        families = np.stack([each.family(each.load, ratios) for each in scales], axis=1)
+        families = np.stack([each.family(ratios[:, np.newaxis] * each.load) for each in scales], axis=1)
         self.headroom = Family(ratios, families)
         self._headroom_costs = families[..., COST : COST + 1].copy()
         self.load = np.stack([each.load_replicas() for each in scales], axis=1)

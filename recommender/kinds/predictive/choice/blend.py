@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.arrays import FloatArray
 
+LEVELS: Final = frozenset({ModelName.PERCENTILE.value})
+"""Models that forecast the same level at all times, whatever the present load."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -22,7 +25,7 @@ class Part:
     model: str
     weight: float
     scale: float
-    """Its room above the load is multiplied by this, so that all parts cost the same."""
+    """Its room above the load is multiplied by this (a level by itself), so that all parts cost the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,23 @@ class Blend:
         """Return the capacity in units of load; `uppers` are the upper forecasts by model, of the shape of the load."""
         room = self.headroom_weight * self.headroom_ratio * load
         for part in self.parts:
-            room = room + part.weight * part.scale * room_of(load, uppers[part.model], missing_ratio)
+            room = room + part.weight * scaled_room(part.model, part.scale, load, uppers[part.model], missing_ratio)
         return np.asarray(load + room)
 
 
 def room_of(load: FloatArray, upper: FloatArray, missing_ratio: float) -> FloatArray:
     """Return the capacity that a forecast requests above the load; a share of the load without a forecast."""
     return np.where(np.isnan(upper), load * missing_ratio, np.fmax(upper - load, 0.0))
+
+
+def scaled_room(
+    model: str, scale: FloatArray | float, load: FloatArray, upper: FloatArray, missing_ratio: float
+) -> FloatArray:
+    """Return what a model asks for above the load when it costs more or less than by itself.
+
+    The room is multiplied, and that of a level is the room below a lower or higher level: as much as another quantile
+    of the past asks for. To multiply it would leave out every peak that reaches the level.
+    """
+    if model in LEVELS:
+        return np.where(np.isnan(upper), scale * load * missing_ratio, np.fmax(scale * upper - load, 0.0))
+    return np.asarray(scale * room_of(load, upper, missing_ratio))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.choice.blend import scaled_room
 from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period
 from recommender.kinds.predictive.history import DAY_SECONDS
@@ -71,7 +71,9 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
             if len(known):
                 effective = int(known[0]) + one.fleet.lag_steps - one.first
                 begins[series, place] = max(0, -(-effective // one.every))
-                sums[:, series, place] = one.family(room_of(one.load, upper, missing_ratio), SCALES)
+                sums[:, series, place] = one.family(
+                    scaled_room(name, SCALES[:, np.newaxis], one.load, upper, missing_ratio)
+                )
                 with np.errstate(invalid="ignore"):
                     stands = (upper >= one.limits * (1 - 1e-9)) & (one.load > 0)
                 bound_steps[:, series, place] = one.counted(stands)

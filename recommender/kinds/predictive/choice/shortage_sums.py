@@ -80,13 +80,12 @@ class ShortageScales:
         """Return how much time lies between two decisions."""
         return self.every * self.fleet.step_seconds
 
-    def family(self, room: FloatArray, numbers: FloatArray) -> FloatArray:
-        """Return the sums of the policies `load + number x room` within the limits, shape (decisions, numbers, 3).
+    def family(self, rooms: FloatArray) -> FloatArray:
+        """Return the sums of policies by their rooms above the load, shape (numbers, steps), within the limits.
 
-        The room has the shape (steps,), and the numbers (numbers,).
+        The sums have the shape (decisions, numbers, 3).
         """
-        capacities = np.minimum(self.load + numbers[:, np.newaxis] * room, self.limits)
-        return np.moveaxis(self.ledger(capacities), -1, 0)
+        return np.moveaxis(self.ledger(np.minimum(self.load + rooms, self.limits)), -1, 0)
 
     def ledger(self, capacity: FloatArray) -> FloatArray:
         """Return the sums of policies by their capacities in units of load, shape (…, steps), as (…, 3, decisions)."""

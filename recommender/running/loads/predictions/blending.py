@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.decisions.loads.prediction import ForecastBound, PredictedLoad, Prediction
+from recommender.kinds.predictive.choice.blend import LEVELS
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.kinds.predictive.choice.blend import Part
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.learning import SeriesVerdict
 
@@ -90,11 +92,18 @@ def _blended_load(
     room = blend.headroom_weight * blend.headroom_ratio * load
     for part in blend.parts:
         values = said.get(part.model)
-        own = task.headroom_ratio * load
-        if values is not None and _has_forecast(values):
-            own = max(0.0, min(values.upper, most) - load)
-        room += part.weight * part.scale * own
+        room += part.weight * _scaled_room(part, values, load, task, most)
     return load + room
+
+
+def _scaled_room(part: Part, values: ModelForecast | None, load: float, task: ForecastTask, most: float) -> float:
+    """Return `scaled_room` of a part for one moment: of thousands in a poll, arrays would take a second."""
+    if values is None or not _has_forecast(values):
+        return part.scale * task.headroom_ratio * load
+    upper = min(values.upper, most)
+    if part.model in LEVELS:
+        return max(0.0, part.scale * upper - load)
+    return part.scale * max(0.0, upper - load)
 
 
 def _has_forecast(values: ModelForecast | None) -> bool:

@@ -1,0 +1,40 @@
+"""Rooms above the load, scaled to the cost of the bill."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.choice.blend import Blend, Part, scaled_room
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.learning import SeriesVerdict
+from recommender.running.loads.predictions.blending import ModelForecast, prediction_of
+
+LOAD, UPPER = np.array([10.0, 80.0, 120.0, 50.0]), np.array([100.0, 100.0, 100.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("model", "scale", "rooms"),
+    [
+        ("seasonal", 0.5, [45.0, 10.0, 0.0, 2.5]),
+        ("seasonal", 2.0, [180.0, 40.0, 0.0, 10.0]),
+        # As much as a lower or a higher quantile of the past asks for.
+        ("percentile", 0.5, [40.0, 0.0, 0.0, 2.5]),
+        ("percentile", 1.5, [140.0, 70.0, 30.0, 7.5]),
+        ("percentile", 1.0, [90.0, 20.0, 0.0, 5.0]),
+    ],
+)
+def test_a_room_is_multiplied_and_a_level_is_moved(model: str, scale: float, rooms: list[float]) -> None:
+    np.testing.assert_allclose(scaled_room(model, scale, LOAD, UPPER, 0.1), rooms)
+
+
+@pytest.mark.parametrize("model", ["seasonal", "percentile"])
+@pytest.mark.parametrize("scale", [0.4, 1.0, 1.7])
+def test_a_poll_predicts_the_capacity_of_the_blend(model: str, scale: float) -> None:
+    blend = Blend(0.2, (Part(model, 0.7, scale),))
+    expected = blend.capacity(LOAD, {model: UPPER}, 0.1)
+    verdict = SeriesVerdict(model, "it leads", blend)
+    for load, upper, capacity in zip(LOAD.tolist(), UPPER.tolist(), expected.tolist(), strict=True):
+        said = {model: ModelForecast(upper, upper)}
+        found = prediction_of(verdict, said, None, load, ForecastTask(1200.0, 900.0), 0.0)
+        assert found.load.predicted == pytest.approx(capacity)
