@@ -1,27 +1,35 @@
-"""ConfigMaps of memories: their labels, and the place of the content."""
+"""ConfigMaps of memories: the labels, where the content is, and what it holds."""
 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from adapter.foundation.service.runtime.logs import fields
 from recommender.running.memory.document import (
     MemoryDocumentError,
     decode_shard,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from recommender.running.memory.store import (
         MemoryKey,
         StoredShard,
     )
 
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
 DATA_KEY = "memory.json"
 SHARD_DATA_KEY = "memory.json.gz"
 MANAGED_BY = "tidewatch-recommender"
 LABELS = {"app.kubernetes.io/managed-by": MANAGED_BY, "app.kubernetes.io/component": "recommender"}
+_SHOWN_CHARACTERS = 2000
+"""Characters of unusable content in the log, which is the only place where it is kept."""
 
 
 def place_of(key: MemoryKey) -> tuple[str, str]:
@@ -43,3 +51,22 @@ def decode_shard_text(recommendation: str, content: str) -> StoredShard:
     except ValueError as error:
         raise MemoryDocumentError(f"it is not base64: {error}") from error
     return decode_shard(recommendation, compressed)
+
+
+def decode_or_log(key: MemoryKey, config_map: str, content: str, decode: Callable[[str, str], T]) -> T | None:
+    """Return what a content holds; content that cannot be used is written to the log, and the result is None."""
+    try:
+        return decode(key.recommendation, content)
+    except MemoryDocumentError as error:
+        what = "the recommendation starts" if key.shard is None else "the targets in it start"
+        _log.error(
+            "a stored memory cannot be used: %s without cool-downs and holds",
+            what,
+            extra=fields(
+                recommendation=key.recommendation,
+                config_map=config_map,
+                problem=str(error),
+                content=content[:_SHOWN_CHARACTERS],
+            ),
+        )
+        return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import logging
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.sources.kubernetes.errors import (
@@ -24,9 +24,16 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.running.memory.config_map_documents import LABELS, MANAGED_BY, content_of, decode_shard_text, place_of
+from recommender.running.memory.config_map_documents import (
+    LABELS,
+    MANAGED_BY,
+    content_of,
+    decode_or_log,
+    decode_shard_text,
+    place_of,
+)
 from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError
-from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory, encode_shard
+from recommender.running.memory.document import decode_memory, encode_memory, encode_shard
 from recommender.running.memory.store import (
     MemoryKey,
     MemoryUnavailableError,
@@ -42,8 +49,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
     from recommender.decisions.memory import Memory
 
-T = TypeVar("T")
-
 _log = logging.getLogger(__name__)
 MOST_SHARD_BYTES = 512 * 1024
 """Most bytes of base64 text in one ConfigMap, whose limit is 1 MiB."""
@@ -54,8 +59,6 @@ _ALL_PER_SECOND = 5.0
 _ATTEMPTS = 2
 """Attempts of one write: the second one follows a conflict in which something other than the content was changed."""
 _LOOP_SECONDS = 0.5
-_SHOWN_CHARACTERS = 2000
-"""Characters of unusable content in the log, which is the only place where it is kept."""
 
 
 class ConfigMapMemoryStore:
@@ -88,7 +91,7 @@ class ConfigMapMemoryStore:
         """Return the memory in the ConfigMap; unusable content is written to the log and then replaced."""
         key = MemoryKey(name)
         content = self._read_content(key)
-        return None if content is None else self._decode_value(key, content, decode_memory)
+        return None if content is None else decode_or_log(key, self._where(key), content, decode_memory)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory at once, or with the next writes that the limits allow."""
@@ -102,7 +105,7 @@ class ConfigMapMemoryStore:
         """Return the shard in its ConfigMap, as `load` does."""
         key = MemoryKey(name, number)
         content = self._read_content(key)
-        return None if content is None else self._decode_value(key, content, decode_shard_text)
+        return None if content is None else decode_or_log(key, self._where(key), content, decode_shard_text)
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
         """Store a shard, as `save` does; raises ShardTooLargeError."""
@@ -262,23 +265,6 @@ class ConfigMapMemoryStore:
             raise ForeignConfigMapError
         self._states.recovered(key.object_name, "the ConfigMap can be used now", recommendation=key.recommendation)
         stored.document, stored.is_known = found, True
-
-    def _decode_value(self, key: MemoryKey, content: str, decode: Callable[[str, str], T]) -> T | None:
-        try:
-            return decode(key.recommendation, content)
-        except MemoryDocumentError as error:
-            what = "the recommendation starts" if key.shard is None else "the targets in it start"
-            _log.error(
-                "a stored memory cannot be used: %s without cool-downs and holds",
-                what,
-                extra=fields(
-                    recommendation=key.recommendation,
-                    config_map=self._where(key),
-                    problem=str(error),
-                    content=content[:_SHOWN_CHARACTERS],
-                ),
-            )
-            return None
 
     def _note_failure(self, key: MemoryKey, error: KubernetesError) -> str:
         """Log a failure, once for all recommendations while it lasts; returns the message."""
