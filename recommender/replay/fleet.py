@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 PODS: Final = "pods"
-_NO_SLOT: Final = -1
 _FIRST_SLOTS: Final = 64
 _MOST_ONE_BY_ONE: Final = 32
 """Scores; of more slots, all are calculated at once."""

@@ -28,8 +28,8 @@ class ReplayPolicy:
     name: str
     settings: ClusterSizeSettings
     forecasts: WorkloadForecasts | None = field(default=None, compare=False)
-    """The name of the expected pods; policies with the same name have the same forecasts."""
     forecast_name: str = ""
+    """The name of the expected pods; policies with the same name have the same forecasts."""
     market: SpotMarket | None = None
     """How spot machines are interrupted; None if they never are."""
     closed: frozenset[str] = frozenset()

@@ -33,7 +33,6 @@ DEFAULT_STARTUP_SECONDS: Final = 120.0
 """Time from the request of a node until pods run on it, if the recording does not show it."""
 _LEAST_STARTS: Final = 5
 """Fewest pods that waited for a new node from which the start-up time is taken."""
-_NODE_ALONE: Final = -1
 _SAMPLE_PREFIX: Final = "recorded"
 
 
