@@ -19,15 +19,16 @@ _NO_LABEL: Final = ("", "")
 
 
 class RemainingDisruptions:
-    """The disruptions that budgets still allow after the pods that are moved already. It belongs to one decision."""
+    """The disruptions that budgets still allow after the pods that were moved already. It belongs to one decision."""
 
     def __init__(self, budgets: Sequence[DisruptionBudget] | None) -> None:
-        """None: the budgets are not known."""
+        """`budgets` is None if they are not known."""
         self.are_known = budgets is not None
         self._budgets = tuple(budgets or ())
         self._left = [budget.disruptions_allowed for budget in self._budgets]
         self._by_label: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
-        """By namespace, and key and value of a label that all pods of the budget have; empty if there is none."""
+        """The budgets by namespace, and by key and value of a label that all their pods have; empty if there is
+        none."""
         for number, budget in enumerate(self._budgets):
             if budget.selector is not None:
                 self._by_label[(budget.namespace, *_required_label(budget.selector))].append(number)
@@ -38,7 +39,7 @@ class RemainingDisruptions:
         return bool(self._numbers(pod))
 
     def refusal(self, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, str] | None:
-        """Return the first pod that may not go with those before it, and which budget forbids it."""
+        """Return the first pod that may not be evicted with those before it, and the budget that forbids it."""
         wanted: defaultdict[int, int] = defaultdict(int)
         for pod in pods:
             for number in self._numbers(pod):
@@ -48,7 +49,7 @@ class RemainingDisruptions:
         return None
 
     def take(self, pods: Iterable[ClusterPod]) -> None:
-        """Count pods as gone."""
+        """Count pods as evicted."""
         for pod in pods:
             for number in self._numbers(pod):
                 self._left[number] -= 1
@@ -56,7 +57,7 @@ class RemainingDisruptions:
     def _numbers(self, pod: ClusterPod) -> tuple[int, ...]:
         if not self._budgets:
             return ()
-        # Pods of one controller share their labels, and pods outlive this object.
+        # Pods of one controller share their labels, and pods live longer than this object.
         key = (pod.namespace, id(pod.labels))
         found = self._matching.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""Determines which pods keep their node, which move, and which end with it: Cluster Autoscaler's rules in their order.
+"""Determines which pods keep their node, which move, and which end with it, by Cluster Autoscaler's rules in order.
 
 The first rule that decides wins. The order is that of `simulator/drainability/rules`, with one difference: a pod of
 kube-system that is old enough to be moved without a budget still obeys the rules after that.
@@ -38,9 +38,8 @@ _LISTED_GROUPS: Final = {
     "StatefulSet": WORKLOAD_GROUPS,
     "DaemonSet": WORKLOAD_GROUPS,
 }
-"""Kinds whose controllers are looked up, and the API groups for which alone that is so. An owner of another group that
-is named alike proves nothing: anyone who can create pods may write it.
-"""
+"""Kinds whose controllers are looked up, and the only API groups in which they are. An owner of another group with the
+same kind proves nothing: anyone who can create pods may write it. """
 _REPLICATED: Final = frozenset({"ReplicationController", "ReplicaSet", "Job", "StatefulSet"})
 
 
@@ -48,15 +47,15 @@ class DrainOutcome(Enum):
     """The fate of a pod when its node is removed."""
 
     SKIP = auto()
-    """It is as good as gone, or belongs to the node."""
+    """The pod is ending already, or belongs to the node."""
     DAEMON_SET = auto()
-    """It ends with its node, and its DaemonSet does not replace it."""
+    """The pod ends with its node, and its DaemonSet does not replace it."""
     MOVE = auto()
-    """Its controller makes another one, for which there must be a place."""
+    """The pod's controller creates another one, for which there must be a place."""
     WAIT = auto()
     """The node is removed after the pod has completed."""
     BLOCK = auto()
-    """It keeps its node."""
+    """The pod keeps its node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Drainability:
 
     outcome: DrainOutcome
     reason: BlockingPodReason | None = None
-    """Of a pod that keeps its node."""
+    """The reason for which a pod keeps its node."""
     detail: str = ""
     """A sentence about a pod that keeps its node, which begins after the name of the pod."""
 
@@ -77,7 +76,7 @@ _WAIT: Final = Drainability(DrainOutcome.WAIT)
 
 
 class DrainRules:
-    """The rules on the facts of one moment."""
+    """The rules, applied to the facts of one moment."""
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class DrainRules:
         now: float,
         assumed_controllers: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the controllers of the kinds in `assumed_controllers` to exist."""
+        """Assume that controllers of the kinds in `assumed_controllers` exist."""
         self._settings = settings
         self._disruptions = disruptions
         self._now = now
@@ -95,7 +94,7 @@ class DrainRules:
         self._workloads = {(one.kind, one.namespace, one.name): one for one in workloads}
 
     def judge(self, pod: ClusterPod) -> Drainability:
-        """Return what the first eleven rules make of a pod.
+        """Return the outcome of the first eleven rules for a pod.
 
         The twelfth depends on the pods that end with it: `RemainingDisruptions.refusal`.
         """
@@ -117,7 +116,7 @@ class DrainRules:
         )
 
     def _without_controller(self, pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:
-        """Rule 3: the controller is gone, or has fewer replicas than are worth moving."""
+        """Rule 3: the controller does not exist any more, or has too few replicas to move."""
         if facts.owner_problem:
             return _blocking_pod(
                 BlockingPodReason.CONTROLLER_NOT_FOUND, f"has no usable controller: {facts.owner_problem}"
@@ -142,7 +141,7 @@ class DrainRules:
         return None
 
     def _not_replicated(self, pod: ClusterPod) -> Drainability | None:
-        """Rule 8: nothing would make the pod again."""
+        """Rule 8: nothing would recreate the pod."""
         owner = pod.controller
         if owner is None:
             return _blocking_pod(BlockingPodReason.NOT_REPLICATED, "has no controller that would recreate it")
@@ -170,7 +169,7 @@ class DrainRules:
         )
 
     def _not_safe(self, facts: SchedulingFacts) -> Drainability | None:
-        """Rule 10: the pod asks not to be moved."""
+        """Rule 10: an annotation of the pod forbids to move it."""
         if facts.annotations.get(SAFE_TO_EVICT) != "false":
             return None
         return _blocking_pod(
@@ -199,7 +198,7 @@ def _is_listed(owner: ControllerReference) -> bool:
 
 
 def _decided_by_kind(pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:
-    """Rules 4 to 7: pods of DaemonSets, pods that may be moved in any case, and those that are waited for."""
+    """Rules 4 to 7: pods of DaemonSets, pods that may move in any case, and those the removal waits for."""
     if is_daemon_set_pod(pod):
         return _DAEMON_SET
     if ignores_budgets(pod):
@@ -208,7 +207,7 @@ def _decided_by_kind(pod: ClusterPod, facts: SchedulingFacts) -> Drainability | 
 
 
 def ignores_budgets(pod: ClusterPod) -> bool:
-    """Whether rule 5 or 6 decides that the pod moves, so that those after them, budgets included, do not keep it."""
+    """Whether rule 5 or 6 decides that the pod moves, so that later rules, including budgets, do not keep it."""
     return pod.has_ended or (pod.facts is not None and pod.facts.annotations.get(SAFE_TO_EVICT) == "true")
 
 

@@ -29,7 +29,7 @@ class WaitingNodes:
     hold: Waiting | None
     """The reason why all of them wait."""
     by_node: Mapping[str, tuple[Waiting, ...]]
-    """Empty for nodes that are removed now."""
+    """The reason of each node; empty for nodes that are removed now."""
 
     def is_due(self, name: str) -> bool:
         """Return whether a node is removed now."""
@@ -43,7 +43,7 @@ def waiting_nodes(
     removed: Sequence[SimulatedRemoval],
     since: Mapping[str, float],
 ) -> WaitingNodes:
-    """Return what each node waits for. Where nothing is waited for, neither time nor parallelism counts."""
+    """Return why each node waits. If the situation does not wait, neither time nor parallelism counts."""
     hold = _hold(situation, settings, scaled)
     waits: dict[str, list[Waiting]] = {}
     for one in removed:
@@ -83,7 +83,7 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
 
 
 def _missing(situation: ClusterSituation) -> Iterable[str]:
-    """Yield how many nodes of which group have been requested and are not there."""
+    """Yield the number of requested nodes that do not exist yet, by group."""
     if not situation.writes_sizes:
         return
     for group in situation.groups.groups:
@@ -127,7 +127,7 @@ def _hold_beyond_budgets(
     removed: Sequence[SimulatedRemoval],
     waits: Mapping[str, list[Waiting]],
 ) -> None:
-    """Let nodes wait beyond those that may be removed at once."""
+    """Let all nodes wait beyond the number that may be removed at the same time."""
     ready = [one for removal in removed for one in removal.unit if not waits[one.node.name]]
     empty = _by_group(one for one in ready if not one.plan.own)
     drained = _by_group(one for one in ready if one.plan.own)

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """Whether a node may be looked at."""
+    """Whether a node may be considered for removal."""
 
     utilization: Utilization | None
-    """None if it does not matter or cannot be calculated."""
+    """The utilisation; None if it does not matter or cannot be calculated."""
     reason: KeepReason | None = None
-    """Why not; None if it may."""
+    """Why the node may not be considered; None if it may."""
     detail: str = ""
 
 
 def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
-    """Return whether the node is on its way out already."""
+    """Return whether the node is being deleted already."""
     if node.is_terminating or (group is not None and node.name in group.deleting):
         return True
     return any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
@@ -47,9 +47,9 @@ def eligibility(
     settings: ScaleDownSettings,
     options: UtilizationOptions | None,
 ) -> Eligibility:
-    """Return whether a node may be looked at, by the peer's rules in their order; `info` is what runs on it.
+    """Return whether a node may be considered, by Cluster Autoscaler's rules in order; `info` has its pods.
 
-    `options` are those of the group, and None without one.
+    `options` are those of the group; None without a group.
     """
     if group is None or options is None:
         return _outright(node, None) or _no_group()
@@ -74,7 +74,7 @@ def eligibility(
 
 
 def _outright(node: ClusterNode, group: NodeGroup | None) -> Eligibility | None:
-    """Return why a node may not be looked at whatever its utilisation."""
+    """Return why a node may not be considered, regardless of its utilisation."""
     if is_being_deleted(node, group):
         return Eligibility(None, KeepReason.CURRENTLY_BEING_DELETED, "the node is being deleted already")
     if node.annotations.get(SCALE_DOWN_DISABLED) == "true":

@@ -22,7 +22,7 @@ def _memory_text(amount_bytes: int) -> str:
 
 
 def _remainder(total: int, least: int) -> int:
-    """Return how much may be removed of a resource of which `least` must stay."""
+    """Return how much of a resource may be removed if `least` must stay."""
     return max(0, total - least)
 
 
@@ -30,7 +30,7 @@ class Minimums:
     """The nodes that may still be removed after those removed so far. It belongs to one decision."""
 
     def __init__(self, groups: Mapping[str, NodeGroup], nodes: Iterable[ClusterNode], limits: SizeLimits) -> None:
-        """`nodes` are all that stay for now, those outside of groups included, without those being deleted."""
+        """`nodes` are all nodes that stay for now, including those outside groups but without those being deleted."""
         self._groups = groups
         self._limits = limits
         self._sizes = {name: group.target_size - len(group.deleting) for name, group in groups.items()}
@@ -71,7 +71,7 @@ class Minimums:
         return None
 
     def take(self, group: str, nodes: Sequence[ClusterNode]) -> None:
-        """Count nodes of a group as gone."""
+        """Count nodes of a group as removed."""
         self._sizes[group] -= len(nodes)
         if self._limits.min_cores or self._limits.min_memory_bytes:
             for node in nodes:

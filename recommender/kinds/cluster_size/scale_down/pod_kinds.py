@@ -15,7 +15,7 @@ SAFE_TO_EVICT: Final = _PREFIX + "safe-to-evict"
 SAFE_TO_EVICT_LOCAL_VOLUMES: Final = _PREFIX + "safe-to-evict-local-volumes"
 SCALE_DOWN_DISABLED: Final = _PREFIX + "scale-down-disabled"
 DELAY_DELETION: Final = ("delay-deletion." + _PREFIX, _PREFIX + "delay-deletion.")
-"""How annotations of nodes begin that delay their deletion; each program that needs time adds its own name."""
+"""The prefix of annotations that delay the deletion of a node; each program that needs time adds its own name."""
 
 MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _LONG_TERMINATING_SECONDS: Final = 30.0
@@ -37,7 +37,7 @@ def is_mirror_pod(pod: ClusterPod) -> bool:
 def is_long_terminating(pod: ClusterPod, now: float) -> bool:
     """Return whether the pod should have ended long ago: it counts neither as load nor as something to move.
 
-    As the peer does, the grace period is added to the deletionTimestamp, which contains it already.
+    As in Cluster Autoscaler, the grace period is added to the deletionTimestamp, which already includes it.
     """
     if pod.facts is None or pod.facts.deleted is None:
         return False

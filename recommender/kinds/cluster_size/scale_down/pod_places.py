@@ -1,7 +1,7 @@
 """Places for pods that must move: which node takes the next pod of a shape.
 
-A node that cannot hold a shape is not asked again until something on it has been undone, and a block of nodes that has
-no room for it is passed over as a whole. So the work is far less than pods times nodes.
+A node that cannot hold a shape is not tried again until a placement on it was undone, and a block of nodes without room
+for it is skipped as a whole. So the work is far less than pods times nodes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
 
 _ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
-"""Plugins whose verdict on a node depends on pods of other nodes."""
+"""The plugins whose verdict on a node depends on pods of other nodes."""
 
 _CHECKS_TO_TIGHTEN: Final = 4
-"""Below this, making a bound exact costs more than it saves."""
+"""With fewer checks than this, making a bound exact costs more than it saves."""
 
 FULL: Final = "none of the other nodes has room for it"
 _OPEN: Final = 0
@@ -49,7 +49,7 @@ class _Search:
     )
 
     def __init__(self, snapshot: Snapshot, shape: PodShape, static: StaticFilter, refused: bytearray) -> None:
-        """Begin a search; `refused` are the destinations whose labels or taints have refused the shape's like."""
+        """Begin a search; `refused` are the destinations whose labels or taints have refused equivalent shapes."""
         count = len(refused)
         self.filter = PodFilter(snapshot, shape)
         self.is_independent = self.filter.is_independent
@@ -59,16 +59,17 @@ class _Search:
         self.cpu, self.memory = asked(shape)
         self.static = static
         self.refused = refused
-        """Shared by all shapes with the same static filter, so that no node is asked again for each of them."""
+        """The refusals, shared by all shapes with the same static filter, so that no node is tried again for each of
+        them."""
         self.closed = bytearray(refused)
-        """By destination, whether it can take no further pod whatever happens elsewhere."""
+        """Whether a destination can take no further pod, whatever happens elsewhere."""
         self.across = bytearray(0 if self.is_independent else count)
-        """By destination, whether it has refused because of pods on other nodes; empty for independent shapes."""
+        """Whether a destination has refused because of pods on other nodes; empty for independent shapes."""
         self.starts: dict[str, int] = {}
-        """By zone of the node that a pod leaves, where the last such pod went."""
+        """Where the last pod that left a node of a zone was placed, by zone."""
 
     def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
-        """Return whether a node that has refused a dependent shape will refuse it whatever changes on other nodes."""
+        """Return whether a node that has refused a dependent shape will refuse it despite changes on other nodes."""
         allocatable, requested = info.allocatable, info.requested
         if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
             return True
@@ -78,16 +79,16 @@ class _Search:
 
 
 class PodPlaces:
-    """Destinations in the order in which they are tried, with what has been found of them.
+    """Destinations in the order in which they are tried, with the results so far.
 
-    Between `begin` and `commit` or `roll_back`, pods leave nodes and take places. Before `roll_back` the snapshot must
-    have been put back.
+    Between `begin` and `commit` or `roll_back`, pods leave nodes and are placed. The snapshot must be reverted before
+    `roll_back`.
     """
 
     def __init__(self, snapshot: Snapshot, destinations: Sequence[str], most_checks: int) -> None:
-        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found.
+        """Run filters at most `most_checks` times; after that, `is_exhausted` holds and no further place is found.
 
-        Destinations that are not in the snapshot count as gone.
+        Destinations that are not in the snapshot count as removed.
         """
         self._snapshot = snapshot
         self._names = tuple(name for name in destinations if name in snapshot.nodes)
@@ -96,7 +97,7 @@ class PodPlaces:
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}
         self._refused: dict[StaticFilter, bytearray] = {}
-        """By static filter and destination, whether it is known to refuse."""
+        """Whether a destination is known to refuse, by static filter."""
         self._checks_left = most_checks
         self._leaving: tuple[int, ...] = ()
         self._taken: set[int] = set()
@@ -110,7 +111,7 @@ class PodPlaces:
         return self._checks_left <= 0
 
     def prepare(self, shape: PodShape) -> str | None:
-        """Learn a shape while all its pods are in place; return why it can go nowhere, None if it may."""
+        """Register a shape while all its pods are in place; return why it fits nowhere, or None if it may fit."""
         search = self._searches.get(shape)
         if search is None:
             static = self._snapshot.static_filter(shape.scheduling)
@@ -121,7 +122,7 @@ class PodPlaces:
         return FULL if search.closed.find(_OPEN) < 0 else None
 
     def is_independent(self, shape: PodShape) -> bool:
-        """Return whether places for the shape depend on nothing but what is left on each node."""
+        """Return whether places for the shape depend only on the free resources of each node."""
         return self._searches[shape].is_independent
 
     def begin(self, leaving: Iterable[str]) -> None:
@@ -133,11 +134,11 @@ class PodPlaces:
         self._closings.clear()
 
     def commit(self) -> None:
-        """Keep all that has been done since `begin`."""
+        """Keep all changes since `begin`."""
         self._leaving = ()
 
     def roll_back(self) -> None:
-        """Forget what has been done since `begin`; the snapshot has been put back already."""
+        """Forget the changes since `begin`; the snapshot was reverted already."""
         for number in self._leaving:
             self._gone[number] = _OPEN
         reopened = self._taken.union(self._leaving)
@@ -195,14 +196,14 @@ class PodPlaces:
         return None
 
     def _leave(self, block: int, checks: int) -> None:
-        """Learn what is left in a block that has been looked at in vain."""
+        """Update the bound of a block that was examined in vain."""
         if checks >= _CHECKS_TO_TIGHTEN:
             self._rooms.tighten(block)
 
     def _close(self, search: _Search, start: int, end: int) -> None:
         search.closed[start:end] = b"\x01" * (end - start)
         if self._closings:
-            # Most are neighbours of the one before.
+            # Most of them are neighbours of the previous one.
             last, first, until = self._closings[-1]
             if last is search and until == start:
                 self._closings[-1] = (search, first, end)

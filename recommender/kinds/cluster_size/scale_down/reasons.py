@@ -1,4 +1,4 @@
-"""Why a node stays or waits. The names are Cluster Autoscaler's where it has one."""
+"""Why a node stays or waits. The names are Cluster Autoscaler's if it has one."""
 
 from __future__ import annotations
 

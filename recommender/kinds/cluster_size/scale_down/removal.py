@@ -1,4 +1,4 @@
-"""The simulation of removals: pods of a node move to other nodes and stay there, so that no gap counts twice."""
+"""Simulates removals: pods of a node move to other nodes and stay there, so no free capacity counts twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PodOfShape: TypeAlias = "tuple[ClusterPod, PodShape]"
 
 @dataclass(frozen=True, slots=True)
 class Unremovable:
-    """Why a node cannot go."""
+    """Why a node cannot be removed."""
 
     reason: KeepReason | BlockingPodReason
     detail: str
@@ -49,7 +49,7 @@ class DrainPlan:
     own: tuple[ClusterPod, ...]
     """Pods that run on it and must move."""
     guests: tuple[ClusterPod, ...]
-    """Pending pods that the simulation has placed on it; they are not evicted, but need another place."""
+    """Pending pods that the simulation has placed on it; they are not evicted but need another place."""
     awaited: tuple[ClusterPod, ...] = ()
     """Pods whose completion is waited for."""
 
@@ -61,7 +61,7 @@ class DrainPlan:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that goes to another node."""
+    """A pod that moves to another node."""
 
     pod: ClusterPod
     source: str
@@ -69,12 +69,12 @@ class Move:
 
 
 def final_nodes(moves: Iterable[Move]) -> dict[PodKey, str]:
-    """Return where pods end up, by namespace and name: one whose new node goes, too, moves again."""
+    """Return the final nodes of pods, by namespace and name: a pod whose new node is also removed moves again."""
     return {(move.pod.namespace, move.pod.name): move.target for move in moves}
 
 
 def drain_plan(info: NodeInfo, rules: DrainRules) -> DrainPlan | Unremovable:
-    """Return what must be done with the pods of a node, or the pod that keeps it. Budgets are not looked at."""
+    """Return the necessary moves of a node's pods, or the pod that keeps the node. Budgets are not considered."""
     name = info.node.name
     own: list[ClusterPod] = []
     guests: list[ClusterPod] = []
@@ -95,7 +95,7 @@ def drain_plan(info: NodeInfo, rules: DrainRules) -> DrainPlan | Unremovable:
 
 
 class RemovalSimulator:
-    """Removes nodes from a snapshot one after another, or several as one."""
+    """Removes nodes from a snapshot one after another, or several together."""
 
     def __init__(self, snapshot: Snapshot, places: PodPlaces, disruptions: RemainingDisruptions) -> None:
         self._snapshot = snapshot
@@ -103,9 +103,9 @@ class RemovalSimulator:
         self._disruptions = disruptions
 
     def remove(self, plans: Sequence[DrainPlan]) -> tuple[Move, ...] | Unremovable:
-        """Remove the nodes, all or none, and return where their pods went; otherwise why not.
+        """Remove the nodes, all or none, and return the new nodes of their pods; otherwise, the reason why not.
 
-        Where it fails the snapshot is as before.
+        After a failure, the snapshot is unchanged.
         """
         waiting = [self._pods(plan) for plan in plans]
         refusal = self._not_allowed(plans) or self._hopeless(waiting)
@@ -140,7 +140,7 @@ class RemovalSimulator:
         )
 
     def _hopeless(self, waiting: Iterable[Sequence[_PodOfShape]]) -> Unremovable | None:
-        """Learn the shapes of all pods before one has left; return a pod that could not be scheduled anywhere."""
+        """Register the shapes of all pods before any has left; return a pod that could not be scheduled anywhere."""
         for pods in waiting:
             for pod, shape in pods:
                 why = self._places.prepare(shape)
@@ -149,14 +149,15 @@ class RemovalSimulator:
         return None
 
     def _pods(self, plan: DrainPlan) -> list[_PodOfShape]:
-        """Return all pods that need a place, the largest first: also those that earlier removals have moved here."""
+        """Return all pods that need a place, including those that earlier removals moved here, the largest first."""
         here = self._snapshot.nodes[plan.node].pods
         moved = [pod for pod in here.values() if pod.node != plan.node]
         found = [(pod, self._snapshot.shape(pod)) for pod in (*plan.own, *moved)]
         return sorted(found, key=_size, reverse=True)
 
     def _empty(self, plan: DrainPlan, pods: Sequence[_PodOfShape], moves: list[Move]) -> Unremovable | None:
-        # A node that goes is still a domain of spread constraints while its pods are placed, as in the cluster.
+        # A node that is being removed is still a domain of spread constraints while its pods are placed, as in the
+        # cluster.
         is_domain = not all(self._places.is_independent(shape) for _, shape in pods)
         if is_domain:
             for pod, _ in pods:

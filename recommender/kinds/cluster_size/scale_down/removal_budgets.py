@@ -29,11 +29,11 @@ class GroupRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RemovalBudgets:
-    """How many nodes may be on their way out at a time."""
+    """How many nodes may be in removal at the same time."""
 
     parallelism: int
     drain_parallelism: int
-    """Of them, how many with pods that are moved."""
+    """How many of them may have pods to move."""
     empty_in_progress: int = 0
     drain_in_progress: int = 0
 
@@ -56,7 +56,7 @@ def within_budgets(
 ) -> tuple[tuple[GroupRemoval, ...], tuple[GroupRemoval, ...]]:
     """Return which of the nodes are removed now: whole groups first, then empty nodes, then drained ones.
 
-    A group occurs at most once in each list. The rule is that of the peer's `ScaleDownBudgetProcessor`.
+    A group occurs at most once in each list. The rule is that of Cluster Autoscaler's `ScaleDownBudgetProcessor`.
     """
     left = _Left(
         all_nodes=budgets.parallelism - budgets.empty_in_progress - budgets.drain_in_progress,
@@ -76,7 +76,7 @@ def within_budgets(
 def _whole_groups(
     empty: Sequence[GroupRemoval], drained: Mapping[str, GroupRemoval], left: _Left
 ) -> tuple[list[GroupRemoval], list[GroupRemoval]]:
-    """Choose among groups that have empty nodes, with those of their nodes that are drained."""
+    """Choose among groups that have empty nodes, together with their drained nodes."""
     chosen_empty: list[GroupRemoval] = []
     chosen_drained: list[GroupRemoval] = []
     for one in empty:

@@ -1,4 +1,4 @@
-"""Fewer, smaller or cheaper nodes that could take the pods of nodes that exist."""
+"""Finds fewer, smaller or cheaper nodes that could take the pods of existing nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.removal import DrainPlan
 
 MOST_ADVICE_CHECKS: Final = 300_000
-"""How often advice asks whether a pod fits on a node that exists, and as often on new ones; about one second."""
+"""How many checks advice makes of pods on existing nodes, and again on new ones; about one second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class NodeReplacement:
 
     new_nodes: int
     group: str
-    """Of the new nodes; empty if the pods fit on other nodes that exist."""
+    """The group of the new nodes; empty if the pods fit on other existing nodes."""
     fitting_pods: int
-    """Pods that fit on other nodes that exist."""
+    """Pods that fit on other existing nodes."""
     other_pods: int
     """Pods that the new nodes take."""
     saved_per_hour: float | None
 
 
 class Replacer:
-    """Looks for replacements on a snapshot, which is as before after each."""
+    """Looks for replacements on a snapshot, which is unchanged after each."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Replacer:
         prices: Mapping[str, float],
         gone: Mapping[str, int],
     ) -> None:
-        """`gone` is how many nodes of each group go anyway. Prices are empty unless all groups have one."""
+        """`gone` is how many nodes of each group are removed anyway. Prices are empty unless all groups have one."""
         self._snapshot = snapshot
         self._places = PodPlaces(snapshot, destinations, MOST_ADVICE_CHECKS)
         self._prices = prices
@@ -70,7 +70,7 @@ class Replacer:
         self._checks_left = MOST_ADVICE_CHECKS
 
     def cheaper(self, nodes: Sequence[StayingNode]) -> NodeReplacement | None:
-        """Return what could take the pods of the nodes for less; None if nothing can, or the work is too much."""
+        """Return a cheaper replacement that can take the pods of the nodes; None if there is none, or too much work."""
         if not self._may_go(nodes):
             return None
         pods = [(pod, self._snapshot.shape(pod)) for one in nodes for pod in self._pods(one)]
@@ -93,7 +93,7 @@ class Replacer:
         return all(self._sizes[one.group.name] - going[one.group.name] >= one.group.min_size for one in nodes)
 
     def _pods(self, one: StayingNode) -> list[ClusterPod]:
-        """Return the pods that need another place: also those that removals have moved to the node."""
+        """Return the pods that need another place, including those that removals have moved to the node."""
         here = self._snapshot.nodes[one.node.name].pods.values()
         return [*one.plan.own, *(pod for pod in here if pod.node != one.node.name)]
 
@@ -115,7 +115,7 @@ class Replacer:
         return best
 
     def _most_new(self, nodes: Sequence[StayingNode], group: NodeGroup, paid: float) -> int:
-        """Return how many nodes of the group are fewer, and together cheaper or smaller, than those they replace."""
+        """Return the largest number of nodes of the group that are fewer, and cheaper or smaller, than before."""
         room = group.max_size - self._sizes[group.name]
         if self._prices:
             price = self._prices[group.name]

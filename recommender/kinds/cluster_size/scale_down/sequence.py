@@ -1,4 +1,4 @@
-"""Removals one after another on one snapshot, each with the places that those before it have left."""
+"""Removals one after another on one snapshot, each with the places that earlier ones have left."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.survey import NodeSurvey, RemovalUnit
 
 MOST_CHECKS: Final = 10_000_000
-"""How often one decision asks whether a pod fits on a node; about 20 s on one core. Nodes beyond that stay."""
+"""How many checks of a pod on a node one decision makes; about 20 s on one core. Nodes beyond that stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRemoval:
-    """Nodes that can go together."""
+    """Nodes that can be removed together."""
 
     unit: RemovalUnit
     moves: tuple[Move, ...]
     checkpoint: int
-    """Of the snapshot before they went."""
+    """The checkpoint of the snapshot before their removal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def simulate(
     found: NodeSurvey,
     minimums: Minimums,
 ) -> RemovalSequence:
-    """Remove all candidates that can go, in their order. The snapshot is left without them."""
+    """Remove all candidates that can be removed, in order. The snapshot is left without them."""
     simulator = new_simulator(snapshot, found.destinations, RemainingDisruptions(situation.budgets))
     most = _most_unneeded(situation, settings)
     removed: list[SimulatedRemoval] = []
@@ -82,12 +82,12 @@ def simulate(
 def new_simulator(
     snapshot: Snapshot, destinations: Sequence[str], disruptions: RemainingDisruptions, most_checks: int = MOST_CHECKS
 ) -> RemovalSimulator:
-    """Return a simulator that knows nothing yet of what fits where."""
+    """Return a simulator without any results yet."""
     return RemovalSimulator(snapshot, PodPlaces(snapshot, destinations, most_checks), disruptions)
 
 
 def _most_unneeded(situation: ClusterSituation, settings: ScaleDownSettings) -> int | None:
-    """Return how many nodes are worth finding; None: all, where nothing is waited for."""
+    """Return how many nodes are worth finding; None for all, if nothing is waited for."""
     if not situation.waits:
         return None
     decided = situation.last_decided

@@ -41,16 +41,16 @@ class RemovalCandidate:
     utilization: Utilization
     plan: DrainPlan
     since: float | None
-    """Since when it has been unneeded, as far as that is remembered."""
+    """Since when the node has been unneeded, if that is remembered."""
 
 
 _OUTRIGHT: Final = frozenset(
     {KeepReason.NOT_AUTOSCALED, KeepReason.CURRENTLY_BEING_DELETED, KeepReason.SCALE_DOWN_DISABLED_ANNOTATION}
 )
-"""Why a node stays whatever runs on it, and whether or not it is ready."""
+"""The reasons for which a node stays regardless of its pods and of its readiness."""
 
 RemovalUnit: TypeAlias = tuple[RemovalCandidate, ...]
-"""Nodes that are removed together: one, or all of a group that has either none or all."""
+"""Nodes that are removed together: one, or all of a group that has either no node or all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class NodeSurvey:
     """All nodes of the cluster at one moment."""
 
     units: tuple[RemovalUnit, ...]
-    """In the order in which they are simulated: empty nodes first, then those that have been unneeded for longest, then
-    by utilisation."""
+    """The units in the order in which they are simulated: empty nodes first, then those that have been unneeded for
+    longest, then by utilisation."""
     kept: tuple[KeptNode, ...]
     destinations: tuple[str, ...]
-    """Nodes that may take pods: those that stay in any case first, the fullest of them before the others, and then
-    candidates, the last of them first. So pods seldom move twice."""
+    """Nodes that may take pods: those that stay in any case first, the fullest first, and then candidates, the last
+    first. So pods seldom move twice."""
 
 
 def survey(
@@ -73,7 +73,7 @@ def survey(
     rules: DrainRules,
     minimums: Minimums,
 ) -> NodeSurvey:
-    """Judge every node by the rules that need no simulation. One that is on its way stays, and takes no pods yet."""
+    """Judge every node by the rules that need no simulation. A node that is starting stays, and takes no pods yet."""
     starting = starting_nodes(situation, settings)
     groups = {group.name: group for group in situation.groups.groups}
     options = {name: utilization_options(group, settings.scale_down, situation.now) for name, group in groups.items()}
@@ -87,7 +87,7 @@ def survey(
         judged = eligibility(node, info, group, settings.scale_down, options.get(group_name))
         if name in starting and judged.reason not in _OUTRIGHT:
             judged = Eligibility(None, KeepReason.NODE_STARTING, starting[name])
-        # Scale-up counts on nodes that are starting; pods that run elsewhere are not moved there yet.
+        # Scale-up counts nodes that are starting; pods that run elsewhere are not moved there yet.
         may_take = node.ready and name not in starting
         if may_take and judged.reason is not KeepReason.CURRENTLY_BEING_DELETED:
             shares[name] = judged.utilization.ratio if judged.utilization else 0.0
@@ -111,7 +111,7 @@ def survey(
 
 
 def kept_node(node: ClusterNode, group: NodeGroup | None, reason: str) -> KeptNode:
-    """Return a node that stays for a reason that no pod has given."""
+    """Return a node that stays for a reason other than a pod."""
     return KeptNode(node.name, group.name if group else "", reason)
 
 
@@ -122,7 +122,7 @@ def kept_for(node: ClusterNode, group: NodeGroup, why: Unremovable) -> KeptNode:
 
 
 def nodes_being_deleted(situation: ClusterSituation) -> frozenset[str]:
-    """Return the names of the nodes that are on their way out."""
+    """Return the names of the nodes that are being deleted."""
     groups = {group.name: group for group in situation.groups.groups}
     group_of = situation.groups.group_of
     return frozenset(
@@ -131,9 +131,9 @@ def nodes_being_deleted(situation: ClusterSituation) -> frozenset[str]:
 
 
 def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tuple[ClusterNode, NodeInfo]]:
-    """Yield the nodes that exist, each once, without those that scale-up has added to the snapshot.
+    """Yield the existing nodes, each once, without those that scale-up has added to the snapshot.
 
-    They are as the cluster has them: in the snapshot, those that are starting are ready already.
+    They have the state of the cluster: in the snapshot, starting nodes are ready already.
     """
     first: dict[str, ClusterNode] = {}
     for node in situation.nodes:
@@ -151,7 +151,7 @@ def _smallest(group: NodeGroup) -> str:
 
 
 def _units(candidates: Iterable[RemovalCandidate]) -> tuple[tuple[RemovalUnit, ...], list[KeptNode]]:
-    """Put nodes together that are removed together; candidates of groups that cannot be removed as a whole stay."""
+    """Group the nodes that are removed together; candidates of groups that cannot be removed as a whole stay."""
     units: list[RemovalUnit] = []
     whole: dict[str, list[RemovalCandidate]] = {}
     for one in candidates:

@@ -49,7 +49,10 @@ def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> f
 def unneeded_waiting(
     node: ClusterNode, group: NodeGroup, since: float, settings: ScaleDownSettings, now: float
 ) -> Waiting | None:
-    """Return why a node is not unneeded, or not ready, for long enough. It must be strictly longer than the limit."""
+    """Return why a node is not unneeded, or not ready, for long enough.
+
+    The time must be strictly longer than the limit.
+    """
     own, common = (
         (group.options.unneeded_seconds, settings.unneeded_seconds)
         if node.ready
@@ -71,7 +74,7 @@ def unneeded_waiting(
 
 
 def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float) -> Waiting | None:
-    """Return which change was too recent for a removal; the one that holds longest."""
+    """Return the change that was too recent for a removal; if there are several, the one that delays it longest."""
     changes = (
         (memory.last_scale_up, settings.delay_after_add_seconds, "nodes were added", "delayAfterAdd"),
         (memory.last_delete, settings.delay_after_delete_seconds, "a node was removed", "delayAfterDelete"),
@@ -90,9 +93,10 @@ def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float
 
 
 def unneeded_limit(previous: int, parallelism: int, unneeded_seconds: float, interval_seconds: float) -> int:
-    """Return how many unneeded nodes need to be found, since no more could be removed in time (`unneededNodesLimit`).
+    """Return how many unneeded nodes need to be found, because no more could be removed in time (`unneededNodesLimit`).
 
-    `min(previous + 2N, N * floor(U / I) + N)` with `N` nodes at a time, `U` the unneeded time, `I` between decisions.
+    `min(previous + 2N, N * floor(U / I) + N)` with `N` nodes at a time, `U` the unneeded time, and `I` the time between
+    decisions.
     """
     loops = int(max(unneeded_seconds, interval_seconds) / interval_seconds) if interval_seconds > 0 else None
     grown = previous + 2 * parallelism

@@ -29,13 +29,13 @@ class Utilization:
 
     ratio: float
     resource: str
-    """The resource of which the largest share is asked for."""
+    """The resource of which the largest share is requested."""
     is_of_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UtilizationOptions:
-    """Which pods count. Those that do not are subtracted from what the node offers, too."""
+    """Which pods count. The requests of the others are also subtracted from the node's resources."""
 
     now: float
     """Seconds since the Unix epoch, for pods that should have ended long ago."""
@@ -63,7 +63,7 @@ def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     capacity, allocatable = info.node.capacity, info.allocatable
     named = [name for name in (*capacity, *allocatable) if "/" in name and is_gpu(name)]
-    # Most nodes have none, and no amount has to be looked at then.
+    # Most nodes have none, and then no amount has to be read.
     gpus = named and sorted(
         name for name in set(named) if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
     )

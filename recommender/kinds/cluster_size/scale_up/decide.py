@@ -110,7 +110,7 @@ def _decide(
 def _holdable(
     pods: Sequence[ClusterPod], state: SizingState, snapshot: Snapshot, exemplars: Exemplars
 ) -> list[ClusterPod]:
-    """Return the pods that a node of some group could hold. The others need no node, however many there are."""
+    """Return the pods that a node of some group could hold. No number of new nodes would help the others."""
     shapes = {id(shape): shape for shape in map(snapshot.shape, pods)}
     held = {
         key
@@ -122,7 +122,7 @@ def _holdable(
 
 
 def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
-    """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
+    """Add the nodes that groups lack to their minimum, as far as limits allow; an all-or-nothing group gets all."""
     for name, group in state.groups.items():
         short = min(group.min_size, group.max_size) - state.sizes[name]
         if short <= 0 or name in state.obstacles:
@@ -144,7 +144,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
 
 
 def _binding(state: SizingState, remaining: LeftPending) -> str | None:
-    """Return the limit that keeps pods pending, else the last step."""
+    """Return the limit that keeps pods pending, or else the last step."""
     if remaining.limits:
         return remaining.limits[0]
     return state.steps[-1].step if state.steps else None
@@ -157,7 +157,7 @@ def optimum_bound(
     groups: Mapping[str, NodeGroup],
     snapshot: Snapshot,
 ) -> LowerBound | None:
-    """Return how many new nodes there are, and how many the pending pods on them need at least; None without any.
+    """Return the number of new nodes, and the least that their pending pods need; None without new nodes.
 
     `used` are the new nodes by group. Costs are per hour, and None unless all groups that hold pods have a price.
     """

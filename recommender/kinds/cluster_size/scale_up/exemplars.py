@@ -1,4 +1,4 @@
-"""Determines whether a new node of a group could take a pod: one pod of each shape is asked for all that are alike."""
+"""Determines whether a new node of a group could take a pod: one pod of each shape is tried for all equal ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Exemplars:
-    """Verdicts of new nodes on shapes. Those that no other pod can change are remembered."""
+    """Verdicts of new nodes on shapes. Verdicts that no other pod can change are remembered."""
 
     def __init__(self, snapshot: Snapshot, placer: Placer) -> None:
         self._snapshot = snapshot
@@ -24,7 +24,7 @@ class Exemplars:
         self._known: dict[tuple[str, int], tuple[Refusal, ...]] = {}
 
     def refusals(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[int, tuple[Refusal, ...]]:
-        """Return why an empty new node refuses a pod, by the identity of the shape; nothing is against the others.
+        """Return why an empty new node refuses a pod, by the identity of the shape; it can take the other shapes.
 
         The group must have a template.
         """

@@ -1,4 +1,4 @@
-"""Collects where pods without a node have found a place, once all of them have been looked at."""
+"""Collects where pods without a node have found a place, once all of them have been considered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def found_places(
 ) -> Iterator[PodPlace]:
     """Yield the place of each pod that has one.
 
-    `drained` are bound pods of nodes that are being deleted, of which `pods` has copies without a node.
+    `drained` are bound pods of nodes that are being deleted, whose copies without a node are among `pods`.
     """
     real = {node.name for node in situation.nodes}
     group_of = {**situation.groups.group_of, **state.requested_nodes, **state.new_nodes}

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many nodes each group gets, and what the limits leave then."""
+    """How many nodes each group gets, and the remaining limits."""
 
     nodes: Mapping[str, int]
     quotas: tuple[Quota, ...]
     steps: tuple[SizeStep, ...] = ()
-    """Limits that have cut the number."""
+    """The limits that have reduced the number."""
 
 
 def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Shares:
-    """Return how an option's nodes are spread; the chosen group alone gets them where there are no similar ones.
+    """Return how an option's nodes are spread; the chosen group alone gets them if there are no similar ones.
 
-    A share that a limit cuts is not given to another group.
+    The part of a share that a limit cuts is not given to another group.
     """
     chosen = option.group
     verdict = state.checked(chosen, wanted)
@@ -67,10 +67,10 @@ def added_nodes(
 def place_estimated(
     snapshot: Snapshot, placer: Placer, added: Sequence[NodeInfo], estimated: Estimate
 ) -> list[ClusterPod]:
-    """Place pods where the estimate has them, in its order, as far as the nodes have been added and take them.
+    """Place pods as in the estimate, in its order, as far as nodes were added and take them; return the other pods.
 
-    The added nodes stand for those of the estimate in their order. One can belong to another group than the estimate is
-    of, so each is asked. Return the pods that are not placed.
+    The added nodes represent those of the estimate, in order. A node can belong to another group than that of the
+    estimate, so the filters run for each.
     """
     opened = dict(zip((node.name for node in estimated.new_nodes), added, strict=False))
     places = {id(pod): opened.get(node.name) for node in estimated.new_nodes for pod in node.pods}

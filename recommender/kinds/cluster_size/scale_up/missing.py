@@ -1,7 +1,7 @@
-"""Says in one sentence what pods lack that no group can hold: a label, a resource, a toleration, or room in a limit.
+"""States in one sentence why no group can hold some pods: a missing label, resource or toleration, or a limit.
 
-The reasons of each group, in the scheduler's words, tell the first plugin that refuses. Here all requirements are held
-against all groups, so that the one that none of them meets is found, or else the group that comes nearest.
+The reasons of each group, in the scheduler's words, name only the first plugin that refuses. Here, all requirements are
+compared with all groups, to find the requirement that no group meets, or else the closest group.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
 _JUDGED: Final = frozenset({"NodeAffinity", "TaintToleration", "NodeResourcesFit"})
-"""Plugins whose requirements are looked at one by one."""
+"""The plugins whose requirements are compared one by one."""
 _MOST_CHOICES: Final = 2
-"""Different repairs that a sentence names."""
+"""The most different remedies that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,14 @@ class Lack:
     """A requirement of a pod that a group does not meet."""
 
     need: str
-    """`disk=nvme`, `8 nvidia.com/gpu`, or the scheduler's words where the requirement is not one of the node alone."""
+    """`disk=nvme`, `8 nvidia.com/gpu`, or the scheduler's words if the requirement does not depend on the node
+    alone."""
     resource: str = ""
-    """Empty if it is none."""
+    """The resource; empty if the requirement is another."""
     is_refusal: bool = False
-    """Whether `need` has the scheduler's words."""
+    """Whether `need` is in the scheduler's words."""
     is_toleration: bool = False
-    """Whether the pod lacks it, and not the group."""
+    """Whether the pod lacks a toleration, rather than the group a requirement."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class _Offer:
         return self.info.node
 
     def left(self, resource: str) -> int:
-        """Return how much of a resource pods may ask for; DaemonSets may ask for more than there is."""
+        """Return how much of a resource pods may request; DaemonSets may request more than there is."""
         return max(0, self.info.allocatable.get(resource, 0) - self.info.requested.get(resource, 0))
 
 
@@ -84,7 +85,7 @@ class MissingRequirements:
         return info
 
     def sentence(self, shape: PodShape, refusals: Mapping[str, Sequence[Refusal]], obstacles: Mapping[str, str]) -> str:
-        """Return what is missing; `refusals` are those of each group that was asked, `obstacles` keep others small."""
+        """Return what is missing; `refusals` are those of each tried group, `obstacles` keep others from growing."""
         if obstacles:
             return _limits(obstacles)
         if not self._offers:
@@ -118,7 +119,7 @@ class MissingRequirements:
 
 
 def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
-    """Return what keeps pods from groups that come nearest, with what there is of a resource."""
+    """Return what keeps pods from the closest groups, with the available amount of a resource."""
     names = listed(offer.name for offer in offers)
     needs, refusal = [], ""
     for lack in lacks:
@@ -133,7 +134,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
 
 
 def _limits(obstacles: Mapping[str, str]) -> str:
-    """Return which groups could hold the pods if they could grow; equal reasons once."""
+    """Return which groups could hold the pods if they could grow; each reason once."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in obstacles.items():
         by_reason.setdefault(reason, []).append(name)
@@ -141,7 +142,7 @@ def _limits(obstacles: Mapping[str, str]) -> str:
 
 
 def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> tuple[Lack, ...]:
-    """Return what an empty new node of a group lacks; where that explains no refusal, in the scheduler's words."""
+    """Return what an empty new node of a group lacks; if that explains no refusal, in the scheduler's words."""
     found = tuple(_unmet(shape, offer))
     if refusals and (not found or refusals[0].plugin not in _JUDGED):
         first = refusals[0]

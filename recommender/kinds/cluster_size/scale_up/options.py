@@ -31,27 +31,28 @@ if TYPE_CHECKING:
 
 
 _Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
-"""The capacity of new nodes without that of their own pods: it alone decides how many independent pods a node holds."""
+"""The capacity of new nodes without that of their own pods: it alone determines how many independent pods a node
+holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
-    """An estimate of pods that depend on no other pods, and what it was made from."""
+    """An estimate of pods that depend on no other pods, and its inputs."""
 
     groups: tuple[PodGroup, ...]
-    """Kept, so that no other group can get the identity of one of them."""
+    """The groups are kept so that no other group can get the identity of one of them."""
     max_nodes: int
     result: Estimate
 
     def answers(self, max_nodes: int) -> bool:
-        """Return whether it is the estimate with this limit, too."""
+        """Return whether the estimate is the same with this limit."""
         if max_nodes == self.max_nodes:
             return True
         return not self.result.limit and (max_nodes == NO_LIMIT or max_nodes >= self.result.node_count)
 
 
 class Options:
-    """The options of each round; what did not change since the last one is not estimated again."""
+    """The options of each round; options that did not change since the last round are not estimated again."""
 
     def __init__(self, settings: ClusterSizeSettings, snapshot: Snapshot, placer: Placer, exemplars: Exemplars) -> None:
         self._settings = settings
@@ -80,7 +81,7 @@ class Options:
         return found
 
     def differences(self, group: str) -> dict[str, str]:
-        """Return why a group is not like others, by their names, as far as they were compared."""
+        """Return why a group is not similar to others, by their names, if they were compared."""
         return {other: why for (one, other), why in self._differences.items() if one == group and why}
 
     def _option(
@@ -102,7 +103,7 @@ class Options:
         return ExpansionOption(group, self._estimate(group, pods, limit.nodes), similar)
 
     def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
-        """Return the estimate; nodes that offer the same have the same one, if no pod depends on another."""
+        """Return the estimate; equal nodes share an estimate if no pod depends on another."""
         assert group.template is not None, "groups without a template are left out"
         key = self._signature(group.name, group.template), tuple(map(id, pods))
         known = self._estimated.get(key)

@@ -29,10 +29,10 @@ _REPEATED: Final = "another pod has the same namespace and name"
 
 @dataclass(frozen=True, slots=True)
 class PendingPods:
-    """Pods by what is to be done about them."""
+    """Pods by their treatment in a decision."""
 
     pods: tuple[ClusterPod, ...]
-    """Without a node, or on one that is being deleted."""
+    """The pods without a node, or on one that is being deleted."""
     left_out: tuple[UnschedulablePods, ...]
     """Pods for which no node is sought, with the reason."""
     expendable: tuple[ClusterPod, ...]
@@ -42,7 +42,7 @@ class PendingPods:
 
 
 def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> PendingPods:
-    """Return the pods that need a place, those of the future included, and what does not count."""
+    """Return the pods that need a place, those of the future included, and those that do not count."""
     deleting = deleting_nodes(situation)
     waiting: list[ClusterPod] = []
     expendable: list[ClusterPod] = []
@@ -80,11 +80,11 @@ class YoungPods:
     names: frozenset[tuple[str, str]] = frozenset()
     """Namespace and name."""
     until: float | None = None
-    """When the first of them counts, in seconds since the Unix epoch, always later than now; None without any."""
+    """When the first of them counts, in seconds since the Unix epoch, always later than now; None if there are none."""
 
 
 def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings: ClusterSizeSettings) -> YoungPods:
-    """Return the pods that do not count yet, if anything is waited for.
+    """Return the pods that do not count yet, if the situation waits.
 
     They are younger than the configured delay, or than the pod's annotation, which can only lengthen it; and all of
     them while the oldest is only about to settle. Pods of the future are never young.
@@ -104,7 +104,7 @@ def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings
 
 
 def only_by_annotation(pod: ClusterPod, situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:
-    """Whether a pod that does not count yet is older than all pods wait, so that its annotation alone delays it."""
+    """Whether only its annotation delays a pod, because it is older than the delay of all pods."""
     created = _created_at(pod)
     least = max(SETTLING_SECONDS, settings.new_pod_scale_up_delay_seconds)
     return created is not None and situation.now - created >= least
@@ -125,7 +125,7 @@ def _delay_seconds(pod: ClusterPod, least: float) -> float:
 
 
 def _comes_back(pod: ClusterPod) -> bool:
-    """Whether a controller makes the pod anew elsewhere: mirror pods and pods of DaemonSets belong to their node."""
+    """Whether a controller recreates the pod elsewhere: mirror pods and pods of DaemonSets belong to their node."""
     stays = is_daemon_set_pod(pod) or is_mirror_pod(pod)
     return pod.controller is not None and not stays and not pod.is_terminating
 
@@ -162,7 +162,7 @@ def _scheduling(pod: ClusterPod) -> PodScheduling:
 
 
 def left_out_pods(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[UnschedulablePods, ...]:
-    """Return pods with their reasons, those with the same one together."""
+    """Return pods with their reasons, grouped by reason."""
     by_reason: defaultdict[str, list[PodName]] = defaultdict(list)
     for pod, reason in pods:
         by_reason[reason].append(pod_name(pod))

@@ -25,7 +25,7 @@ _MOST_REPETITIONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Pods of one shape that no node has taken, but might after others have been placed."""
+    """Pods of one shape that no node has taken, but one might take after others have been placed."""
 
     judge: PodFilter
     pods: Sequence[ClusterPod]
@@ -35,13 +35,13 @@ class _Refused:
 
 
 class Placer:
-    """The filters of one snapshot, one for each shape, and what is done with them."""
+    """The filters of one snapshot, one for each shape, and the placement of pods with them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._filters: dict[int, PodFilter] = {}
         self._candidates: dict[int, list[NodeInfo]] = {}
-        """By shape that depends on other pods: nodes that had resources for a pod when they were last asked."""
+        """The nodes that last had resources for a pod, by shape that depends on other pods."""
 
     def filter_of(self, shape: PodShape) -> PodFilter:
         """Return the filter of a shape."""
@@ -56,8 +56,8 @@ class Placer:
     ) -> list[ClusterPod]:
         """Place pods on the first nodes that take them, those with the highest priority first; return the others.
 
-        Pods that are alike are placed one after the other. `changed` are the nodes that have come since these pods were
-        refused, if they were; others can only have become fuller since then.
+        Pods that are alike are placed one after the other. `changed` are the nodes that were added since these pods
+        were refused, if they were; others can only have become fuller since then.
         """
         batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
         for pod in sorted(pods, key=lambda pod: -pod.priority):
@@ -83,7 +83,7 @@ class Placer:
         return left + self._asked_again(refused, placed)
 
     def _asked_again(self, refused: Iterable[_Refused], placed: int) -> list[ClusterPod]:
-        """Place pods that others have made room for since, as the scheduler tries them again; return the others.
+        """Place refused pods for which others have made room since, as the scheduler retries them; return the others.
 
         `placed` is how many pods have been placed in all.
         """
@@ -121,7 +121,7 @@ class Placer:
     def _with_resources(
         self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None, roomy: RoomyNodes
     ) -> list[NodeInfo]:
-        """Return the nodes that have resources for a pod of the shape: those of the last time, and changed ones.
+        """Return the nodes that have resources for a pod of the shape: those of the last time and changed ones.
 
         `roomy` has the changed nodes alone, if there are some.
         """
@@ -151,7 +151,7 @@ class Placer:
 def place_nominated(pods: Iterable[ClusterPod], snapshot: Snapshot, usable: Iterable[NodeInfo]) -> list[ClusterPod]:
     """Place the pods for which the scheduler evicts others on the nodes that it has chosen; return the other pods.
 
-    The pods that go are still there, so it is not asked whether there is room. A node that is cordoned or no longer
+    The pods to evict still exist, so the resources are not checked. A node that is cordoned or no longer
     usable takes none.
     """
     nodes = {info.node.name for info in usable if not info.node.unschedulable}

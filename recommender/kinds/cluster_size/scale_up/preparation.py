@@ -40,11 +40,11 @@ class ClusterHealth:
     """The nodes that are on their way, with what each is waiting for."""
     requests: Mapping[str, GroupRequest]
     memory: ClusterSizeMemory | None
-    """With back-offs and requests as they are now; None if nothing changed."""
+    """The memory with the present back-offs and requests; None if nothing changed."""
 
 
 def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterHealth:
-    """Return the health of the cluster, and what is on its way."""
+    """Return the health of the cluster, and the nodes on their way."""
     starting = starting_nodes(situation, settings)
     readiness = readiness_of(situation.nodes, situation.groups.group_of, deleting_nodes(situation), starting)
     unready = sum(len(state.unready) for state in readiness.values())
@@ -69,7 +69,7 @@ def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, hea
     counted: list[ClusterNode] = []
     for node in situation.nodes:
         its = groups.get(situation.groups.group_of.get(node.name, "")) if node.name in health.starting else None
-        # GPUs that cannot be allocated yet count for limits, too.
+        # GPUs that cannot be allocated yet also count for limits.
         counted.append(node if its is None or its.template is None else its.template.node)
     for name, group in groups.items():
         if group.template is not None:
@@ -112,7 +112,7 @@ def _obstacles(
 
 
 def evict_present(snapshot: Snapshot, pods: Iterable[ClusterPod]) -> None:
-    """Take those of the pods from their nodes that the snapshot has there."""
+    """Evict those of the pods that the snapshot has on a node."""
     for pod in pods:
         info = snapshot.nodes.get(pod.node)
         if info is not None and (pod.namespace, pod.name) in info.pods:

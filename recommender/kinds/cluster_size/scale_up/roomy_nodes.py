@@ -1,4 +1,4 @@
-"""Which of thousands of nodes may have room for a pod, by columns of what is left on them."""
+"""Finds which of thousands of nodes may have room for a pod, by arrays of their free resources."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RESOURCES: Final = (CPU, MEMORY)
 
 
 class RoomyNodes:
-    """Nodes with the CPU and memory that were left on each when this was made.
+    """Nodes with the free CPU and memory of each when this object was created.
 
-    As long as pods only come, a node has no more left than that, so a node that is passed over has no room.
+    As long as pods are only added, a node has no more free than that, so a skipped node has no room.
     """
 
     def __init__(self, nodes: Sequence[NodeInfo]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def expander_context(situation: ClusterSituation, settings: ClusterSizeSettings) -> ExpanderContext:
-    """Return what expanders know. Priorities of the configuration win over those of the ConfigMap."""
+    """Return the context of the expanders. Priorities of the configuration win over those of the ConfigMap."""
     configured = situation.priorities if settings.priorities is None else settings.priorities
     problem = situation.priorities_problem
     priorities = None
@@ -63,10 +63,10 @@ class Rounds:
         self.added: list[NodeInfo] = []
         """Nodes of all rounds so far."""
         self.used: Counter[str] = Counter()
-        """How many of them each group has; groups without any are absent."""
+        """How many of the added nodes each group has; groups without any are absent."""
 
     def run(self, pods: Sequence[ClusterPod], usable: Sequence[NodeInfo]) -> tuple[PodGroup, ...]:
-        """Add nodes for the pods, round by round; return the pods that have no place then.
+        """Add nodes for the pods, round by round; return the pods that are still without a place.
 
         `usable` are the nodes that exist or are on their way and that may take pods.
         """
@@ -95,7 +95,7 @@ class Rounds:
         groups: Sequence[PodGroup],
         nodes: list[NodeInfo],
     ) -> tuple[PodGroup, ...] | None:
-        """Add the option's nodes and place pods; None, with everything as before, if no pod has got a place."""
+        """Add the option's nodes and place pods; None, with everything unchanged, if no pod was placed."""
         shares = shares_of(self._state, option, self._wanted_nodes(option))
         mark = self._snapshot.checkpoint()
         groups_of_added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
@@ -146,7 +146,7 @@ def _unlike(differences: dict[str, str]) -> str:
 
 
 def _remaining_groups(groups: Sequence[PodGroup], left: Iterable[ClusterPod]) -> tuple[PodGroup, ...]:
-    """Return the groups with the pods that are left; a group of which all are left is the same object."""
+    """Return the groups with the pods that are left; a group whose pods are all left stays the same object."""
     kept = set(map(id, left))
     reduced: list[PodGroup] = []
     for group in groups:

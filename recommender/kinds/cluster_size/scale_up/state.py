@@ -28,7 +28,7 @@ class Obstacle:
     """Why a group cannot grow now."""
 
     step: str
-    """Name of the limit; empty if it is none."""
+    """The name of the limit; empty if the obstacle is not a limit."""
     reason: str
 
 
@@ -42,21 +42,21 @@ class SizingState:
     """Target sizes with the nodes added so far."""
     quotas: tuple[Quota, ...]
     obstacles: dict[str, str]
-    """By group, why it is left out; this does not end within a decision."""
+    """Why a group is left out, by group; it stays so within a decision."""
     most_nodes_per_scale_up: int = 1000
     increases: Counter[str] = field(default_factory=Counter)
     steps: list[SizeStep] = field(default_factory=list)
     reasons: dict[str, list[str]] = field(default_factory=dict)
-    """By group, why it has grown."""
+    """Why a group has grown, by group."""
     new_nodes: dict[str, str] = field(default_factory=dict)
     """The group of each node that this decision adds, by its name in the snapshot."""
     requested_nodes: dict[str, str] = field(default_factory=dict)
     """The same for nodes that were requested before and do not exist yet."""
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By group, what one node counts."""
+    """The amounts of one node for limits, by group."""
 
     def node_counts(self, group: NodeGroup) -> dict[str, int]:
-        """Return what one node of a group, which must have a template, counts for limits."""
+        """Return the amounts of one node of a group for limits; the group must have a template."""
         known = self.counted.get(group.name)
         if known is None:
             assert group.template is not None, "groups without a template are left out"
@@ -64,7 +64,7 @@ class SizingState:
         return known
 
     def room(self, group: NodeGroup) -> int:
-        """Return how many nodes are missing to the maximum of a group."""
+        """Return how many nodes a group may add before it reaches its maximum."""
         return max(0, group.max_size - self.sizes[group.name])
 
     def checked(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
@@ -72,7 +72,7 @@ class SizingState:
         return check_quotas(self.quotas, group.name, self.node_counts(group), wanted)
 
     def beyond_one_scale_up(self, group: NodeGroup, wanted: int) -> str:
-        """Return why a group of all or nothing cannot get so many nodes at once; empty if it can."""
+        """Return why an all-or-nothing group cannot get this many nodes at once; empty if it can."""
         if not group.options.zero_or_max or wanted <= self.most_nodes_per_scale_up:
             return ""
         return (
@@ -80,7 +80,7 @@ class SizingState:
         )
 
     def obstacle(self, group: NodeGroup) -> Obstacle | None:
-        """Return why a group cannot grow now; None if it can. A group of all or nothing needs room for all."""
+        """Return why a group cannot grow now; None if it can. An all-or-nothing group needs room for all nodes."""
         if group.name in self.obstacles:
             return Obstacle("", self.obstacles[group.name])
         room = self.room(group)

@@ -1,7 +1,7 @@
-"""Determines how many different pods one decision looks at, so that no tenant's pods can keep it from an end.
+"""Determines how many different pods one decision considers, so that it finishes whatever pods a tenant creates.
 
-Pods that are alike cost as much as one. Every different one is asked against every node, and one that depends on other
-pods against all others of that kind. One with many terms, values and labels costs as much as several. Cluster
+Equivalent pods cost as much as one. Every different pod is checked against every node, and one that depends on other
+pods against all others of that kind. A pod with many terms, values and labels costs as much as several. Cluster
 Autoscaler bounds its time instead (`max-binpacking-time`); a bound of the work gives the same answer on every machine.
 """
 
@@ -27,7 +27,7 @@ MOST_RELATED_SHAPES: Final = 300
 _MOST_QUESTIONS: Final = 5_000_000
 _LEAST_SHAPES: Final = 500
 _ORDINARY_PARTS: Final = 32
-"""Terms, values and labels of a pod that costs as much as one; each further so many cost as much as one more."""
+"""Terms, values and labels of a pod that costs as much as one; each further set of this size adds the cost of one."""
 NOT_LOOKED_AT: Final = (
     "it has not been evaluated yet: so many different pods are pending that those of its namespace take turns"
 )
@@ -36,9 +36,9 @@ _Alike: TypeAlias = "tuple[PodShape, list[ClusterPod]]"
 
 
 def within_bound(pods: Iterable[ClusterPod], snapshot: Snapshot) -> tuple[list[ClusterPod], list[ClusterPod]]:
-    """Return the pods that this decision looks at, and those that it does not, in their order.
+    """Return the pods that this decision considers, and those that it does not, in order.
 
-    Where there are too many, each namespace has the same share of the work, and pods of a higher priority come first in
+    If there are too many, each namespace has the same share of the work, and pods of a higher priority come first in
     it.
     """
     order = list(pods)
@@ -61,7 +61,8 @@ def _is_related(shape: PodShape) -> bool:
 def without_a_turn(beyond: Iterable[ClusterPod], looked_at: Iterable[ClusterPod]) -> int:
     """Return how many of the pods beyond the bound belong to namespaces of which no pod was looked at.
 
-    The others are beyond it since their own namespace has used up its share, so nobody else has to wait for them.
+    The others are beyond it because their own namespace has used up its share, so no other namespace has to wait for
+    them.
     """
     heard = {pod.namespace for pod in looked_at}
     return sum(pod.namespace not in heard for pod in beyond)
@@ -91,6 +92,6 @@ def _values(requirements: Iterable[Requirement]) -> int:
 
 
 def _beyond(alike: list[_Alike], most: int) -> list[ClusterPod]:
-    """Return the pods of the shapes beyond the first ones, of which each namespace has as much work done in turn."""
+    """Return the pods of the shapes beyond the bound, within which namespaces take equal turns."""
     beyond = beyond_shares(((shape.namespace, cost_of(shape)) for shape, _ in alike), most)
     return [pod for number, (_, pods) in enumerate(alike) if number in beyond for pod in pods]

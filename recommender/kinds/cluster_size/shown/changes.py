@@ -22,7 +22,7 @@ _MOST_REMOVALS: Final = 20
 
 
 def change_lines(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    """Yield a line for each group that changes, the nodes that go with the places of their pods, and the other groups.
+    """Yield a line for each changed group, the removed nodes with new places of their pods, and the other groups.
 
     Groups whose size does not change share a line, and those that are left out for the same reason, too.
     """
@@ -58,7 +58,7 @@ def _changes(group: GroupSize) -> bool:
 
 
 def _why(group: GroupSize, answer: ClusterSizeAnswer, pods: Sequence[PodName]) -> str:
-    """Return for which pods a group grows; what has limited it, or what else has changed it, follows."""
+    """Return the pods for which a group grows, and then any limit or other cause of its change."""
     steps = [step for step in answer.steps if step.group == group.name]
     parts = [f"for {pods_text(pods)}"] if pods and group.recommended > (group.current or 0) else []
     others = dict.fromkeys(f"{step.step}: {step.detail}" for step in steps if not step.step.startswith(_ROUND))

@@ -102,7 +102,7 @@ def _removal(removal: Removal) -> dict[str, object]:
 
 
 def _unschedulable(alike: UnschedulablePods, displaced: Mapping[PodName, str]) -> list[dict[str, object]]:
-    """Return an item for each pod, so that every pod is found by its name; those that are alike follow each other."""
+    """Return an item for each pod, so that every pod can be found by name; equivalent pods follow each other."""
     groups = dict(alike.groups)
     return [
         {

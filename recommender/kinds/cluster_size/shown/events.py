@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, UnschedulablePods
 
 _MOST_PODS: Final = 10
-"""Of one decision: each kind of pods has one event, about the first of them."""
+"""The most pods of one decision with events: each kind of pods has one event, about its first pod."""
 _MOST_GROUPS: Final = 5
-"""In the message about a pod."""
+"""The most groups in the message about a pod."""
 
 
 def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEvent]:
     """Yield the events for group sizes that have changed, and for pods that no group can hold and that are new.
 
-    `before` is the last record of the same recommendation; None: there was none in this process, so that nothing is
-    known to have changed. A group has events only where an object holds its size.
+    `before` is the last record of the same recommendation; None if there was none in this process, so no change is
+    known. A group has events only where an object holds its size.
     """
     last, answer = answer_of(before), answer_of(after)
     if answer is None or answer.is_held:

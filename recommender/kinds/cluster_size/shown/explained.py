@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BOLD: Final = "1"
 _FEW: Final = 8
-"""So many nodes that stay are listed one by one; more of them are grouped by reason."""
+"""Up to this number, nodes that stay are listed one by one; more of them are grouped by reason."""
 
 
 def explained_lines(

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.places import PodName
 
 WIDTH: Final = 80
-"""Of a line where the width of the terminal is not known."""
+"""The width of a line if that of the terminal is not known."""
 MOST_ROWS: Final = 50
-"""Of one list; `-o json` has all of them."""
+"""The most rows of one list; `-o json` has all of them."""
 _GAP: Final = "  "
 _FEW: Final = 3
-"""So many pods are named one by one."""
+"""Up to this number, pods are named one by one."""
 
 
 def lines_of(text: str, width: int, level: int = 1) -> list[str]:
@@ -60,7 +60,7 @@ def pods_text(pods: Sequence[PodName]) -> str:
 
 
 def nodes_text(nodes: Sequence[str]) -> str:
-    """Return nodes as text, with how often each is meant if that differs: `n1, n2`, `n1 (7), n2 (5)`."""
+    """Return nodes as text, with the number of occurrences of each if these differ: `n1, n2`, `n1 (7), n2 (5)`."""
     counts = Counter(nodes)
     if set(counts.values()) == {1}:
         return listed(counts)

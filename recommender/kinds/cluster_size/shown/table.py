@@ -1,6 +1,6 @@
 """The answer of a cluster size recommendation as text for whoever is on call.
 
-First what changes and for which pods, then what stays without a node and what it lacks, then what the cluster could do
+It shows first the changes and their pods, then pods without a node and what they lack, then what the cluster could do
 by itself. `explained.py` has the rest.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _BOLD: Final = "1"
 _FEW: Final = 3
-"""So many nodes that wait are listed one by one; more of them are grouped by reason."""
+"""Up to this number, waiting nodes are listed one by one; more of them are grouped by reason."""
 
 
 def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Paint) -> Iterator[str]:
@@ -49,7 +49,7 @@ def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Paint) -> It
 
 
 def _without_a_node(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    """Yield what is missing, with all pods that lack the same."""
+    """Yield each missing requirement, with all pods that lack it."""
     by_cause: dict[str, list[PodName]] = {}
     for alike in answer.unschedulable:
         by_cause.setdefault(alike.missing or alike.reason, []).extend(alike.pods)
@@ -91,7 +91,7 @@ def _later(removals: Iterable[Removal], width: int) -> Iterator[str]:
 
 
 def _notes(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    """Yield how many nodes stay, what would be cheaper, and what is not known."""
+    """Yield how many nodes stay, cheaper alternatives, and unknown facts."""
     if answer.kept:
         reasons = kept_by_reason(answer.kept)
         why = ", ".join(f"{len(one.nodes)} {one.reason}" for one in reasons) if len(reasons) > 1 else reasons[0].reason

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
-    """Return the cluster as it would be, and the pods that do not exist. Raises WhatIfError."""
+    """Return the cluster under the assumptions, and the pods that do not exist. Raises WhatIfError."""
     pods: list[ClusterPod] = []
     notes: list[str] = []
     seen: set[tuple[str, str, str]] = set()
@@ -65,7 +65,7 @@ def _without_node(cluster: ClusterState, name: str) -> ClusterState:
 
 
 def _moves(pod: ClusterPod) -> bool:
-    """Return whether a pod of a node that is gone would be pending: its controller makes another one."""
+    """Return whether a pod of a removed node would be pending, because its controller creates another one."""
     if pod.has_ended or pod.is_terminating:
         return False
     return not comes_with_the_node(pod)
@@ -76,7 +76,7 @@ def _unbound(pod: ClusterPod) -> ClusterPod:
 
 
 def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]) -> list[ClusterPod]:
-    """Return the pods of `--add-pods`, unbound and under names that nobody has."""
+    """Return the pods of `--add-pods`, unbound and with unused names."""
     existing = cluster.pods.value if isinstance(cluster.pods, Observed) else ()
     taken = {(pod.namespace, pod.name) for pod in (*existing, *others)}
     found: list[ClusterPod] = []

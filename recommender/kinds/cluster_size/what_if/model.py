@@ -17,7 +17,7 @@ MOST_REPLICAS: Final = 1_000_000
 
 
 class WhatIfError(ValueError):
-    """A question cannot be asked of this cluster; the message says why and what to write."""
+    """A question cannot be answered for this cluster; the message says why and what to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Assumption:
     name: str
     replicas: int
     kind: str = ""
-    """Empty: whichever has the name."""
+    """The kind; empty for any kind with the name."""
 
     def __str__(self) -> str:
         """`shop/web:40`, as it is written."""
@@ -42,7 +42,7 @@ class WhatIf:
     assumptions: tuple[Assumption, ...] = ()
     without_nodes: tuple[str, ...] = ()
     pods: tuple[ClusterPod, ...] = ()
-    """Pods of `--add-pods`, wherever they are bound."""
+    """The pods of `--add-pods`, whether or not they are bound."""
     workloads: tuple[WorkloadFacts, ...] = ()
     """Workloads of `--add-pods`: each with all of its pods."""
 
@@ -54,13 +54,13 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """The cluster as it would be."""
+    """The cluster under the assumptions."""
 
     cluster: ClusterState
     pods: tuple[ClusterPod, ...] = ()
-    """Pods that do not exist."""
+    """The pods that do not exist."""
     displaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By namespace and name: the node that is removed and that a pod runs on."""
+    """The removed node of each pod that ran on one, by namespace and name."""
     notes: tuple[str, ...] = ()
     """The assumptions, one sentence each."""
 

@@ -22,9 +22,9 @@ _PURPOSE: Final = "assumed"
 
 
 def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
-    """Return the cluster in which the workload has so many pods: new ones as its template makes them, or fewer.
+    """Return the cluster in which the workload has this number of pods: new ones are made from its template.
 
-    Fewer: pending pods go first, then the newest. Raises WhatIfError.
+    If there are fewer, pending pods are removed first, then the newest. Raises WhatIfError.
     """
     workload = _find_workload(cluster, assumption)
     known = cluster.pods
@@ -47,7 +47,10 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
 def new_pods(
     workload: WorkloadFacts, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
 ) -> tuple[ClusterPod, ...]:
-    """Return so many further pods of a workload, as its template makes them. Raises WhatIfError without a template."""
+    """Return this number of further pods of a workload, made from its template.
+
+    Raises WhatIfError without a template.
+    """
     if workload.template is None:
         raise WhatIfError(f"{_workload_name(workload)} has no template that can be used: {workload.problem}")
     return copies(workload, count, purpose, existing)
@@ -83,7 +86,7 @@ def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named
 
 
 def _meant(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
-    """Return namespace and name of a workload whose name is similar, in any namespace; else None."""
+    """Return namespace and name of a workload whose name is similar, in any namespace; otherwise None."""
     names = {each.name for each in workloads}
     name = assumption.name if assumption.name in names else nearest(assumption.name, names)
     places = {f"{each.namespace}/{each.name}" for each in workloads if each.name == name}
@@ -103,7 +106,7 @@ def _with_replicas(cluster: ClusterState, workload: WorkloadFacts, replicas: int
 
 
 def _going(own: list[ClusterPod], count: int) -> list[ClusterPod]:
-    """Return the pods that go: pending ones first, then the newest, of which the times are known."""
+    """Return the pods to remove: pending ones first, then the newest of those whose times are known."""
 
     def order(pod: ClusterPod) -> tuple[bool, float, str]:
         created = pod.facts.created if pod.facts is not None else None
