@@ -123,9 +123,11 @@ class Bench:
         if state.weights[:, :-1].any():
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             state.ratio = self._bill_ratio(number, experts, rival)
-            state.sizes = np.where(begins < number, _sizes_at(state.ratio, experts, rival), 0.0)
             if self._task.budget_ratio is None:
-                state.tried_sizes = np.where(begins < number, _sizes_at(self._configured, experts, rival), 0.0)
+                both = _sizes_at(np.stack([state.ratio, self._configured]), experts, rival)
+                state.sizes, state.tried_sizes = np.where(begins < number, both, 0.0)
+            else:
+                state.sizes = np.where(begins < number, _sizes_at(state.ratio, experts, rival), 0.0)
         else:
             state.ratio = self._first_ratio(number)
         self._resumption.resume(state, number, self.experts.names)
@@ -159,16 +161,24 @@ class Bench:
 
     def _learn(self, number: int) -> None:
         """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
-        if not self._state.weights[:, :-1].any():
+        state = self._state
+        if not state.weights[:, :-1].any():
             return
-        self._state.weights = self._weights_after(number, self._state.weights, self._state.sizes, self._state.ratio)
-        if self._task.budget_ratio is None:
-            self._state.tried_weights = self._weights_after(
-                number, self._state.tried_weights, self._state.tried_sizes, self._configured
-            )
+        if self._task.budget_ratio is not None:
+            state.weights = self._weights_after(number, state.weights, state.sizes, state.ratio)
+            return
+        state.weights, state.tried_weights = self._weights_after(
+            number,
+            np.stack([state.weights, state.tried_weights]),
+            np.stack([state.sizes, state.tried_sizes]),
+            np.stack([state.ratio, self._configured]),
+        )
 
     def _weights_after(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
-        """Return the weights after the losses of experts of these sizes, which cost as much as headroom of `ratio`."""
+        """Return the weights after the losses of experts of these sizes, which cost as much as headroom of `ratio`.
+
+        Weights and sizes have the shape (…, series, experts), ratios (…, series).
+        """
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
         is_early = (
@@ -179,8 +189,8 @@ class Bench:
         usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds, least)
         rival = self.headroom.stretch(number - 1, number).at(ratio)
         found = self.experts.family.stretch(number - 1, number).at(sizes)
-        losses = np.where(weights[:, :-1] > 0, usual.losses(found - rival[:, np.newaxis]), 0.0)
-        losses = np.concatenate([losses, np.zeros((len(losses), 1))], axis=1)
+        losses = np.zeros(weights.shape)
+        losses[..., :-1] = np.where(weights[..., :-1] > 0, usual.losses(found - rival[..., np.newaxis, :]), 0.0)
         return after_losses(weights, losses, self._options.rate)
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
@@ -249,7 +259,8 @@ class Bench:
         """
         if self._task.budget_ratio is not None:
             return self._state.ratio
-        return np.where(np.isin(self._state.levels, (BILL, REFUTED)), self._state.ratio, self._task.headroom_ratio)
+        levels = self._state.levels
+        return np.where((levels == BILL) | (levels == REFUTED), self._state.ratio, self._task.headroom_ratio)
 
     def _stays(self, number: int, asked: FloatArray) -> BoolArray:
         """Whether bills stay: headroom leads, a week is known, and the requested capacity has not changed much."""
@@ -272,7 +283,7 @@ class Bench:
         A model that has gained nothing since its beginning has no evidence in its favour.
         """
         earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
-        earned &= np.isin(self._state.levels, (CONFIGURED, BILL))[:, np.newaxis]
+        earned &= ((self._state.levels == CONFIGURED) | (self._state.levels == BILL))[:, np.newaxis]
         earned[:, -1] = True
         found = np.where(earned, weights, 0.0)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
@@ -284,9 +295,12 @@ class Bench:
 
 
 def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
-    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (series, experts)."""
-    shape = rival.sums.shape[:2]
-    return experts.at_cost(rival.at(np.broadcast_to(ratio[:, np.newaxis], shape))[..., COST])
+    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (…, series, experts).
+
+    The ratios have the shape (…, series).
+    """
+    shape = (*ratio.shape[:-1], *rival.sums.shape[:2])
+    return experts.at_cost(rival.at(np.broadcast_to(ratio[..., np.newaxis], shape))[..., COST])
 
 
 def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:

@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.blend import scaled_room
 from recommender.kinds.predictive.choice.options import BEGINNER
-from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period
+from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period, of_each
 from recommender.kinds.predictive.history import DAY_SECONDS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Experts:
 
     def bound_ratios(self, begins: IntArray, end: int, every: int) -> FloatArray:
         """Return the shares of forecasts that were at their bound from `begins` on, shape (series, experts)."""
-        before = self.bound_steps[(begins, *np.indices(begins.shape))]
+        before = of_each(self.bound_steps, begins)
         return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
 
     def newest(self, number: int, began: IntArray) -> IntArray:
@@ -90,21 +90,20 @@ class Usual:
     """The loss that one more replica for one step saves, by which different costs are made comparable."""
 
     def losses(self, sums: FloatArray) -> FloatArray:
-        """Return the losses of stretches, shape (series, experts, 3), in days of headroom's usual shortage."""
-        tau, theta, price = (each[:, np.newaxis] for each in (self.tau, self.theta, self.price))
+        """Return the losses of stretches, shape (…, series, experts, 3), in days of headroom's usual shortage."""
+        tau, theta, price = (each[..., np.newaxis] for each in (self.tau, self.theta, self.price))
         return np.asarray((sums[..., TAU] / tau + sums[..., THETA] / theta) / 2 + price * sums[..., COST])
 
 
 def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray) -> Usual:
-    """Return what headroom of a ratio usually loses in a day, over the period, for each series.
+    """Return what headroom of a ratio usually loses in a day, over the period; all of shape (…, series).
 
     A usual day counts as at least `least` short steps.
     """
     a_day = DAY_SECONDS / seconds
-    sums = headroom.at(ratio) * a_day
+    sums, less, more = headroom.at(np.stack([ratio, 0.7 * ratio, 1.3 * ratio + 0.02])) * a_day
     tau = np.maximum(sums[..., TAU], least)
     theta = np.maximum(sums[..., THETA], least * missing_share(sums))
-    less, more = headroom.at(0.7 * ratio) * a_day, headroom.at(1.3 * ratio + 0.02) * a_day
     dearer = more[..., COST] - less[..., COST]
     saved = ((less[..., TAU] - more[..., TAU]) / tau + (less[..., THETA] - more[..., THETA]) / theta) / 2
     price = np.where(dearer > 0, np.maximum(0.0, saved) / np.where(dearer > 0, dearer, 1.0), 0.0)
@@ -118,8 +117,8 @@ def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatAr
     them, a proof would take nearly two weeks, and paying little for so long and much after that buys less than paying
     the same throughout. A later proof has missed that, and needs as many of them as with short steps.
     """
-    few = np.clip(
-        DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY, LEAST_SHORT_STEPS_A_DAY
+    few = min(
+        max(DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY), LEAST_SHORT_STEPS_A_DAY
     )
     return np.where(is_early, few, LEAST_SHORT_STEPS_A_DAY)
 

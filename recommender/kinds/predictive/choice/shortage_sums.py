@@ -27,24 +27,41 @@ class Period:
     """Sums of shape (…, numbers, 3), or only of the cost."""
 
     def at(self, number: FloatArray | float) -> FloatArray:
-        """Return the sums at the number of each family, interpolated; shape (…, 3)."""
-        low = np.clip(np.searchsorted(self.numbers, number, side="right") - 1, 0, len(self.numbers) - 2)
-        part = np.clip((number - self.numbers[low]) / (self.numbers[low + 1] - self.numbers[low]), 0.0, 1.0)
-        place = np.asarray(low)[..., np.newaxis, np.newaxis]
-        below, above = (np.take_along_axis(self.sums, at, axis=-2)[..., 0, :] for at in (place, place + 1))
+        """Return the sums at the number of each family, interpolated; shape (…, 3).
+
+        Several numbers for each family stand along dimensions before those of the families.
+        """
+        low = self._within(np.searchsorted(self.numbers, number, side="right") - 1)
+        first = self.numbers[low]
+        part = np.minimum(np.maximum((number - first) / (self.numbers[low + 1] - first), 0.0), 1.0)
+        sums, rows = self._rows()
+        below, above = sums[rows, low], sums[rows, low + 1]
         return np.asarray(below + np.asarray(part)[..., np.newaxis] * (above - below))
 
     def at_cost(self, cost: FloatArray | float) -> FloatArray:
-        """Return the number with this cost: the first one if all cost more, the last one if all cost less."""
-        costs, cost = self.sums[..., COST], np.asarray(cost)
-        low = np.clip((costs <= cost[..., np.newaxis]).sum(axis=-1) - 1, 0, len(self.numbers) - 2)
-        place = np.asarray(low)[..., np.newaxis]
-        below, above = (np.take_along_axis(costs, at, axis=-1)[..., 0] for at in (place, place + 1))
+        """Return the number with this cost: the first one if all cost more, the last one if all cost less.
+
+        Several costs of each family stand as numbers do in `at`.
+        """
+        cost = np.asarray(cost)
+        low = self._within((self.sums[..., COST] <= cost[..., np.newaxis]).sum(axis=-1) - 1)
+        sums, rows = self._rows()
+        below, above = sums[rows, low, COST], sums[rows, low + 1, COST]
         rise = above - below
         # If several numbers cost the same, the last of them is meant.
         part = np.where(rise > 0, (cost - below) / np.where(rise > 0, rise, 1.0), np.where(cost >= above, 1.0, 0.0))
         first, second = self.numbers[low], self.numbers[low + 1]
-        return np.asarray(first + np.clip(part, 0.0, 1.0) * (second - first))
+        return np.asarray(first + np.minimum(np.maximum(part, 0.0), 1.0) * (second - first))
+
+    def _within(self, low: IntArray) -> IntArray:
+        """Return places that have a next one."""
+        # A few times as quick as `np.clip`, which counts where each decision of days is played.
+        return np.minimum(np.maximum(low, 0), len(self.numbers) - 2)
+
+    def _rows(self) -> tuple[FloatArray, IntArray]:
+        """Return the sums of all families in one row, and the place of each family in it."""
+        families, sums = self.sums.shape[:-2], self.sums.reshape(-1, *self.sums.shape[-2:])
+        return sums, np.arange(len(sums)).reshape(families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +74,14 @@ class Family:
 
     def stretch(self, begin: IntArray | int, end: int) -> Period:
         """Return the sums from after decision `begin`, one for each family or for all, to decision `end`."""
-        before = self.sums[begin] if isinstance(begin, int) else self.sums[(begin, *np.indices(begin.shape))]
+        before = self.sums[begin] if isinstance(begin, int) else of_each(self.sums, begin)
         return Period(self.numbers, self.sums[end] - before)
+
+
+def of_each(values: FloatArray, numbers: IntArray) -> FloatArray:
+    """Return the values at the number of each expert of each series, numbers of shape (…, series, experts)."""
+    series, experts = numbers.shape[-2:]
+    return np.asarray(values[numbers, np.arange(series)[:, np.newaxis], np.arange(experts)])
 
 
 @dataclass(frozen=True, slots=True)
