@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pytest
 
 from recommender.backtest.budgets import BUDGET_RATIOS
 from recommender.backtest.options import BacktestOptions
@@ -12,11 +15,19 @@ from recommender.backtest.reports.table import report_text
 from recommender.kinds.predictive.models.table import model_named
 from tests.recommender.backtest.replays import daily_load, replayed
 
+if TYPE_CHECKING:
+    from recommender.backtest.report import BacktestReport
+
 MODELS = tuple(map(model_named, ("linear", "seasonal", "largest-hour")))
 
 
-def test_more_budget_costs_more_and_is_short_less() -> None:
-    report = replayed(daily_load(24 * 6 * 8), models=MODELS)
+@pytest.fixture(scope="module")
+def report() -> BacktestReport:
+    """One replay with every budget, for the tests that read its report."""
+    return replayed(daily_load(24 * 6 * 8), models=MODELS)
+
+
+def test_more_budget_costs_more_and_is_short_less(report: BacktestReport) -> None:
     points = report.budgets
     assert [point.budget_ratio for point in points] == list(BUDGET_RATIOS)
     hours = [point.measures.replica_hours for point in points]
@@ -27,8 +38,7 @@ def test_more_budget_costs_more_and_is_short_less() -> None:
     assert all(abs(point.above_load_ratio - point.budget_ratio) < 0.1 for point in points[1:])
 
 
-def test_headroom_is_that_of_the_same_cost() -> None:
-    report = replayed(daily_load(24 * 6 * 8), models=MODELS)
+def test_headroom_is_that_of_the_same_cost(report: BacktestReport) -> None:
     hours = [point.measures.replica_hours for point in report.frontier]
     for point in report.budgets:
         expected = np.interp(
@@ -37,8 +47,7 @@ def test_headroom_is_that_of_the_same_cost() -> None:
         assert point.headroom_tau_under_percent == expected
 
 
-def test_the_report_lists_them_and_the_text_has_a_line() -> None:
-    report = replayed(daily_load(24 * 6 * 8), models=MODELS)
+def test_the_report_lists_them_and_the_text_has_a_line(report: BacktestReport) -> None:
     rows = backtest_document(report)["budgets"]
     assert isinstance(rows, list)
     assert [row["budget_ratio"] for row in rows] == list(BUDGET_RATIOS)
