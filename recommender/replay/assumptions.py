@@ -55,7 +55,7 @@ def assumption_notes(scene: Scene, settings: ClusterSizeSettings, outlook: Outlo
     if outlook.market is None and len(scene.new_kinds) > 1:
         yield (
             "Spot machines have no policy, since no recording says how often they are interrupted and for how long "
-            "none is to be had. If a group is of spot machines, state both: --spot-interruptions GROUP=0.02 (of a node "
+            "none is available. If a group is of spot machines, state both: --spot-interruptions GROUP=0.02 (of a node "
             "in an hour) and --spot-absence 30m."
         )
 

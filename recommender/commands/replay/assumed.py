@@ -46,7 +46,7 @@ def _market(values: FlagValues) -> SpotMarket | None:
     if len(given) == 1:
         raise UsageError(
             f"--{given[0]} is given alone: a replay of spot machines needs --spot-interruptions GROUP=RATE, and "
-            "--spot-absence, for how long after an interruption no further machine is to be had"
+            "--spot-absence, for how long after an interruption no further machine is available"
         )
     rates: dict[str, float] = {}
     for part in values.text("spot-interruptions").split(","):

@@ -67,7 +67,7 @@ REPLAY: Final = CommandFlags(
         Flag(
             "spot-absence",
             SPAN,
-            "For how long after an interruption no further machine of that group is to be had; 0 if one always is.",
+            "For how long after an interruption no further machine of that group is available; 0 if one always is.",
         ),
         Flag("spot-seed", INTEGER, "The seed that draws the moments of interruptions.", default=0),
         Flag(

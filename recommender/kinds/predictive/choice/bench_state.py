@@ -1,4 +1,4 @@
-"""What a bench knows after a decision, and how it goes on with what a former one knew."""
+"""What a bench knows after a decision, and how it continues from what a former one knew."""
 
 from __future__ import annotations
 
