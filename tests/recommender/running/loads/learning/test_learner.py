@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.child_processes.parent import ChildLimits, Children
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.series_proof import SeriesProof
 from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
 from recommender.kinds.predictive.many_series import SharedFit
@@ -80,6 +81,8 @@ class World:
     """By name of the child: what it answers to the past of the series, in place of the real function."""
     is_choice_skipped: bool = False
     ran: list[str] = field(default_factory=list)
+    proofs: list[tuple[SeriesProof | None, ...]] = field(default_factory=list)
+    """With what each choice goes on."""
     saved: dict[str, dict[Target, SeriesVerdict]] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
@@ -96,6 +99,8 @@ class World:
     ) -> Any:  # noqa: ANN401 - what the function returns
         assert limits.seconds <= 1800.0
         self.ran.append(name)
+        if name == "choice":
+            self.proofs.append(arguments[-1])
         if name in self.failing:
             raise ChildDeadlineError(f"{name}: killed after 60 s")
         if name == "choice" and self.is_choice_skipped:
@@ -250,7 +255,10 @@ def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_
 def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() -> None:
     world = World(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict(
-        "boosted", "auto: boosted leads", Blend(0.3, (Part("boosted", 0.7, 0.9), Part("linear", 0.3, 1.0)))
+        "boosted",
+        "auto: boosted leads",
+        Blend(0.3, (Part("boosted", 0.7, 0.9), Part("linear", 0.3, 1.0))),
+        proof=SeriesProof(("boosted", "linear"), b""),
     )
     world.book.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
     fits = {"boosted": SharedFit((0,), (object(),))}
@@ -267,6 +275,7 @@ def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() 
     assert seen[0].verdicts == {None: chosen}
     assert seen[0].has("boosted")
     assert seen[0].parameters("boosted") is fits["boosted"].parameters
+    assert world.proofs == [(chosen.proof,)], "what was proven is gone on with"
 
 
 def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
