@@ -30,6 +30,8 @@ class Outer(msgspec.Struct):
 
 def describing(source: str) -> list[int]:
     """Return the lines in which msgspec would describe a type."""
+    if "msgspec" not in source:
+        return []
     found: list[int] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
