@@ -138,7 +138,7 @@ def _delete(cluster: Cluster, pod: TidePod, here: set[str]) -> None:
 
 
 def _configuration(extender: _ExtenderServer, name: str) -> Document:
-    """Return the configuration that ships, with the scores of one policy and no filter; without one the defaults."""
+    """Return the shipped configuration with the scores of one policy and no filter; the defaults without a policy."""
     if extender.policy is None:
         return {"profiles": [{"schedulerName": name}]}
     found = scheduler_configuration(extender.url, name)

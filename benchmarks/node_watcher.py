@@ -67,7 +67,7 @@ class Extent:
     """How long a row of requests is measured: until both are reached."""
 
     requests: int
-    """Of each form that is small."""
+    """The requests of each small form."""
     least_seconds: float
     """By default the time from one refresh to the next, so that a whole one is among them, and what waits for it."""
 

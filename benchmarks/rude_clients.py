@@ -36,7 +36,7 @@ class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
     """TCP's maximum segment size, which decides how much a server's kernel takes at once."""
     receive_bytes: int
     again_seconds: float
-    """After which each comes again."""
+    """The time after which each client connects again."""
     end_at: float
     result_file: str
 

@@ -52,7 +52,7 @@ AGAIN_SECONDS = 10.0
 RECEIVE_BYTES = 2048
 SEGMENTS = (1400, 536)
 BYTES_A_METRIC = 126
-"""Of the list of metrics, about."""
+"""The approximate size of one metric in the list of metrics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The HPA loop of the demo: asks the adapter as kube-controller-manager does through the API server, and decides.
 
 It only reads the adapter's HTTPS answers, not Prometheus or the fleet's counters. The arithmetic is
-`adapter.foundation.hpa`. A Pods metric and an External metric have the same average as target, as has the predicted
-load of a fleet that follows a forecast; the largest proposal wins.
+`adapter.foundation.hpa`. A Pods metric, an External metric and, for a fleet that follows a forecast, the predicted load
+have the same target average; the largest proposal wins.
 """
 
 from __future__ import annotations

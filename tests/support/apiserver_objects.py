@@ -55,7 +55,7 @@ class ObjectStore:
         return not {(verb, plural), ("*", plural), (verb, "*")} & denied
 
     def put(self, kind: Kind, namespace: str, name: str, document: Mapping[str, Any]) -> None:
-        """Set an object, whatever rules there are: by the hand of a test."""
+        """Set an object on behalf of a test, regardless of all rules."""
         with self.lock:
             self.version += 1
             one = copy.deepcopy(dict(document))

@@ -210,7 +210,7 @@ def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
 
 
 def test_a_reload_does_not_make_anybody_wait_again(tmp_path: Path, trust: Trust) -> None:
-    """With Prometheus gone nothing could be read anew: what is still answered has been kept."""
+    """While Prometheus is down nothing can be read again, so the answers come from values that were kept."""
     with (
         SHOP.running(tmp_path, trust, rules=GOOD) as (prometheus, adapter),
         adapter.caller() as caller,

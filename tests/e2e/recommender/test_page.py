@@ -1,4 +1,4 @@
-"""The recommender's page in a real browser: it draws what it says, light and dark, on a desk and on a phone."""
+"""The recommender's page in a real browser: its drawings match its text, light and dark, on a desktop and a phone."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Watched:
         return item
 
     def decides_more(self, count: int) -> Callable[[], bool]:
-        """Return a condition: so many further decisions have been seen."""
+        """Return the condition that this number of further decisions have been seen."""
         wanted = len(self.decisions) + count
         return lambda: bool(self.look()) and len(self.decisions) >= wanted
 
@@ -123,7 +123,7 @@ def configure_connections(predicting: Predicting, chat: Workload) -> None:
 
 
 def scale_downs_too_fast(watched: Watched, begin: float) -> dict[float, int]:
-    """Return the sizes below what is left of the first one since the program began; times are whole seconds."""
+    """Return the sizes below the lowest that the rate allows since the program began, by time in whole seconds."""
     return {
         when: item["replicas"]
         for when, item in watched.decisions.items()

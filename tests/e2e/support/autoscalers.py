@@ -156,7 +156,7 @@ class Autoscalers:
                 self.cluster.wait_until_ready(self.namespace, name)
 
     def create_hpas(self) -> None:
-        """Let the controller begin."""
+        """Start the controller's work."""
         self.cluster.apply(*(one.documents[1] for one in self.all.values()))
 
     def look(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Tokens of service accounts with times of their own, signed by the cluster's own key.
 
-TokenRequest gives none that lives for less than ten minutes. The API server takes these as it takes its own.
+TokenRequest issues no token for less than ten minutes. The API server accepts these like its own.
 """
 
 from __future__ import annotations

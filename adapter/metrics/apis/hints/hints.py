@@ -52,7 +52,7 @@ class _Rules:
     refused: tuple[RefusedRule, ...] = ()
     refusals: tuple[RefusedMiss, ...] = ()
     missed: dict[str, _Missed] = field(default_factory=dict)
-    """Requested name to the rules that come closest to making it."""
+    """The rules that come closest to making a requested name, by that name."""
 
 
 class Hints:

@@ -32,7 +32,7 @@ _RARITY: Final = 0.7
 
 
 class Workload:
-    """The pods that are expected, which are those that were seen."""
+    """The expected pods, which resemble those seen so far."""
 
     def __init__(self, seen: Mapping[GpuPodKind, float]) -> None:
         """`seen` are pods that request GPUs, by kind. Others would add the same to all fragments."""

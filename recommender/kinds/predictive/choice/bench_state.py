@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
 
 NEVER: Final = -1
-"""The decision at which a series goes on that begins anew."""
+"""The number that means that a series begins anew, rather than resuming after a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionClock:
-    """When decisions are made: always at the same steps, wherever a history begins."""
+    """The steps at which decisions are made: always the same ones, wherever a history begins."""
 
     first_step: int
-    """Of the first one, counted from the Unix epoch."""
+    """The step of the first decision, counted from the Unix epoch."""
     every: int
     step_seconds: float
     count: int
 
     def number(self, proven: ProvenSeries) -> int:
-        """Return which decision of this history a state is of; `NEVER` if it is none of them."""
+        """Return the number of the decision of a state in this history; `NEVER` if the history does not contain it."""
         number, rest = divmod(int(proven.step) - self.first_step, self.every)
         is_here = proven.step_seconds == self.step_seconds and not rest and 0 <= number < self.count
         return number if is_here else NEVER
@@ -43,21 +43,21 @@ class BenchState:
     """The state of all series of a bench."""
 
     weights: FloatArray
-    """Of each expert at the cost of the bill, plain headroom last; shape (series, experts + 1)."""
+    """The weights of each expert at the cost of the bill, plain headroom last; shape (series, experts + 1)."""
     sizes: FloatArray
-    """Of each model's room, shape (series, experts)."""
+    """The size of each model's room, shape (series, experts)."""
     tried_weights: FloatArray
     """The same at the cost of the configured headroom, which is paid until models are proven at that of the bill."""
     tried_sizes: FloatArray
     ratio: FloatArray
-    """Headroom of the bill, shape (series,) as all that follows."""
+    """The headroom of the bill, shape (series,), like all fields below."""
     billed: FloatArray
     levels: IntArray
     began: IntArray
-    """The number of the first decision of each series: negative where it was made before this history begins."""
+    """The number of the first decision of each series: negative if it was made before this history begins."""
 
     def proof(self, series: int, experts: Experts, clock: DecisionClock, number: int) -> SeriesProof:
-        """Return what is kept of a series after a decision."""
+        """Return the stored state of a series after a decision."""
         names, none = experts.names, np.zeros(1)
         ages = np.maximum(0.0, number - experts.begins[series])
         models = (self.sizes[series], self.tried_sizes[series], ages)
@@ -77,7 +77,7 @@ class BenchState:
 
 
 def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
-    """Return the state before anything is known: plain headroom alone."""
+    """Return the initial state: plain headroom alone."""
     weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
     sizes = np.zeros((series, experts))
     return BenchState(
@@ -94,20 +94,20 @@ def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The states with which series go on."""
+    """The states from which series resume."""
 
     numbers: IntArray
-    """The decision after which each series goes on; `NEVER` for those that begin anew; shape (series,)."""
+    """The decision after which each series resumes; `NEVER` for those that begin anew; shape (series,)."""
     proven: tuple[tuple[tuple[str, ...], ProvenSeries] | None, ...]
-    """The names of the experts of each, and its state."""
+    """The names of the experts of each series, and its state."""
 
     @property
     def first(self) -> int:
-        """Return the first decision that has to be made here."""
+        """Return the first decision that must be made in this history."""
         return max(0, int(self.numbers.min(initial=0)))
 
     def begins(self, experts: Experts) -> IntArray:
-        """Return from when on models have had an effect, by what was known of them before this history, too."""
+        """Return since which decision models have had an effect, including decisions before this history."""
         found = experts.begins.copy()
         for series, number, rows in self._rows(experts.names):
             ages = rows[4, :-1].astype(np.int64)
@@ -115,7 +115,7 @@ class Resumption:
         return found
 
     def resume(self, state: BenchState, number: int, names: Sequence[str]) -> None:
-        """Put the states of this decision in the place of what has been found without them."""
+        """Replace the results of this decision with the stored states."""
         if number not in self.numbers:
             return
         for series, at, rows in self._rows(names):
@@ -128,18 +128,18 @@ class Resumption:
                 state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, int, FloatArray]]:
-        """Yield each series that goes on, from which decision, and the rows of its experts in the order of names."""
+        """Yield each series that resumes, the decision, and the rows of its experts in the order of names."""
         for series, (number, found) in enumerate(zip(self.numbers.tolist(), self.proven, strict=True)):
             if number != NEVER and found is not None:
                 known, proven = found
                 places = [known.index(name) if name in known else -1 for name in names]
-                # A model that is new has no weight, and comes in when it has been judged for long enough.
+                # A new model has no weight until it has been judged for long enough.
                 rows = np.where(np.array(places, dtype=np.int64) >= 0, proven.experts[:, places], 0.0)
                 yield series, number, np.concatenate([rows, proven.experts[:, -1:]], axis=1)
 
 
 def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) -> Resumption:
-    """Return where series go on; a state that is no decision of this history is of no use."""
+    """Return where series resume; a state that belongs to no decision of this history is ignored."""
     states = tuple(None if proof is None else proof.proven for proof in proofs)
     numbers = [NEVER if proven is None else clock.number(proven) for proven in states]
     named = zip(proofs, states, strict=True)
@@ -148,6 +148,6 @@ def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) ->
 
 
 def _of_sum_one(weights: FloatArray) -> FloatArray:
-    """Return the weights without those of experts that are gone, which headroom has if nothing else is left."""
+    """Return the weights without those of removed experts; headroom gets them if no other expert is left."""
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.eye(len(weights))[-1])

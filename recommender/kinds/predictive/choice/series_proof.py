@@ -1,4 +1,4 @@
-"""What a bench has learned of one series up to a decision, so that a later bench goes on as if it had never ended."""
+"""What a bench has learned of one series up to a decision, so that a later bench resumes as if it had never ended."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class ProvenSeries:
     """The state of a bench for one series after one of its decisions."""
 
     step: float
-    """Of the decision, counted from the Unix epoch."""
+    """The step of the decision, counted from the Unix epoch."""
     step_seconds: float
     age: float
     """How many decisions there were before this one."""
     level: float
-    """Of proof."""
+    """The level of proof."""
     ratio: float
-    """Headroom of the bill."""
+    """The headroom of the bill."""
     billed: float
-    """Over how many decisions the bill is a running mean."""
+    """The number of decisions over which the bill is a running mean."""
     experts: FloatArray
     """Weights and sizes at the cost of the bill, the same at that of the configured headroom, and for how many
     decisions a model has had an effect; shape (5, experts + 1), plain headroom last, which has weights alone."""
@@ -57,16 +57,16 @@ class ProvenSeries:
 
 @dataclass(frozen=True, slots=True)
 class SeriesProof:
-    """A state as it is kept and stored: thousands of them take little memory."""
+    """A state in the form in which it is stored: thousands of them take little memory."""
 
     names: tuple[str, ...]
-    """Of the experts."""
+    """The names of the experts."""
     values: bytes
     """All numbers, as little-endian floats of eight bytes."""
 
     @property
     def proven(self) -> ProvenSeries | None:
-        """Return the state; None if this is none, whatever it is instead."""
+        """Return the state; None if the values are not a valid state."""
         shape = (_ROWS, len(self.names) + 1)
         if len(self.values) != _NUMBER.itemsize * (_NUMBERS + shape[0] * shape[1]):
             return None
@@ -78,7 +78,7 @@ class SeriesProof:
 
 
 def proof_of(names: tuple[str, ...], proven: ProvenSeries) -> SeriesProof:
-    """Return a state in the form in which it is kept."""
+    """Return a state in the form in which it is stored."""
     numbers = [
         proven.step,
         proven.step_seconds,

@@ -1,4 +1,4 @@
-"""The rules of learning, for few targets and for many: how often, for how long, with which models and which past."""
+"""The rules of learning, for few targets and for many: how often, how long, which models, and which history."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def records(count: int, *, differing: int = 0) -> list[Record]:
 
 
 def polled(turns: DueTargets, now: float) -> list[int]:
-    """Look up what is chosen, where each target has 3 replicas; return which those were."""
+    """Look up the chosen targets, each of which has 3 replicas; return their numbers."""
     chosen = turns.chosen()
     turns.looked_up({each: Observed(TargetState(3), now) for each in chosen}, now, 60.0)
     return sorted(int(each.name.removeprefix("web-")) for each in chosen)

@@ -1,4 +1,4 @@
-"""Groups of a provider that did not answer the last time: they are asked in the background, and delay no decision."""
+"""Groups of a provider that did not answer the last time: they are queried in the background and delay no decision."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.external_grpc.channel import BegunCall, ProviderChannel
 
 _USABLE_SECONDS: Final = 20.0
-"""An answer to a question that was asked longer ago says too little of now: decisions are 10 s apart."""
+"""An answer to an older request says too little about the present: decisions are 10 s apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
-    """The size and the machines of a group, as the provider stated them in the background."""
+    """The size and the machines of a group, which the provider stated in the background."""
 
     size: NodeGroupTargetSizeResponse | CallError
     machines: NodeGroupNodesResponse | CallError
 
     @property
     def silence(self) -> CallError | None:
-        """Return how a call ended that has had no answer; None if both have had one."""
+        """Return the error of a call without an answer; None if both calls had one."""
         ends = (one for one in (self.size, self.machines) if isinstance(one, CallError) and one.is_unanswered)
         return next(ends, None)
 
@@ -45,24 +45,24 @@ class _Asked:
     machines: BegunCall[NodeGroupNodesResponse]
 
     def answer(self) -> LateAnswer | None:
-        """Return the answer; None while one of the calls is under way."""
+        """Return the answer; None while one of the calls is running."""
         if not (self.size.is_done and self.machines.is_done):
             return None
         return LateAnswer(self.size.answer(), self.machines.answer())
 
 
 class LateGroups:
-    """The groups that are asked in the background. For one thread."""
+    """The groups that are queried in the background. For one thread."""
 
     def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
-        """Begin without any."""
+        """Begin without any group."""
         self._settings = settings
         self._channel = channel
         self._clock = clock
         self._asked: dict[str, _Asked] = {}
 
     def __contains__(self, group: str) -> bool:
-        """Return whether a group is asked in the background."""
+        """Return whether a group is queried in the background."""
         return group in self._asked
 
     def retain(self, groups: Container[str]) -> None:
@@ -70,7 +70,7 @@ class LateGroups:
         self._asked = {name: asked for name, asked in self._asked.items() if name in groups}
 
     def ask(self, group: str, failed: CallError) -> None:
-        """Ask a group that has not answered, without waiting for it."""
+        """Query a group that has not answered, without waiting for it."""
         request, seconds = GroupRequest(id=group), self._settings.timeout_seconds
         self._asked[group] = _Asked(
             self._clock(),
@@ -80,7 +80,7 @@ class LateGroups:
         )
 
     def answer(self, group: str) -> LateAnswer:
-        """Return what a group has answered meanwhile, and ask it no longer in the background; else it stays late."""
+        """Return the answer of a group and stop querying it in the background; without an answer, it stays late."""
         asked = self._asked[group]
         found = asked.answer()
         if found is None:

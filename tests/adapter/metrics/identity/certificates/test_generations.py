@@ -1,4 +1,4 @@
-"""A certificate with the authority that signed it and nothing else; and the file by which the TLS layer gets both."""
+"""A certificate is used only with the authority that signed it; one file passes both to the TLS layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file NannyConfiguration, and how it goes before the flags."""
+"""The file NannyConfiguration, and its precedence over the flags."""
 
 from __future__ import annotations
 
