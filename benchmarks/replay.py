@@ -12,10 +12,10 @@ from adapter.foundation.service.runtime.garbage_collector import rare_collection
 from benchmarks.made_past import PastPlan, made_past
 from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
-from recommender.replay.events import events_of
+from recommender.replay.cluster.events import events_of
+from recommender.replay.cluster.scene import scene_of
 from recommender.replay.policies import policies_of
-from recommender.replay.scene import scene_of
-from recommender.replay.simulation import outcomes_of
+from recommender.replay.simulation.simulation import outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.recording.recording import RecordingError
+from recommender.replay.forecasts.workload_forecasts import ForecastPlan, workload_forecasts
 from recommender.replay.policies import Outlook
-from recommender.replay.workload_forecasts import ForecastPlan, workload_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.outcome import PolicyOutcome
-    from recommender.replay.scene import Scene
     from recommender.replay.spot import SpotMarket
 
 

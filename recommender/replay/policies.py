@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.forecasts.workload_forecasts import WorkloadForecasts
     from recommender.replay.spot import SpotMarket
-    from recommender.replay.workload_forecasts import WorkloadForecasts
 
 CONFIGURED: Final = "configured"
 FORECASTS: Final = "forecasts"

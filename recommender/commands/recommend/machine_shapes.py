@@ -19,7 +19,7 @@ from recommender.commands.replay.past import read_past
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-from recommender.replay.situations import CONTROLLERS
+from recommender.replay.cluster.situations import CONTROLLERS
 from recommender.shapes.catalogue import read_catalogue
 from recommender.shapes.choice import NoChoice
 from recommender.shapes.document import shapes_document, shapes_text

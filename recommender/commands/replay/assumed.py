@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.replay.assumptions import Assumptions
+from recommender.replay.forecasts.workload_forecasts import ForecastPlan
 from recommender.replay.spot import SpotMarket
-from recommender.replay.workload_forecasts import ForecastPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

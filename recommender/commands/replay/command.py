@@ -21,9 +21,9 @@ from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
 from recommender.commands.replay.past import read_past
 from recommender.recording.recording import RecordingError
-from recommender.replay.document import replay_document
-from recommender.replay.report import replay_report
-from recommender.replay.table import replay_text
+from recommender.replay.replay import replay_report
+from recommender.replay.reports.document import replay_document
+from recommender.replay.reports.table import replay_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.report import ReplayReport
+    from recommender.replay.reports.report import ReplayReport
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
 _PICTURES: Final = (".png", ".svg")
@@ -48,7 +48,7 @@ def replay(arguments: Sequence[str]) -> NoReturn:
         _print(values, report)
         plot = values.path("plot")
         if plot is not None:
-            from recommender.replay.plot import write_replay_plot  # noqa: PLC0415 - matplotlib takes a second to load
+            from recommender.replay.reports.plot import write_replay_plot  # noqa: PLC0415 - matplotlib takes a second to load
 
             write_replay_plot(report, plot)
     except (UsageError, RecordingError, PrometheusError, SettingsError) as error:

@@ -17,21 +17,21 @@ from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-from recommender.replay.decisions import growth_of, removals_of
-from recommender.replay.events import events_of
-from recommender.replay.fleet import NodeFleet
+from recommender.replay.cluster.events import events_of
+from recommender.replay.cluster.fleet import NodeFleet
+from recommender.replay.cluster.reserve import Reserve
+from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.scheduler import Scheduler
+from recommender.replay.cluster.situations import CONTROLLERS, Situations
 from recommender.replay.outcome import Account
 from recommender.replay.policies import ReplayPolicy
-from recommender.replay.reserve import Reserve
-from recommender.replay.scene import scene_of
-from recommender.replay.scheduler import Scheduler
-from recommender.replay.simulation import outcomes_of, simulate
-from recommender.replay.situations import CONTROLLERS, Situations
+from recommender.replay.simulation.decisions import growth_of, removals_of
+from recommender.replay.simulation.simulation import outcomes_of, simulate
 from tests.recommender.replay.groups import STATIC_GROUPS
 from tests.recommender.replay.outcomes import values_of
 
 if TYPE_CHECKING:
-    from recommender.replay.scene import Scene
+    from recommender.replay.cluster.scene import Scene
 
 NOW = START + 3600.0
 SCENE = scene_of(

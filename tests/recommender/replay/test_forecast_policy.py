@@ -17,14 +17,14 @@ from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettin
 from recommender.kinds.predictive.predictive_settings import ModelName, PredictiveSettings
 from recommender.recording.recording import RecordedPod
 from recommender.replay.assumptions import Assumptions
-from recommender.replay.events import events_of
-from recommender.replay.forecast_worth import forecast_worth
+from recommender.replay.cluster.events import events_of
+from recommender.replay.cluster.scene import scene_of
+from recommender.replay.forecasts.workload_counts import STEP_SECONDS, workload_counts, workload_of
+from recommender.replay.forecasts.workload_forecasts import ForecastPlan, workload_forecasts
 from recommender.replay.policies import Outlook, policies_of
-from recommender.replay.report import replay_report
-from recommender.replay.scene import scene_of
-from recommender.replay.simulation import outcomes_of
-from recommender.replay.workload_counts import STEP_SECONDS, workload_counts, workload_of
-from recommender.replay.workload_forecasts import ForecastPlan, workload_forecasts
+from recommender.replay.replay import replay_report
+from recommender.replay.reports.forecast_worth import forecast_worth
+from recommender.replay.simulation.simulation import outcomes_of
 from tests.recommender.replay.groups import STATIC_GROUPS
 from tests.recommender.replay.outcomes import values_of
 from tests.recommender.replay.test_verdict import DAYS, KNOWN, outcome
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.recording.recording import Recording
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.outcome import PolicyOutcome
-    from recommender.replay.scene import Scene
 
 SIZES: Final = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
 PAST: Final = made_past(PastPlan(days=4, nodes=12, seed=3))

@@ -12,12 +12,12 @@ from benchmarks.made_past import START, PastPlan, made_past
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.recording.recording import RecordedPod, RecordingError
 from recommender.replay.assumptions import Assumptions
-from recommender.replay.events import events_of
+from recommender.replay.cluster.events import events_of
+from recommender.replay.cluster.scene import scene_of
 from recommender.replay.outcome import PolicyOutcome, SpotOutcome
 from recommender.replay.policies import Outlook, policies_of
-from recommender.replay.report import replay_report
-from recommender.replay.scene import scene_of
-from recommender.replay.simulation import outcomes_of
+from recommender.replay.replay import replay_report
+from recommender.replay.simulation.simulation import outcomes_of
 from recommender.replay.spot import SpotMarket
 from tests.recommender.replay.outcomes import values_of
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.replay.outcome import PolicyOutcome
-from recommender.replay.verdict import verdict_of
+from recommender.replay.reports.verdict import verdict_of
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal import printable
 from recommender.decisions.texts.times import rfc3339
-from recommender.replay.document import pending_quantiles
+from recommender.replay.reports.document import pending_quantiles
 
 if TYPE_CHECKING:
     from recommender.replay.outcome import PolicyOutcome
-    from recommender.replay.report import ReplayReport
+    from recommender.replay.reports.report import ReplayReport
 
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
 _GAP: Final = "  "

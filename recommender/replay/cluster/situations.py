@@ -18,7 +18,7 @@ from adapter.foundation.objects.pod_requests import PodResources
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-from recommender.replay.fleet import PODS
+from recommender.replay.cluster.fleet import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.fleet import NodeFleet
-    from recommender.replay.scene import Scene
+    from recommender.replay.cluster.fleet import NodeFleet
+    from recommender.replay.cluster.scene import Scene
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 """Controllers whose objects are not recorded, and assumed to exist."""

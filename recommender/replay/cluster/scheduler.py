@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from recommender.replay.fleet import NodeFleet
+    from recommender.replay.cluster.fleet import NodeFleet
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.outcome import Account
-    from recommender.replay.scene import Scene
 
 
 class Scheduler:

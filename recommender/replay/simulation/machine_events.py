@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from recommender.kinds.cluster_size.health.back_off import after_failure
-from recommender.replay.events import Happening
+from recommender.replay.cluster.events import Happening
 
 if TYPE_CHECKING:
-    from recommender.replay.growth import Growth
-    from recommender.replay.policy_run import PolicyRun
+    from recommender.replay.simulation.growth import Growth
+    from recommender.replay.simulation.policy_run import PolicyRun
 
 
 class MachineEvents:

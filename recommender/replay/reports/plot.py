@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.replay.outcome import PolicyOutcome
-    from recommender.replay.report import ReplayReport
+    from recommender.replay.reports.report import ReplayReport
 
 _RECORDED: Final = "#222222"
 _USED: Final = "#0b6fb8"

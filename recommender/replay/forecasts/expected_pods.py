@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.replay.situations import needs_whole_cluster
-from recommender.replay.workload_counts import NO_WORKLOAD
+from recommender.replay.cluster.situations import needs_whole_cluster
+from recommender.replay.forecasts.workload_counts import NO_WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
-    from recommender.replay.fleet import NodeFleet, PodNeeds
-    from recommender.replay.scene import Scene
-    from recommender.replay.scheduler import Scheduler
-    from recommender.replay.workload_forecasts import WorkloadForecasts
+    from recommender.replay.cluster.fleet import NodeFleet, PodNeeds
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.scheduler import Scheduler
+    from recommender.replay.forecasts.workload_forecasts import WorkloadForecasts
 
 
 @dataclass(frozen=True, slots=True)

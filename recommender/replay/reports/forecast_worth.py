@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.replay.policies import CONFIGURED, FORECASTS
-from recommender.replay.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of
+from recommender.replay.reports.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from recommender.replay.decisions import removals_of
-from recommender.replay.situations import removals_need_whole_cluster
+from recommender.replay.cluster.situations import removals_need_whole_cluster
+from recommender.replay.simulation.decisions import removals_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
-    from recommender.replay.policy_run import PolicyRun
-    from recommender.replay.scene import Scene
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.simulation.policy_run import PolicyRun
 
 DRAIN_SECONDS: Final = 60.0
 """Time in which a node with pods is drained, after which the next one may be removed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,13 +9,14 @@ import numpy as np
 from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordingError
 from recommender.replay.assumptions import Assumptions, assumption_notes, outlook_of, spot_notes
-from recommender.replay.events import events_of
-from recommender.replay.forecast_worth import forecast_worth
+from recommender.replay.cluster.events import events_of
+from recommender.replay.cluster.scene import scene_of
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
-from recommender.replay.scene import scene_of
-from recommender.replay.simulation import outcomes_of
-from recommender.replay.verdict import MOST_UNKNOWN_RATIO, verdict_of
+from recommender.replay.reports.forecast_worth import forecast_worth
+from recommender.replay.reports.report import ReplayReport
+from recommender.replay.reports.verdict import MOST_UNKNOWN_RATIO, verdict_of
+from recommender.replay.simulation.simulation import outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,32 +24,13 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.recording.recording import Recording
-    from recommender.replay.forecast_worth import ForecastWorth
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
-    from recommender.replay.scene import Scene
-    from recommender.replay.verdict import ReplayVerdict
 
 RECORDED = "recorded"
 _USUAL = Assumptions()
 _LIMIT_OF_THE_MODEL = "PodDisruptionBudgets are not recorded: a replay evicts where a budget might not let it."
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayReport:
-    """The results of a replay."""
-
-    source: str
-    start: float
-    end: float
-    recorded: PolicyOutcome
-    """The recorded past. Evictions cannot be distinguished from other ends of pods, and are 0."""
-    policies: tuple[PolicyOutcome, ...]
-    """The policies, the configured one first."""
-    verdict: ReplayVerdict
-    worth: ForecastWorth | None
-    """None where no forecast can be judged."""
-    notes: tuple[str, ...]
 
 
 def replay_report(

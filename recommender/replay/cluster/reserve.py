@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.future.headroom import (
 )
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
-from recommender.replay.fleet import PODS
+from recommender.replay.cluster.fleet import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.fleet import NodeFleet
-    from recommender.replay.scene import Scene
-    from recommender.replay.scheduler import Scheduler
+    from recommender.replay.cluster.fleet import NodeFleet
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.scheduler import Scheduler
 
 
 class Reserve:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from recommender.kinds.cluster_size.health.provision import provision_seconds_of
-from recommender.replay.decisions import growth_of
-from recommender.replay.events import Happening
+from recommender.replay.cluster.events import Happening
+from recommender.replay.simulation.decisions import growth_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ScaleUp
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.replay.policies import ReplayPolicy
-    from recommender.replay.policy_run import PolicyRun
+    from recommender.replay.simulation.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0
 """Time from a pod that fits nowhere to the write of a size."""

@@ -10,9 +10,9 @@ from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.replay.forecast_worth import ForecastWorth
     from recommender.replay.outcome import PolicyOutcome, SpotOutcome
-    from recommender.replay.report import ReplayReport
+    from recommender.replay.reports.forecast_worth import ForecastWorth
+    from recommender.replay.reports.report import ReplayReport
 
 KIND = "ReplayReport"
 

@@ -17,15 +17,15 @@ from recommender.kinds.predictive.predictive_settings import ModelName, Predicti
 from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.serving import desired_replicas
 from recommender.kinds.predictive.tasks import task_for
-from recommender.replay.workload_counts import STEP_SECONDS, workload_counts
+from recommender.replay.forecasts.workload_counts import STEP_SECONDS, workload_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from recommender.decisions.record import TargetReference
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.replay.scene import Scene
-    from recommender.replay.workload_counts import Workload, WorkloadCounts
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.forecasts.workload_counts import Workload, WorkloadCounts
 
 _OF_AUTO: Final = (ModelName.SEASONAL, ModelName.TREND)
 """The models that replace `auto` and models with long fits: the first one that has enough history."""

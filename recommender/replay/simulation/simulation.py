@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from recommender.replay.events import Happening
-from recommender.replay.growth import Growth
-from recommender.replay.machine_events import MachineEvents
-from recommender.replay.policy_run import new_run
-from recommender.replay.removals import SOON_SECONDS, Removals, with_drains
+from recommender.replay.cluster.events import Happening
+from recommender.replay.simulation.growth import Growth
+from recommender.replay.simulation.machine_events import MachineEvents
+from recommender.replay.simulation.policy_run import new_run
+from recommender.replay.simulation.removals import SOON_SECONDS, Removals, with_drains
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from recommender.replay.events import Event
+    from recommender.replay.cluster.events import Event
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
-    from recommender.replay.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)

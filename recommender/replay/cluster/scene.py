@@ -19,7 +19,7 @@ from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
 from recommender.recording.recording import RecordingError
-from recommender.replay.fleet import PODS, NodeKind, PodNeeds
+from recommender.replay.cluster.fleet import PODS, NodeKind, PodNeeds
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping

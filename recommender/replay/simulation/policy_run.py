@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-from recommender.replay.events import Agenda
-from recommender.replay.expected_pods import ExpectedPods
-from recommender.replay.fleet import NodeFleet
+from recommender.replay.cluster.events import Agenda
+from recommender.replay.cluster.fleet import NodeFleet
+from recommender.replay.cluster.reserve import Reserve
+from recommender.replay.cluster.scheduler import Scheduler
+from recommender.replay.cluster.situations import Situations
+from recommender.replay.forecasts.expected_pods import ExpectedPods
 from recommender.replay.outcome import Account
-from recommender.replay.reserve import Reserve
-from recommender.replay.scheduler import Scheduler
-from recommender.replay.situations import Situations
 from recommender.replay.spot import SpotMachines
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.cluster.scene import Scene
     from recommender.replay.policies import ReplayPolicy
-    from recommender.replay.scene import Scene
 
 
 @dataclass(slots=True)

@@ -1,0 +1,28 @@
+"""The results of a whole replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.reports.forecast_worth import ForecastWorth
+    from recommender.replay.reports.verdict import ReplayVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The results of a replay."""
+
+    source: str
+    start: float
+    end: float
+    recorded: PolicyOutcome
+    """The recorded past. Evictions cannot be distinguished from other ends of pods, and are 0."""
+    policies: tuple[PolicyOutcome, ...]
+    """The policies, the configured one first."""
+    verdict: ReplayVerdict
+    worth: ForecastWorth | None
+    """None where no forecast can be judged."""
+    notes: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""One policy on the recorded past: events, decisions, and what becomes of machines."""
