@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration
@@ -27,9 +27,8 @@ class ReplayPolicy:
 
     name: str
     settings: ClusterSizeSettings
-    forecasts: WorkloadForecasts | None = field(default=None, compare=False)
-    forecast_name: str = ""
-    """The name of the expected pods; policies with the same name have the same forecasts."""
+    forecasts: WorkloadForecasts | None = None
+    """The expected pods; None if none are."""
     market: SpotMarket | None = None
     """How spot machines are interrupted; None if they never are."""
     closed: frozenset[str] = frozenset()
@@ -57,7 +56,7 @@ def policies_of(
     Forecasts of the configuration act in all policies except the one without them.
     """
     configured = ReplayPolicy(CONFIGURED, settings, market=outlook.market)
-    forecast = replace(configured, forecasts=outlook.forecasts, forecast_name=FORECASTS)
+    forecast = replace(configured, forecasts=outlook.forecasts)
     if settings.forecasts and outlook.forecasts is not None:
         present, other = forecast, replace(configured, name=f"{FORECASTS}: none")
     else:

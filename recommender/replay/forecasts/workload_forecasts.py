@@ -40,9 +40,9 @@ class ForecastPlan:
     """The workloads; those of `settings.for_each`, or all of them without it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WorkloadForecasts:
-    """The forecasts of a whole replay. They are the same for every policy, as pods come and end as recorded."""
+    """The forecasts of a whole replay: one object for every policy, since pods come and end as recorded."""
 
     start: float
     of_kind: IntArray
