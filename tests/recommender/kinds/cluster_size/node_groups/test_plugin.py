@@ -222,8 +222,8 @@ def _quiet(_: int) -> None:
     ("method", "instead", "failure"),
     [
         ("increase_size", _quiet, "increase_size(2): the target size is 2 after 2"),
-        ("decrease_target_size", _quiet, "decrease_target_size(1) is accepted"),
-        ("delete_nodes", _quiet, "delete_nodes() is accepted"),
+        ("decrease_target_size", _quiet, "decrease_target_size(1) was accepted"),
+        ("delete_nodes", _quiet, "delete_nodes() was accepted"),
     ],
 )
 def test_the_contract_names_what_is_wrong_with_a_write(
