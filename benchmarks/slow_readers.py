@@ -45,7 +45,7 @@ NAME = "slow_readers"
 SETTLE_SECONDS = 12.0
 """For the rude ones to come, and to come again, before anything is measured."""
 LEAD_SECONDS = 3.0
-"""For the client of the HPAs to begin; what it asks before is not counted."""
+"""The time in which the client of the HPAs begins; its requests until then are not counted."""
 GRACE_SECONDS = 30.0
 READYZ_EVERY_SECONDS = 0.1
 AGAIN_SECONDS = 10.0

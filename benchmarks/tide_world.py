@@ -113,7 +113,7 @@ class TideWorld:
 
 
 def made_world(seed: int, pods: int) -> TideWorld:
-    """Return the world of a seed, with so many pods of the tide each day and the week before behind it."""
+    """Return the world of a seed: `pods` is the number of pods that come each day, after a week of history."""
     random = np.random.default_rng(seed)
     slots = HISTORY + SLOTS
     hours = (np.arange(slots) % SLOTS) * SLOT_SECONDS / 3600.0

@@ -86,7 +86,7 @@ def _saves(resource: str, size: ResourceSize, status: SizeStatus) -> str:
 
 
 def _sure(size: ResourceSize) -> str:
-    """Return how far the target may be from that of other days like these, with a confidence of 90 %."""
+    """Return the half-width of the target's 90 % interval over resampled days, or that there are too few days."""
     if size.low is None or size.high is None:
         return "few days"
     down, up = size.target - size.low, size.high - size.target
