@@ -74,7 +74,7 @@ def test_notes_say_who_must_show_what_to_the_loads_of_nodes(tmp_path: Path, *, i
     assert ("authToken: {secretReference: {namespace: monitoring, name: tidewatch-nodes-token}}" in text) is is_closed
     assert ("tls.key of the Secret tidewatch-nodes-client, and ca.crt of tidewatch-nodes-serving" in text) is is_closed
     assert f"urlPrefix: {'https' if is_closed else 'http'}://tidewatch-nodes.monitoring.svc:2020/scheduler" in text
-    assert ("after nodes.openWatcher=true" in text) is is_closed
+    assert ("with nodes.openWatcher=true" in text) is is_closed
 
 
 def test_notes_say_how_the_page_is_opened(tmp_path: Path) -> None:
