@@ -33,10 +33,15 @@ class ForecastWorth:
 
     def __str__(self) -> str:
         """Return one sentence."""
-        waits = f"{_percent(self.waits_less_ratio)} ({_percent(self.waits_less[0])} to {_percent(self.waits_less[1])})"
-        costs = f"{_percent(self.costs_more_ratio)} ({_percent(self.costs_more[0])} to {_percent(self.costs_more[1])})"
-        each = "" if self.cost_per_pod_hour is None else f": {self.cost_per_pod_hour:,.2f} for each hour of a pod"
-        return f"With the forecast of pod counts, pods wait less by {waits}, and nodes cost more by {costs}{each}."
+        less, more = _percent(self.waits_less_ratio), _percent(self.costs_more_ratio)
+        waits, costs = (" to ".join(map(_percent, each)) for each in (self.waits_less, self.costs_more))
+        sentence = (
+            f"With the forecast of pod counts, pods wait {less} less (90 % interval {waits}), "
+            f"and nodes cost {more} more ({costs})"
+        )
+        if self.cost_per_pod_hour is None:
+            return f"{sentence}."
+        return f"{sentence}: an hour less of waiting for one pod costs {self.cost_per_pod_hour:,.2f}."
 
 
 def forecast_worth(
