@@ -92,7 +92,7 @@ class Bench:
         self._resumption = resumption_of(self._given, self._clock)
         self.experts = replace(self.experts, begins=self._resumption.begins(self.experts))
         self.proofs: tuple[SeriesProof | None, ...] = (None,) * series
-        """What is kept of each series once all decisions have been made; None while it is too young."""
+        """The proof of each series, set once all decisions have been made; None while a series is too young."""
 
     def decided(self) -> DecidedWeights:
         """Return all decisions, each with what was known then; to be called once.
