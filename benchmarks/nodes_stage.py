@@ -8,7 +8,7 @@ import urllib.request
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PRODUCT = Path(sys.executable).with_name("tidewatch-adapter")
 PODS_OF_A_NODE = 10
 START_SECONDS = 120.0
+COMPILED_MODULES: Final = {"PYTHONDONTWRITEBYTECODE": ""}
+"""The environment in which no process compiles a module that another one has compiled: the image has them compiled."""
 CONFIGURATION = """\
 apiVersion: tidewatch.io/v1alpha1
 kind: SchedulingConfiguration
@@ -122,15 +124,10 @@ def running_nodes(
             name=name,
             log_path=stage.folder / f"{name}.log",
             folder=CHECKOUT,
-            environment=compiled_modules(stage.folder),
+            environment=COMPILED_MODULES,
         )
     with process:
         yield RunningNodes(process, port, began)
-
-
-def compiled_modules(folder: Path) -> dict[str, str]:
-    """Return the environment in which only the first process compiles modules: the image has all of them compiled."""
-    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 
 @contextmanager
@@ -144,7 +141,7 @@ def running_floor(stage: NodesStage) -> Iterator[RunningNodes]:
             name="floor",
             log_path=stage.folder / "floor.log",
             folder=CHECKOUT,
-            environment=compiled_modules(stage.folder),
+            environment=COMPILED_MODULES,
         )
     with process:
         running = RunningNodes(process, port, time.monotonic())

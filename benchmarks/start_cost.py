@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks.cluster_stage import temporary_folder
-from benchmarks.nodes_stage import compiled_modules
+from benchmarks.nodes_stage import COMPILED_MODULES
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.start_stage import ENTRIES, MOST_TRIES, NODES, SERVERS, TAKEN, Ports, start_stage
@@ -106,9 +106,8 @@ def _started(stage: StartStage, server: str) -> StartCost:
 def _started_on(ports: Ports, stage: StartStage, server: str) -> StartCost:
     command = [*SERVERS[server](stage, ports), f"--plain-bind-address=127.0.0.1:{ports.plain}"]
     began = time.monotonic()
-    environment = compiled_modules(stage.folder)
     with start(
-        command, name=server, log_path=stage.folder / "log", folder=stage.folder, environment=environment
+        command, name=server, log_path=stage.folder / "log", folder=stage.folder, environment=COMPILED_MODULES
     ) as process:
         process.wait_until(ports.are_ready, LONGEST_START_SECONDS)
         return StartCost(usage(process.pid).cpu_seconds, time.monotonic() - began)
@@ -123,7 +122,7 @@ def _recommended(file: Path, objects: Path) -> StartCost:
         stdout=subprocess.DEVNULL,
         timeout=LONGEST_START_SECONDS,
         check=False,
-        env={**os.environ, **compiled_modules(file.parent)},
+        env={**os.environ, **COMPILED_MODULES},
     )
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
