@@ -23,6 +23,7 @@ _LONGEST_TEXT: Final = 1000
 _LARGEST_EXPONENT: Final = 1000
 _EXACT_INTEGERS_FROM: Final = 9.2e15
 """From this value on, int64 milli-units overflow, and every float is an integer."""
+_MOST_WITH_MILLI_UNITS: Final = INT64_MAX // 1000
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
@@ -107,6 +108,14 @@ def milli_quantity(milli: int) -> str:
 def quantity_text(milli: int, form: Format) -> str:
     """Return the canonical text of an amount in thousandths, in a format: 10485760000 is `10Mi` in BinarySI."""
     return str(Quantity(milli * 10**6, form))
+
+
+def fits_milli_units(value: float) -> bool:
+    """Return whether a float is a number whose thousandths fit into 64 bits.
+
+    Autoscalers read nothing else: Go's `MilliValue` of `10P` is 0, and that of other such amounts is any number.
+    """
+    return -_MOST_WITH_MILLI_UNITS <= value <= _MOST_WITH_MILLI_UNITS
 
 
 def binary_quantity_of(value: float) -> str:

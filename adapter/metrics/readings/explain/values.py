@@ -9,9 +9,11 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.quantities import fits_milli_units
 from adapter.foundation.reports.counts import count_of
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped
+from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
 from adapter.metrics.readings.samples.series import as_series
 
 if TYPE_CHECKING:
@@ -80,6 +82,10 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
     bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
     if bad:
         text = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
+        yield ExplanationStep("values", Outcome.NO, text)
+    large = [as_series(row.labels) for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
+    if large:
+        text = f"{len(large)} of {len(rows)} series are too large, as {BEYOND_MILLI_UNITS}: {listed(large)}"
         yield ExplanationStep("values", Outcome.NO, text)
     if note:
         yield ExplanationStep("values", Outcome.NO, note)

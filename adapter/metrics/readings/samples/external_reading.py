@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.quantities import fits_milli_units
 from adapter.metrics.readings.errors import (
     AmbiguousSamplesError,
     PartialAnswerError,
@@ -14,7 +15,12 @@ from adapter.metrics.readings.errors import (
     UnanswerableSelectorError,
 )
 from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
-from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, OF_ANOTHER_TIME
+from adapter.metrics.readings.samples.object_reading_builder import (
+    BEYOND_MILLI_UNITS,
+    HISTOGRAMS,
+    OF_ANOTHER_TIME,
+    flaw_of_number,
+)
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import fold_rows
@@ -171,13 +177,13 @@ class ExternalReading:
         if self.is_late(namespace, selector):
             return ()
         rows = self._select(namespace, selector)
-        finite = tuple(row for row in rows if math.isfinite(row.value))
-        if len(finite) == len(rows):
-            return finite
-        if finite:
-            return _not_finite(rows)
-        count(Counter(Dropped.NAN if math.isnan(row.value) else Dropped.INF for row in rows))
-        return finite
+        usable = tuple(row for row in rows if fits_milli_units(row.value))
+        if len(usable) == len(rows):
+            return usable
+        if any(math.isfinite(row.value) for row in rows):
+            return _unusable(rows)
+        count(Counter(flaw_of_number(row.value) for row in rows))
+        return ()
 
     def _flaw(self, rows: Sequence[Row]) -> _Refused | None:
         """Return why these rows, as received, cannot be summed although each of them may be right."""
@@ -236,7 +242,13 @@ def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
     )
 
 
-def _not_finite(rows: Sequence[Row]) -> _Refused:
+def _unusable(rows: Sequence[Row]) -> _Refused:
+    """Return why rows cannot be summed of which some are numbers, but not all, or not such as autoscalers read."""
+    large = [row for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
+    if large:
+        shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in large[:_SHOWN_ROWS])
+        reason = f"{len(large)} of {len(rows)} series are too large ({shown}): {BEYOND_MILLI_UNITS}"
+        return _Refused(PartialAnswerError, f"{reason}; divide them in the rule's metricsQuery")
     bad = [row for row in rows if not math.isfinite(row.value)]
     shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
     reason = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"

@@ -32,6 +32,7 @@ class Dropped(StrEnum):
     DUPLICATE = "duplicate"
     NEGATIVE = "negative"
     HISTOGRAM = "histogram"
+    TOO_LARGE = "too_large"
 
 
 @dataclass(frozen=True, slots=True)

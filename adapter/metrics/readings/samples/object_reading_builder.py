@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.quantities import fits_milli_units
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
@@ -29,12 +30,17 @@ if TYPE_CHECKING:
 
 HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
 """Why a sample of that kind is not the value of any object."""
+BEYOND_MILLI_UNITS = "autoscalers compute with thousandths in 64 bits, which end at 9.2e15"
+"""Why a sample has no value although it is a finite number."""
 
 _NO_VALUES = {
     Dropped.NAN: Fault("its value is NaN (not a number)", is_nan=True),
     Dropped.INF: Fault("its value is infinite"),
     Dropped.NEGATIVE: Fault("its value is negative"),
     Dropped.HISTOGRAM: Fault(HISTOGRAMS, error=NoSampleError),
+    Dropped.TOO_LARGE: Fault(
+        f"its value is too large: {BEYOND_MILLI_UNITS}; divide it in the rule's metricsQuery", error=NoSampleError
+    ),
 }
 
 
@@ -45,6 +51,14 @@ _CROWDED = Fault(
     f"more than {MOST_CONTAINERS} values of the label for containers are in the samples of one pod: "
     "`containerLabel` must be the label that holds the names of containers"
 )
+
+
+def flaw_of_number(value: float) -> Dropped:
+    """Return why a float that does not fit into milli-units is not a value."""
+    if math.isfinite(value):
+        return Dropped.TOO_LARGE
+    return Dropped.NAN if math.isnan(value) else Dropped.INF
+
 
 OF_ANOTHER_TIME = "Prometheus returned samples of another time than that of the query"
 """Why there may be more data than was collected."""
@@ -250,9 +264,9 @@ class ObjectReadingBuilder:
                 yield namespace, pod, "/".join(containers)
 
     def _flaw_of(self, value: float) -> Dropped | None:
-        if math.isfinite(value):
+        if fits_milli_units(value):
             return Dropped.NEGATIVE if value < 0 and self._assignment.non_negative else None
-        return Dropped.NAN if math.isnan(value) else Dropped.INF
+        return flaw_of_number(value)
 
     def _reject(self, place: tuple[str, str], values: dict[str, float]) -> None:
         """Remove the value of an object for which there is a second sample."""

@@ -12,6 +12,7 @@ from adapter.foundation.objects.quantities import (
     Quantity,
     QuantityError,
     binary_quantity_of,
+    fits_milli_units,
     milli_of,
     milli_quantity,
     parse_quantity,
@@ -157,6 +158,17 @@ def test_a_float_keeps_its_first_three_decimals(value: float) -> None:
 def test_a_floats_quantity_is_canonical(value: float) -> None:
     text = quantity_of(value)
     assert str(parse_quantity(text)) == text
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, 9.2e15, -9.2e15, 9223372036854774.0])
+def test_autoscalers_read_thousandths_that_64_bits_hold(value: float) -> None:
+    assert fits_milli_units(value)
+
+
+@pytest.mark.parametrize("value", [9223372036854776.0, -9223372036854776.0, 1e308, math.inf, -math.inf, math.nan])
+def test_autoscalers_read_no_thousandths_beyond_64_bits(value: float) -> None:
+    """`MilliValue` of `10P` is 0 in Go, and that of `9223372036854776` negative."""
+    assert not fits_milli_units(value)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

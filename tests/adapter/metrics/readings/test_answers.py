@@ -203,6 +203,7 @@ def test_a_wall_clock_set_back_makes_no_answer_young() -> None:
     [
         ([({"pod": "web-0"}, "NaN")], NoSampleError, "its value is NaN"),
         ([({"pod": "web-0"}, "+Inf")], NoSampleError, "its value is infinite"),
+        ([({"pod": "web-0"}, "1764195000123456789")], NoSampleError, "its value is too large: .* end at 9.2e15"),
         ([({"pod": "web-0", "x": "1"}, "1"), ({"pod": "web-0", "x": "2"}, "2")], AmbiguousSamplesError, "differ in x"),
         ([({"instance": "i"}, "1")], NoSampleError, "without the label 'pod'"),
     ],

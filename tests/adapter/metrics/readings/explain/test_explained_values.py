@@ -6,6 +6,7 @@ import math
 
 from adapter.metrics.readings.explain.values import names_in, steps_of_nobodys, steps_of_objects, steps_of_rows
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, Fault, ObjectReading
+from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
 from adapter.metrics.rulebook.requests import Row
 
 NOW = Evaluation(1000.0, 0.0)
@@ -70,9 +71,10 @@ def test_objects_of_which_samples_came_are_pods_where_samples_are_of_containers(
 
 
 def test_rows_that_are_no_numbers_are_shown() -> None:
-    rows = [Row({"queue": "a"}, 1.0), Row({"queue": "b"}, math.nan)]
+    rows = [Row({"queue": "a"}, 1.0), Row({"queue": "b"}, math.nan), Row({"queue": "c"}, 1e16)]
 
     assert [step.detail for step in steps_of_rows(rows, "late")] == [
-        '1 of 2 series have no finite value: {queue="b"}',
+        '1 of 3 series have no finite value: {queue="b"}',
+        f'1 of 3 series are too large, as {BEYOND_MILLI_UNITS}: {{queue="c"}}',
         "late",
     ]

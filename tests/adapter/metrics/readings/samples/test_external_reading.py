@@ -70,6 +70,17 @@ def test_a_list_with_some_values_missing_is_an_error_since_its_sum_would_be_too_
             ask(house, "queue_rows", "queue in (b,n)")
 
 
+@pytest.mark.parametrize("value", ["1e16", "-1e16", "1764195000123456789"])
+def test_an_amount_that_autoscalers_read_as_0_or_as_any_number_is_an_error(value: str) -> None:
+    answer = reply(({"queue": "a"}, value), ({"queue": "b"}, "1"), ({"queue": "n"}, "NaN"))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    for name, selector in (("queue_rows", "queue=a"), ("queue_rows", "queue!=b"), ("queue_depth", "queue in (a,b)")):
+        with pytest.raises(PartialAnswerError, match=r"1 of \d series are too large .* 64 bits, which end at 9.2e15"):
+            ask(house, name, selector)
+    assert ask(house, "queue_rows", "queue=b") == [({"queue": "b"}, 1.0)], "others have nothing of it"
+
+
 def test_a_selector_that_is_no_regular_expression_is_the_askers_error_alone() -> None:
     house, _ = house_with(QUEUES)
     odd = parse_selector("queue=a")
