@@ -4,13 +4,16 @@ Lists and watches are decoded by this project's own typed decoders, 80 times fas
 package `kubernetes`. Requests with credentials and TLS come from a transport (`access.py`).
 
 Rotated credentials: a transport reads an in-cluster token again each minute, and runs an exec plugin again when its
-token expires. It never reads a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
+token expires. It does not read a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
 Therefore, when the credentials or the server's certificate are refused, a new transport is created from the present
-configuration, and the request is sent once more.
+configuration, and the request is sent once more. A new one is also created after a change of the files, for which they
+are checked once a minute: a CA that was removed must not stay trusted just because nothing was refused. (client-go
+checks a CA file every five minutes since Kubernetes 1.36, and never before that.)
 """
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -23,6 +26,7 @@ import urllib3.exceptions
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.answers import Answer, CertificateError, WholeAnswer, transport_errors
 from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
     KubernetesError,
     ServerError,
     UnauthorizedError,
@@ -39,12 +43,16 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.transport import KubernetesTransport
 
+_log = logging.getLogger(__name__)
+
 JSON = "application/json"
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 
 _AUTHORIZATION = "authorization"
 _RENEW_SECONDS = 10.0
+_LOOK_SECONDS = 60.0
+"""Time between two checks whether the files of certificates have changed."""
 _ERROR_BYTES = 1 << 14
 _LARGEST_BYTES = 64 << 20
 """Largest answer that is read as a whole: discovery of a cluster with thousands of kinds has a few MiB."""
@@ -123,6 +131,7 @@ class KubernetesClient:
         self._lock = threading.Lock()
         self._transport = self._new_transport()
         self._renewed_at = -_RENEW_SECONDS
+        self._look_at = clock() + _LOOK_SECONDS
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> bytes:
         """Return the whole body. Raises KubernetesError."""
@@ -196,7 +205,7 @@ class KubernetesClient:
         longest = self._deadlines.silence
         if not self._may_ask(longest if sending is None else sending.left(longest)):
             raise UnreachableError(f"{call.what}: not sent: too many requests are waiting already (--client-qps)")
-        transport = self._transport
+        transport = self._current()
         try:
             return self._send(transport, call)
         except (UnauthorizedError, CertificateError):
@@ -204,6 +213,26 @@ class KubernetesClient:
             if not renewed or (sending is not None and not sending.may_repeat):
                 raise
         return self._send(self._transport, call)
+
+    def _current(self) -> KubernetesTransport:
+        """Return the transport, which is a new one after a change of its files if they can be used."""
+        now = self._clock()
+        if now < self._look_at:
+            return self._transport
+        with self._lock:
+            former = self._transport
+            if now < self._look_at:
+                return former
+            self._look_at = now + _LOOK_SECONDS
+            if not former.is_outdated():
+                return former
+            try:
+                self._transport = self._new_transport()
+            except ConfigurationError as error:
+                _log.warning("changed credentials cannot be used; the last good ones stay in use: %s", error)
+                return former
+        former.close()
+        return self._transport
 
     def _renew(self, refused: KubernetesTransport) -> bool:
         """Create a transport from the present configuration; return False if that was done a moment ago."""

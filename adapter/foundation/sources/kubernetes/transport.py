@@ -20,6 +20,7 @@ import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import SSLError
 
+from adapter.foundation.files.followed_files import stamps_of
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from kubernetes.client.api_client import ApiClient
     from kubernetes.client.configuration import Configuration
+
+    from adapter.foundation.files.followed_files import Stamp
 
     Timeout = float | tuple[float, float]
     """Seconds for the whole request, or to connect and between two pieces of the answer."""
@@ -58,6 +61,10 @@ class KubernetesTransport(Protocol):
         self, method: str, url: str, headers: dict[str, str], body: Mapping[str, object] | None, timeout: Timeout
     ) -> urllib3.HTTPResponse:
         """Return the answer, whose body has not been read yet. Raises TlsError, and the errors of urllib3."""
+        ...
+
+    def is_outdated(self) -> bool:
+        """Return whether a file with the server's CAs or a client certificate has changed since it was read."""
         ...
 
     def close(self) -> None:
@@ -116,6 +123,10 @@ class PackageTransport:
         response: urllib3.HTTPResponse = answer.response
         return response
 
+    def is_outdated(self) -> bool:
+        """Return False, since each new connection reads the files again."""
+        return False
+
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._client.rest_client.close()
@@ -149,6 +160,8 @@ class PlainAccess:
     """Whether the server's certificate is verified."""
     server_name: str | None = None
     """Name that its certificate must be valid for; None for the host."""
+    files: tuple[tuple[Path, Stamp], ...] = ()
+    """The files that the certificates were read from, with their state before that."""
 
 
 class TokenFile:
@@ -230,6 +243,10 @@ class PlainTransport:
         except SSLError as error:
             raise TlsError(f"{type(error).__name__}: {error}") from None
         return cast("urllib3.HTTPResponse", response)
+
+    def is_outdated(self) -> bool:
+        """Return whether a file that the certificates were read from has changed since."""
+        return any(stamps_of([file]) != (stamp,) for file, stamp in self._access.files)
 
     def close(self) -> None:
         """Close the connections that are not in use."""

@@ -14,11 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.files.followed_files import stamps_of
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainAccess, TokenFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from adapter.foundation.files.followed_files import Stamp
 
 _CLUSTER_KEYS: Final = frozenset(
     {
@@ -47,39 +50,54 @@ class _OtherError(Exception):
     """The kubeconfig has something that is not plain, or is wrong."""
 
 
+class _Files:
+    """The files that are read, with their state before that; `folder` is where relative paths begin."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.stamps: dict[Path, Stamp] = {}
+
+    def text(self, path: Path) -> str:
+        """Return the content of a file; raises OSError or ValueError."""
+        (self.stamps[path],) = stamps_of([path])
+        return path.read_text()
+
+
 def plain_access(path: str, context: str | None) -> PlainAccess | None:
     """Return the access that a context of a kubeconfig describes; None if the package has to read it."""
     file = Path(path).expanduser()
     try:
-        content = _mapping(_read(file))
+        files = _Files(file.parent)
+        content = _mapping(_read(file, files))
         named = _entry(content, "contexts", "context", context or _text(content["current-context"]))
         cluster = _entry(content, "clusters", "cluster", _text(named["cluster"]))
         user = _entry(content, "users", "user", _text(named["user"]))
         if not cluster.keys() <= _CLUSTER_KEYS or not user.keys() <= _USER_KEYS:
             return None
-        return _access(file.parent, cluster, user)
+        return _access(files, cluster, user)
     except (_OtherError, OSError, ValueError, KeyError, RecursionError):
         return None
 
 
-def _access(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> PlainAccess:
+def _access(files: _Files, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> PlainAccess:
     host = _text(cluster["server"]).rstrip("/")
     if not host.startswith(("http://", "https://")):
         raise _OtherError
     skips = cluster.get("insecure-skip-tls-verify", False)
     if not isinstance(skips, bool):
         raise _OtherError
-    authority = _pem(folder, cluster, "certificate-authority")
-    certificate, key = _pem(folder, user, "client-certificate"), _pem(folder, user, "client-key")
+    authority = _pem(files, cluster, "certificate-authority")
+    certificate, key = _pem(files, user, "client-certificate"), _pem(files, user, "client-key")
     if (certificate is None) is not (key is None):
         raise _OtherError
     return PlainAccess(
         host=host,
-        token=_token(folder, user),
+        token=_token(files.folder, user),
         authorities=authority,
         client_certificate=None if certificate is None or key is None else f"{certificate}\n{key}",
         verifies=not skips,
         server_name=_text(cluster["tls-server-name"]) if "tls-server-name" in cluster else None,
+        files=tuple(files.stamps.items()),
     )
 
 
@@ -98,13 +116,13 @@ def _token(folder: Path, user: Mapping[str, Any]) -> Callable[[], str] | None:
     return lambda: f"Bearer {token}"
 
 
-def _pem(folder: Path, entry: Mapping[str, Any], key: str) -> str | None:
+def _pem(files: _Files, entry: Mapping[str, Any], key: str) -> str | None:
     """Return a certificate or a key that stands in a file or in the kubeconfig itself; None if there is none."""
     data = f"{key}-data"
     if key in entry and data in entry:
         raise _OtherError
     if key in entry:
-        return (folder / _text(entry[key])).read_text()
+        return files.text(files.folder / _text(entry[key]))
     if data not in entry:
         return None
     try:
@@ -134,10 +152,10 @@ def _text(value: object) -> str:
     return value
 
 
-def _read(file: Path) -> object:
+def _read(file: Path, files: _Files) -> object:
     if os.pathsep in str(file):
         raise _OtherError
-    text = file.read_text()
+    text = files.text(file)
     if text.startswith("{"):
         with suppress(ValueError):
             return json.loads(text)
@@ -155,11 +173,14 @@ def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> Pl
     if not host or not port:
         return None
     try:
-        authorities = Path(folder, "ca.crt").read_text()
+        files = _Files(Path(folder))
+        authorities = files.text(files.folder / "ca.crt")
         token = TokenFile(f"{folder}/token", "bearer")
     except (OSError, ValueError, ConfigurationError):
         return None
     if not authorities:
         return None
     named = f"[{host}]" if ":" in host or "%" in host else host
-    return PlainAccess(host=f"https://{named}:{port}", token=token, authorities=authorities)
+    return PlainAccess(
+        host=f"https://{named}:{port}", token=token, authorities=authorities, files=tuple(files.stamps.items())
+    )

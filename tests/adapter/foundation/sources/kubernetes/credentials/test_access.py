@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import shutil
 import ssl
@@ -59,6 +60,15 @@ def server_context(authority: Authority) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate_file, pair.key_file)
     return context
+
+
+def with_ca_inside(kubeconfig: Path, bundle: Path) -> None:
+    """Put the CAs into the kubeconfig itself."""
+    content = yaml.safe_load(kubeconfig.read_text())
+    cluster = content["clusters"][0]["cluster"]
+    cluster.pop("certificate-authority", None)
+    cluster["certificate-authority-data"] = base64.b64encode(bundle.read_bytes()).decode()
+    kubeconfig.write_text(yaml.safe_dump(content))
 
 
 def environ_of(server: FakeApiServer) -> dict[str, str]:
@@ -180,6 +190,47 @@ class TestRotation:
         shutil.copy(authority.ca_file, bundle)
         now[0] += 11.0
         assert kind_of(client.get(PODS)) == "PodList"
+
+    @pytest.mark.parametrize("where", ["file", "kubeconfig", "service account"])
+    def test_a_ca_that_is_removed_is_not_trusted_any_longer(
+        self, tls_server: FakeApiServer, authority: Authority, service_account: Path, tmp_path: Path, where: str
+    ) -> None:
+        """Nothing is refused as long as the server shows a certificate of the removed CA, so a refusal cannot tell."""
+        other, bundle, now = Authority(tmp_path / "other"), service_account / "ca.crt", [1000.0]
+        bundle.write_text(authority.ca_file.read_text() + other.ca_file.read_text())
+        if where == "kubeconfig":
+            kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
+            with_ca_inside(kubeconfig, bundle)
+        else:
+            kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
+        in_a_pod = in_cluster(service_account, environ_of(tls_server))
+        client = KubernetesClient(
+            in_a_pod if where == "service account" else from_kubeconfig(str(kubeconfig)), clock=lambda: now[0]
+        )
+        assert kind_of(client.get(PODS)) == "PodList"
+        bundle.write_text(other.ca_file.read_text())
+        if where == "kubeconfig":
+            with_ca_inside(kubeconfig, bundle)
+        now[0] += 61.0
+        with pytest.raises(UnreachableError, match="certificate verify failed"):
+            client.get(PODS)
+
+    def test_a_ca_file_that_breaks_leaves_the_last_good_one_in_use(
+        self,
+        tls_server: FakeApiServer,
+        authority: Authority,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        bundle, now = tmp_path / "bundle.crt", [1000.0]
+        shutil.copy(authority.ca_file, bundle)
+        kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)), clock=lambda: now[0])
+        assert kind_of(client.get(PODS)) == "PodList"
+        bundle.write_text("-----BEGIN CERTIFICATE-----\nhalf of")
+        now[0] += 61.0
+        assert kind_of(client.get(PODS)) == "PodList"
+        assert "the last good ones stay in use" in caplog.text
 
 
 class TestConfiguration:
