@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +36,19 @@ class ProcessFailedError(Exception):
     """A child ended or did not become ready; the message holds the last lines of its log."""
 
 
+class StartedProcess(Protocol):
+    """What is needed of a process that was started; `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, sig: int) -> None: ...
+
+
 class ManagedProcess:
     """A running child with its own process group; use it as a context manager.
 
@@ -43,7 +56,7 @@ class ManagedProcess:
     lives as long.
     """
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], log_path: Path) -> None:
+    def __init__(self, name: str, process: StartedProcess, log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
         self._process = process

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
-    from tests.support.serving import Ended
+    from tests.support.forked import Ended
 
 WEB = {"labelSelector": "app=web"}
 AGGREGATED = ("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")

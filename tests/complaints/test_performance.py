@@ -142,7 +142,9 @@ def test_a_huge_answer_of_series_is_read_without_being_held__prometheus_adapter_
 
     with (
         raw_server(script) as server,
-        running_adapter(tmp_path, trust, prometheus_url=server.url, rules=DISCOVERED_RULE, objects=OBJECTS) as adapter,
+        running_adapter(
+            tmp_path, trust, prometheus_url=server.url, rules=DISCOVERED_RULE, objects=OBJECTS, as_installed=True
+        ) as adapter,
         adapter.caller() as caller,
     ):
         before = highest_memory(adapter.worker)

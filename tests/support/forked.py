@@ -1,31 +1,36 @@
-"""Short runs of the programs, each in a process of its own that is forked from one which has imported everything.
+"""Runs of the programs, each in a process of its own that is forked from one which has imported everything.
 
-Importing takes most of the time of a command such as `check`. Everything else is as in `tests.support.serving.run`,
-which starts the installed program itself: arguments, environment, standard streams and exit status.
+Importing takes most of the time of a command such as `check`, and of the start of a server. Everything else is as where
+the installed program itself is started (`tests.support.serving.run`, `demo.machine.processes.start`): arguments,
+environment, standard streams, exit status, and a process group of its own for a server.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.flags.program import run_program
+from adapter.foundation.service.flags.program import run_command_line, run_program
 from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from demo.machine.processes import ManagedProcess
 from tests.support.checkout import CHECKOUT
-from tests.support.serving import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adapter.foundation.service.flags.program import Program
 
@@ -33,11 +38,27 @@ ADAPTER = "tidewatch-adapter"
 RECOMMENDER = "tidewatch-recommender"
 _SECONDS = 60.0
 _LONGEST_REQUEST = 1 << 20
+_WORKERS = {
+    ADAPTER: ("adapter.commands.serve.worker", "adapter.commands.nodes.worker"),
+    RECOMMENDER: ("recommender.commands.run.worker",),
+}
+"""What a server imports once it has a process for its requests."""
+_DIES_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run of the program ended by itself."""
+
+    code: int
+    out: str
+    error: str
 
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None, program: str = ADAPTER) -> Ended:
     """Run a program until it ends by itself. Raises TimeoutError."""
-    request = json.dumps([arguments, {**os.environ, **(environment or {})}, str(Path.cwd())]).encode()
+    request = _request(arguments, environment, None)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         server = _server(program)
         socket.send_fds(server, [request], [out.fileno(), error.fileno()])
@@ -50,6 +71,58 @@ def run(*arguments: str, environment: Mapping[str, str] | None = None, program: 
         out.seek(0)
         error.seek(0)
         return Ended(code, out.read().decode(), error.read().decode())
+
+
+def start(
+    program: str,
+    *arguments: str,
+    log_path: Path,
+    name: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> ManagedProcess:
+    """Start a program that runs until it is ended, as `demo.machine.processes.start` does. It dies with this process.
+
+    The interpreter has started before: variables that it reads itself have no effect.
+    """
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its, log_path.open("ab") as log:
+        descriptors = [log.fileno(), log.fileno(), its.fileno()]
+        socket.send_fds(_server(program), [_request(arguments, environment, folder)], descriptors)
+    return ManagedProcess(name, _ForkedProcess(ours), log_path)
+
+
+class _ForkedProcess:
+    """A process whose parent does nothing but to wait for it, and tells how it ended."""
+
+    def __init__(self, parent: socket.socket) -> None:
+        parent.settimeout(_SECONDS)
+        self.pid = int(parent.recv(64))
+        self._parent = parent
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        return self._code_within(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._code_within(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def _code_within(self, seconds: float | None) -> int | None:
+        if self._code is None and select.select([self._parent], [], [], seconds)[0]:
+            self._code = int(self._parent.recv(64))
+            self._parent.close()
+        return self._code
+
+
+def _request(arguments: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None) -> bytes:
+    return json.dumps([arguments, {**os.environ, **(environment or {})}, str(folder or Path.cwd())]).encode()
 
 
 @cache
@@ -71,29 +144,70 @@ def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _next_arguments(requests: socket.socket, program: str) -> Sequence[str] | None:
-    """Return the arguments of the next run, in a process made for it; None in this process, at the end."""
+def _next_run(requests: socket.socket, program: str) -> Callable[[Program], None] | None:
+    """Return what runs next, in a process made for it; None in this process, at the end."""
     while True:
-        request, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 2)
+        request, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 3)
         if not request:
             return None
+        is_server = len(descriptors) > 2
         if child := os.fork():
             for descriptor in descriptors:
                 os.close(descriptor)
-            _, status = os.waitpid(child, 0)
-            requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+            if is_server:
+                _reap_parents()
+            else:
+                _, status = os.waitpid(child, 0)
+                requests.send(str(os.waitstatus_to_exitcode(status)).encode())
             continue
+        requests.close()
+        if is_server:
+            _become_a_server(descriptors.pop())
         arguments, environment, folder = json.loads(request)
         for descriptor, stream in zip(descriptors, (1, 2), strict=True):
             os.dup2(descriptor, stream)
             os.close(descriptor)
-        requests.close()
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
         sys.argv = [str(Path(sys.executable).with_name(program)), *arguments]
-        found: Sequence[str] = arguments
-        return found
+        if is_server:
+            return partial(run_command_line, arguments=arguments)
+        return lambda commands: run_until_nobody_reads(program, partial(run_program, commands, arguments, os.environ))
+
+
+def _become_a_server(told: int) -> None:
+    """Fork the server and return in its process; this one tells its number and how it ended, and ends."""
+    _die_with_parent()
+    parent = os.getpid()
+    if child := os.fork():
+        # Here, so that the group is there before anybody signals it.
+        os.setpgid(child, child)
+        os.write(told, str(child).encode())
+        _, status = os.waitpid(child, 0)
+        os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+        os._exit(0)
+    os.close(told)
+    os.setpgid(0, 0)
+    _die_with_parent()
+    if os.getppid() != parent:
+        os._exit(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def _reap_parents() -> None:
+    """Forget the processes that have waited for a server to its end."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def _fork_for(descriptor: int, name: str) -> None:
@@ -101,12 +215,13 @@ def _fork_for(descriptor: int, name: str) -> None:
     for command in program.commands:
         program.load(command)
     # Access to a cluster imports it where it is needed.
-    import_module("kubernetes.config")
+    for module in ("kubernetes.config", *_WORKERS[name]):
+        import_module(module)
     # A collection, above all at the end of each run, would otherwise copy the memory of all that was imported.
     gc.freeze()
-    arguments = _next_arguments(socket.socket(fileno=descriptor), name)
-    if arguments is not None:
-        run_until_nobody_reads(name, partial(run_program, program, arguments, os.environ))
+    run_next = _next_run(socket.socket(fileno=descriptor), name)
+    if run_next is not None:
+        run_next(program)
 
 
 def _program(name: str) -> Program:

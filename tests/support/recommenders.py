@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from demo.machine.processes import ManagedProcess, start
+from tests.support import forked
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PROGRAM: Final = str(Path(sys.executable).with_name("tidewatch-recommender"))
+_FREE_PORTS: Final = ("--port=0", "--plain-bind-address=127.0.0.1:0")
 _LISTENING_SECONDS: Final = 30.0
 _ANSWER_SECONDS: Final = 20.0
 
@@ -63,11 +65,25 @@ class Recommender:
 
 
 def started(log_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Recommender:
-    """Start the program on free ports of the loopback interface, in the folder of its log.
+    """Start the installed program on free ports of the loopback interface, in the folder of its log.
 
     Its process is a context manager.
     """
-    command = [PROGRAM, *arguments, "--port=0", "--plain-bind-address=127.0.0.1:0"]
+    command = [PROGRAM, *arguments, *_FREE_PORTS]
     return Recommender(
         start(command, log_path=log_path, name="recommender", environment=environment, folder=log_path.parent)
     )
+
+
+def forked_recommender(log_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Recommender:
+    """Start the program likewise, in a process that has imported everything (`tests.support.forked`)."""
+    process = forked.start(
+        forked.RECOMMENDER,
+        *arguments,
+        *_FREE_PORTS,
+        log_path=log_path,
+        name="recommender",
+        environment=environment,
+        folder=log_path.parent,
+    )
+    return Recommender(process)

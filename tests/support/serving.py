@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from demo.machine.certificates import Authority, KeyPair
 from demo.machine.files import replace_file
-from demo.machine.processes import ManagedProcess, start
+from demo.machine.processes import start
+from tests.support import forked
 from tests.support.caller import HPA, PATIENCE_SECONDS, Answer, Caller
+from tests.support.forked import Ended
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from demo.machine.processes import ManagedProcess
 
 T = TypeVar("T")
 
@@ -156,15 +160,23 @@ def running_adapter(
     environment: Mapping[str, str] | None = None,
     work_in: Path | None = None,
     is_up: str = r" serving address=",
+    as_installed: bool = False,
 ) -> Iterator[Adapter]:
     """Start the program on free ports, wait until `is_up` is in its log, kill it in the end.
 
     `rules` is the text of a rule file, or the path of one; `objects` are files by name, which stand in
     `folder/objects`. Flags that are given here come last, so they win. `work_in` is its working directory.
+    With `as_installed` it is the installed program, which imports what it needs; else it is forked (`forked.start`).
     """
-    command = [PROGRAM, "serve", *serving_flags(folder, prometheus_url, rules, objects or {}), *trust.flags(), *flags]
+    command = ["serve", *serving_flags(folder, prometheus_url, rules, objects or {}), *trust.flags(), *flags]
     log_path = folder / "adapter.log"
-    with start(command, log_path=log_path, name="adapter", environment=environment, folder=work_in) as process:
+    with (
+        start([PROGRAM, *command], log_path=log_path, name="adapter", environment=environment, folder=work_in)
+        if as_installed
+        else forked.start(
+            forked.ADAPTER, *command, log_path=log_path, name="adapter", environment=environment, folder=work_in
+        )
+    ) as process:
         adapter = Adapter(process, trust)
         process.wait_until(lambda: bool(adapter.said(is_up)), PATIENCE_SECONDS)
         try:
@@ -189,15 +201,6 @@ def serving_flags(folder: Path, prometheus_url: str, rules: str | Path, objects:
         f"--objects={folder / 'objects'}",
         "--shutdown-delay=0s",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run of the program ended by itself."""
-
-    code: int
-    out: str
-    error: str
 
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:

@@ -80,12 +80,24 @@ class World:
 
     @contextmanager
     def adapter(
-        self, folder: Path, trust: Trust, prometheus: PrometheusProcess, *flags: str, rules: str | Path | None = None
+        self,
+        folder: Path,
+        trust: Trust,
+        prometheus: PrometheusProcess,
+        *flags: str,
+        rules: str | Path | None = None,
+        as_installed: bool = False,
     ) -> Iterator[Adapter]:
         """Run an adapter before this Prometheus, with the world's rules or with others."""
         chosen = self.rules if rules is None else rules
         with running_adapter(
-            folder, trust, *flags, prometheus_url=prometheus.url, rules=chosen, objects=self.objects
+            folder,
+            trust,
+            *flags,
+            prometheus_url=prometheus.url,
+            rules=chosen,
+            objects=self.objects,
+            as_installed=as_installed,
         ) as running:
             yield running
 

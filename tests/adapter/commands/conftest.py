@@ -22,8 +22,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusP
 
 @pytest.fixture(scope="session")
 def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
-    """One for all tests that leave it as they found it."""
+    """One for all tests that leave it as they found it: the program that a user starts."""
     folder = tmp_path_factory.mktemp("adapter")
-    with SHOP.adapter(folder, trust, prometheus, "--refresh-interval=1s") as running:
+    with SHOP.adapter(folder, trust, prometheus, "--refresh-interval=1s", as_installed=True) as running:
         eventually(lambda: running.plain("/readyz").status == 200)
         yield running

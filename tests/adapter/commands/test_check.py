@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
-    from tests.support.serving import Ended
+    from tests.support.forked import Ended
 
 POD = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
 GOOD = f"""rules:

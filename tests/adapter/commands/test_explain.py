@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from demo.machine.prometheus import PrometheusProcess
-    from tests.support.serving import Ended
+    from tests.support.forked import Ended
 
     Explain: TypeAlias = Callable[..., Ended]
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Answer
-    from tests.support.serving import Adapter, Ended, Trust
+    from tests.support.forked import Ended
+    from tests.support.serving import Adapter, Trust
 
 C = "custom.metrics.k8s.io"
 E = "external.metrics.k8s.io"

@@ -31,6 +31,7 @@ def test_serving_loads_neither_numpy_nor_its_kin(tmp_path: Path, trust: Trust, p
         rules=RULES,
         objects={"pods.json": listed(pod("web-0"))},
         environment=modules.environment,
+        as_installed=True,
     ) as adapter:
         eventually(lambda: adapter.said("Prometheus answers"))
     loaded = modules.packages()

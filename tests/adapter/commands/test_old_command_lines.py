@@ -14,11 +14,11 @@ from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.serve_settings import serve_settings
 from adapter.foundation.service.flags.parsing import parse_flags
 from demo.machine.ports import free_port
-from demo.machine.processes import start
 from tests.adapter.commands.test_flags import publish_front_proxy
 from tests.adapter.commands.world import RULES
+from tests.support import forked
 from tests.support.fake_apiserver import FakeApiServer
-from tests.support.serving import PROGRAM, Adapter, Trust, eventually, serving_flags
+from tests.support.serving import Adapter, Trust, eventually, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,8 +115,10 @@ def test_a_command_line_of_prometheus_adapter_starts_as_it_is(
             "TIDEWATCH_FLAG_BIND_ADDRESS": "127.0.0.1",
             "TIDEWATCH_FLAG_PLAIN_BIND_ADDRESS": "127.0.0.1:0",
         }
-        command = [PROGRAM, "serve", *(word.format(**here) for word in words)]
-        with start(command, log_path=tmp_path / "log", name="adapter", environment=environment) as process:
+        command = ["serve", *(word.format(**here) for word in words)]
+        with forked.start(
+            forked.ADAPTER, *command, log_path=tmp_path / "log", name="adapter", environment=environment
+        ) as process:
             adapter = Adapter(process, trust)
             adapter.wait_for(" serving address=")
             eventually(lambda: adapter.plain("/readyz").status == 200)

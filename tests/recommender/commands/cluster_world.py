@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.cluster_objects import autoscaler_object, node_object
 from tests.support.object_apiserver import HPAS, ObjectApiServer
-from tests.support.recommenders import Recommender, started
+from tests.support.recommenders import Recommender, forked_recommender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def cluster_server() -> ObjectApiServer:
 def running(command: str, *flags: str, log_path: Path) -> Iterator[Recommender]:
     """Run a command as in a pod of the namespace `monitoring`; it is stopped at the end of the block."""
     environment = {"no_proxy": "*", "POD_NAMESPACE": "monitoring"}
-    recommender = started(log_path, command, *flags, environment=environment)
+    recommender = forked_recommender(log_path, command, *flags, environment=environment)
     with recommender.process:
         yield recommender
 

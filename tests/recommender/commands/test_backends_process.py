@@ -18,7 +18,7 @@ from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
 from tests.recommender.configuration.files import entry, whole
 from tests.support.prometheus import scraped_prometheus
-from tests.support.recommenders import Recommender, started
+from tests.support.recommenders import Recommender, forked_recommender
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def recommender(world: World) -> Iterator[Recommender]:
     config = f"--config={world.root}/recommender.yaml"
-    found = started(world.root / "recommender.log", "run", config, f"--objects={world.root}/objects", "--dry-run")
+    found = forked_recommender(
+        world.root / "recommender.log", "run", config, f"--objects={world.root}/objects", "--dry-run"
+    )
     with found.process:
         yield found
 

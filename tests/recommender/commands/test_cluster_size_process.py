@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, remem
 from recommender.running.memory.folder import FolderMemoryStore
 from tests.recommender.commands.test_recommend_cluster_size import GROUPS, node, pod, workload
 from tests.recommender.configuration.files import entry, whole
-from tests.support.recommenders import Recommender, started
+from tests.support.recommenders import Recommender, forked_recommender
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_timer_at_nine_of_ten_minutes_survives_a_kill(tmp_path: Path) -> None:
     begun = Memory(own=ClusterSizeMemory(unneeded_since={"a0": since, SECOND: since}))
     assert store.save("workers", begun, urgent=True)
 
-    first = started(tmp_path / "recommender.log", *arguments)
+    first = forked_recommender(tmp_path / "recommender.log", *arguments)
     with first.process:
         waiting = until(lambda: removals(first))
         first.process.kill()
@@ -53,6 +53,6 @@ def test_a_timer_at_nine_of_ten_minutes_survives_a_kill(tmp_path: Path) -> None:
     # As if the process had been away for the minute that is left.
     past = dict.fromkeys(waiting, since - 60.0)
     store.save("workers", Memory(own=ClusterSizeMemory(unneeded_since=past)), urgent=True)
-    second = started(tmp_path / "second.log", *arguments)
+    second = forked_recommender(tmp_path / "second.log", *arguments)
     with second.process:
         assert until(lambda: any(removals(second).values()))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.recommender.configuration.files import entry, whole
-from tests.support.recommenders import Recommender, started
+from tests.support.recommenders import Recommender, forked_recommender
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def test_what_was_chosen_acts_again_after_a_kill(
     (tmp_path / "objects" / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
     arguments = ("run", f"--config={tmp_path}/recommender.yaml", f"--objects={tmp_path}/objects")
 
-    with (first := started(tmp_path / "first.log", *arguments)).process:
+    with (first := forked_recommender(tmp_path / "first.log", *arguments)).process:
         before = until(
             lambda: (found := item_of(first)).get("model", "headroom") != "headroom" and found, CHOSEN_SECONDS
         )
         assert before
         first.process.kill()
 
-    with (second := started(tmp_path / "second.log", *arguments)).process:
+    with (second := forked_recommender(tmp_path / "second.log", *arguments)).process:
         item = until(lambda: item_of(second))
         assert "not been compared" not in item["model_reason"]
         assert item["cost_as_headroom_ratio"] == before["cost_as_headroom_ratio"]

@@ -21,7 +21,7 @@ from tests.recommender.configuration.files import entry, whole
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.forked import ADAPTER, RECOMMENDER, run
 from tests.support.prometheus import scraped_prometheus
-from tests.support.recommenders import started
+from tests.support.recommenders import forked_recommender
 from tests.support.recording_proxy import recording_proxy
 from tests.support.serving import Trust, eventually, listed, pod, running_adapter
 from tests.support.waiting import until
@@ -286,7 +286,7 @@ def test_nodes_asks_for_one_cluster(world: World, tmp_path: Path) -> None:
 
 def test_run_asks_for_one_cluster(world: World) -> None:
     world.proxy.requests.clear()
-    recommender = started(
+    recommender = forked_recommender(
         world.root / "run.log",
         "run",
         f"--config={world.root}/recommender.yaml",

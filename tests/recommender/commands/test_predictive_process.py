@@ -11,7 +11,7 @@ import pytest
 from recommender.commands.main import main
 from tests.recommender.configuration.files import entry, whole
 from tests.support.cluster_objects import metadata_of
-from tests.support.recommenders import Recommender, started
+from tests.support.recommenders import Recommender, forked_recommender
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_recommend_downloads_the_history_and_forecasts(
 @pytest.fixture(scope="module")
 def recommender(arguments: tuple[str, Path]) -> Iterator[Recommender]:
     config, root = arguments
-    running = started(root / "recommender.log", "run", config, f"--objects={root}/objects")
+    running = forked_recommender(root / "recommender.log", "run", config, f"--objects={root}/objects")
     with running.process:
         yield running
 

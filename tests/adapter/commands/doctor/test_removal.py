@@ -16,7 +16,7 @@ from tests.support.forked import run
 if TYPE_CHECKING:
     from adapter.foundation.objects.names import ObjectName
     from tests.adapter.commands.doctor.installation import Installation
-    from tests.support.serving import Ended
+    from tests.support.forked import Ended
 
 NEWER = "v1beta2.custom.metrics.k8s.io"
 SERVICES = ("", "services")

@@ -63,7 +63,7 @@ def _nodes(folder: Path, prometheus: PrometheusProcess, modules: LoadedModules) 
         f"--state={folder / 'samples'}",
         "--plain-bind-address=127.0.0.1:0",
     )
-    with running_nodes(folder, *flags, environment=modules.environment, objects=OBJECTS) as running:
+    with running_nodes(folder, *flags, environment=modules.environment, objects=OBJECTS, as_installed=True) as running:
         running.watched()
         eventually(lambda: running.ask("/readyz").status == 200)
         yield running

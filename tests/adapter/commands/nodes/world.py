@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from demo.machine.files import replace_file
 from demo.machine.processes import ManagedProcess, start
+from tests.support import forked
 from tests.support.caller import PATIENCE_SECONDS, Answer
 from tests.support.serving import PROGRAM, eventually, listed
 from tests.support.worlds import moments, samples
@@ -146,17 +147,29 @@ class NodesProcess:
 
 @contextmanager
 def running_nodes(
-    folder: Path, *flags: str, environment: Mapping[str, str] | None = None, objects: Mapping[str, Any] | None = None
+    folder: Path,
+    *flags: str,
+    environment: Mapping[str, str] | None = None,
+    objects: Mapping[str, Any] | None = None,
+    as_installed: bool = False,
 ) -> Iterator[NodesProcess]:
-    """Start the program on a free port, wait until it listens, kill it in the end."""
+    """Start the program on a free port, wait until it listens, kill it in the end.
+
+    With `as_installed` it is the installed program, which imports what it needs; else it is forked (`forked.start`).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     more = []
     if objects is not None:
         (folder / "objects").mkdir(exist_ok=True)
         replace_file(folder / "objects" / "all.json", json.dumps(objects))
         more.append(f"--objects={folder / 'objects'}")
-    command = [PROGRAM, "nodes", "--bind-address=127.0.0.1", "--port=0", "--shutdown-delay=0s", *more, *flags]
-    with start(command, log_path=folder / "nodes.log", name="nodes", environment=environment) as process:
+    command = ["nodes", "--bind-address=127.0.0.1", "--port=0", "--shutdown-delay=0s", *more, *flags]
+    log_path = folder / "nodes.log"
+    with (
+        start([PROGRAM, *command], log_path=log_path, name="nodes", environment=environment)
+        if as_installed
+        else forked.start(forked.ADAPTER, *command, log_path=log_path, name="nodes", environment=environment)
+    ) as process:
         nodes = NodesProcess(process)
         before = nodes.log.count(" serving address=")
         process.wait_until(lambda: nodes.log.count(" serving address=") > before, PATIENCE_SECONDS)

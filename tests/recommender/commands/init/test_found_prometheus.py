@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tests.support.forked import Ended
     from tests.support.object_apiserver import ObjectApiServer
     from tests.support.prometheus import ScrapedPrometheus
-    from tests.support.serving import Ended
 
 POD = "web-7d9f8b6c5d-x2k4q"
 TEXT = f'websocket_connections{{namespace="shop",pod="{POD}"}} 7\n'
