@@ -18,8 +18,10 @@ from adapter.foundation.time.clock import Clock
 from adapter.metrics.readings.answering.current_readings import CurrentReadings
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
+from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+from adapter.metrics.readings.asking.query_upkeep import replan
 from adapter.metrics.readings.backends import Backends, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
@@ -200,7 +202,7 @@ class Readings:
             if serves(own.catalogue, question):
                 catalogue, look_ups = own.catalogue, own.look_ups
                 rulebook = Rulebook(tuple(each.rule for each in look_ups))
-        memory = ServedMemory(catalogue, look_ups, self._scheduler.entries(), self._clock, self._sources.pace)
+        memory = ServedMemory(catalogue, look_ups, self._scheduler.state.entries(), self._clock, self._sources.pace)
         return self._explainer.explain(question, rulebook, notes, memory)
 
     def prometheus_of(self, backend: Backend | None) -> Prometheus:
@@ -225,7 +227,7 @@ class Readings:
         self._backends.open(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
-        self._scheduler.replan(self._current, self._sources.pace)
+        replan(self._scheduler, self._current, self._sources.pace)
         self._usage.prepare(self.catalogue)
 
     def replace_rule_objects(self, objects: Sequence[RuleObject], *, are_all: bool = True) -> None:
@@ -244,12 +246,14 @@ class Readings:
 
     def _new_scheduler(self) -> QueryScheduler:
         return QueryScheduler(
-            settings=self._settings,
-            clock=self._clock,
-            telemetry=self._telemetry,
-            states=self._states,
-            launch=lambda query: self._submit_for(query, lambda: self._loop.refresh(query)),
-            launch_trial=lambda trial: self._submit_for(trial.wider, lambda: self._loop.try_wider(trial)),
+            AskingState(
+                settings=self._settings,
+                clock=self._clock,
+                telemetry=self._telemetry,
+                states=self._states,
+                launch=lambda query: self._submit_for(query, lambda: self._loop.refresh(query)),
+                launch_trial=lambda trial: self._submit_for(trial.wider, lambda: self._loop.try_wider(trial)),
+            )
         )
 
     def _submit_for(self, query: Query, work: Callable[[], None]) -> None:
@@ -296,15 +300,15 @@ class Readings:
         return reading, tuple(notices(metric.rule, retained, failure, self._current_readings.age(reading)))
 
     def _overview(self) -> Overview:
-        unread = self._number_of_unread_objects()
+        asked, unread = self._scheduler.state, self._number_of_unread_objects()
         states = states_of_objects(self._rule_objects.namespaces, unread, self.catalogue, self._sources.pace)
         of_files = overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),
-            self._scheduler.groups(),
-            successes=dict(self._scheduler.last_success),
+            asked.groups(),
+            successes=dict(asked.last_success),
             failing=self._states.failing,
-            distrusted=self._scheduler.distrusted(),
-            values_held=self._scheduler.values_held,
+            distrusted=asked.distrusted(),
+            values_held=asked.values_held,
         )
         return replace(of_files, objects=states)

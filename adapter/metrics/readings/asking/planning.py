@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric
@@ -174,6 +175,10 @@ class Planner:
                 rule_id = query.metric.rule.label_value
                 newest[rule_id] = max(query.reading.evaluated.wall, newest.get(rule_id, 0.0))
         return newest
+
+    def backends(self) -> frozenset[Backend | None]:
+        """Return the backends, None for the Prometheus of the flags, that queries are sent to."""
+        return frozenset(query.key.backend for query in self.queries.values())
 
     def groups(self) -> list[QueryGroup]:
         """Return all groups with requests."""

@@ -5,7 +5,7 @@
               └──> Group: the plan that all of them share
 
 Many requests share a scope, many scopes a query. So a plan is changed by setting a scope, not by touching ten thousand
-requests. All changes are made under the lock of `QueryScheduler`; requests read without it.
+requests. All changes are made under the lock of `AskingState`; requests read without it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import functools
 import logging
 from typing import TYPE_CHECKING
 
+from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
 from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
@@ -125,13 +126,14 @@ class RefreshLoop:
             self._checking = False
 
     def _sweep(self) -> None:
-        self._scheduler.sweep(self._pace)
-        self._backends.close_unused(self._scheduler.backends())
+        asked = self._scheduler.state
+        sweep(asked, self._pace)
+        self._backends.close_unused(asked.backends())
         states = self._cataloguer.states()
-        successes, failed = dict(self._scheduler.last_success), self._scheduler.failed_sources
+        successes, failed = dict(asked.last_success), asked.failed_sources
         resource = self._cataloguer.catalogue.resource
         backend_of = {rule.id: rule.backend for rule in rules_in_force(states, resource)}
-        troubles = self._scheduler.troubles(self._pace)
+        troubles = rule_troubles(asked, self._pace)
         for backend, of_backend in by_backend(states).items():
             # When Prometheus is down, no rule is at fault, so that is logged separately.
             own = {rule: at for rule, at in successes.items() if backend_of.get(rule) == backend}

@@ -126,7 +126,7 @@ def test_nothing_breaks_when_all_of_it_happens_at_once() -> None:
         ticking.result(timeout=10)
 
     assert seen["answered"] > REQUESTS
-    assert house.readings._scheduler._lanes.running == 0
+    assert house.readings._scheduler.state.lanes.running == 0
     assert house.counter("tidewatch_adapter_refreshes_total", result="fault") == 0
 
 

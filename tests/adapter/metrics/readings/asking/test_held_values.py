@@ -108,7 +108,7 @@ def query(number: int, namespace: str) -> Query:
     house = make_house(ScriptedPrometheus(answer=answer), objects=MadeUpObjects({"shop": SHOP, "bank": BANK}))
     with contextlib.suppress(ReadingError):
         ask(house, namespace, str(number))
-    (found,) = house.readings._scheduler._planner.queries.values()
+    (found,) = house.readings._scheduler.state.planner.queries.values()
     assert found.kind is PlanKind.NAMESPACE
     return found
 

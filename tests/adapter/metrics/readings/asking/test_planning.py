@@ -299,5 +299,5 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
             house.readings.external(house.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
     house.pass_time(620, step=5)
 
-    planner = house.readings._scheduler._planner
+    planner = house.readings._scheduler.state.planner
     assert (planner._plans._plans, planner._groups) == ({}, {})

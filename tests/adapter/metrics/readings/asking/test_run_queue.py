@@ -20,10 +20,12 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.asking.fair_queue import HALF_LIFE_SECONDS, FairQueue, QueryTimes
 from adapter.metrics.readings.asking.queries import Lane
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+from adapter.metrics.readings.asking.query_upkeep import sweep
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.errors import SourceSlowError
 from adapter.metrics.readings.failure import Failure
@@ -46,7 +48,7 @@ STEP = 0.125
 
 
 class Simulation:
-    """A board whose queries each take a given time."""
+    """A scheduler whose queries each take a given time."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -54,7 +56,7 @@ class Simulation:
         self.running: list[tuple[float, Query]] = []
         self.most_running = 0
         self.begun = 0
-        self.board = QueryScheduler(
+        self.state = AskingState(
             settings=ReadingSettings(),
             clock=self.clock.clock,
             telemetry=ReadingsTelemetry(CollectorRegistry()),
@@ -62,6 +64,7 @@ class Simulation:
             launch=self.launch,
             launch_trial=lambda _trial: None,
         )
+        self.scheduler = QueryScheduler(self.state)
         self.slow = 10.0
 
     def launch(self, query: Query) -> None:
@@ -75,7 +78,7 @@ class Simulation:
         metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
         assert metric is not None
         which = BySelector(parse_selector(f"app=web{number}"))
-        return self.board.entry(metric, DemandedRequest(metric.qualified, namespace, which, EVERYTHING))
+        return self.scheduler.entry(metric, DemandedRequest(metric.qualified, namespace, which, EVERYTHING))
 
     def step(self) -> None:
         until = self.clock.now + STEP
@@ -84,9 +87,9 @@ class Simulation:
             pair = min(self.running, key=lambda pair: pair[0])
             self.running.remove(pair)
             self.clock.now = pair[0]
-            self.board.settle(pair[1], self.outcome(pair[1]))
+            self.scheduler.settle(pair[1], self.outcome(pair[1]))
         self.clock.now = until
-        self.board.take_due()
+        self.scheduler.take_due()
 
     def outcome(self, query: Query) -> ObjectReading | Failure:
         if self.seconds(query) >= 10:
@@ -212,7 +215,7 @@ def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
 
 
 @pytest.mark.parametrize("look", [1, 2])
-def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then_on(look: int) -> None:
+def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on(look: int) -> None:
     """The sweep begins while the asker looks at the clock for the n-th time."""
     simulation = Simulation()
     seen, admitted = threading.Event(), threading.Event()
@@ -225,10 +228,7 @@ def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then
             assert admitted.wait(10)
             yield held[:size]
 
-    def sweep() -> None:
-        simulation.board.sweep(Held(sleep=lambda _: None))
-
-    sweeping = threading.Thread(target=sweep)
+    sweeping = threading.Thread(target=lambda: sweep(simulation.state, Held(sleep=lambda _: None)))
 
     def time_is_told() -> float:
         now = simulation.clock.now
@@ -239,7 +239,7 @@ def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then
         return now
 
     clock = simulation.clock.clock
-    simulation.board._clock = Clock(monotonic=time_is_told, wall=clock.wall)
+    simulation.state.clock = Clock(monotonic=time_is_told, wall=clock.wall)
     entry = simulation.ask("http_rps")
     admitted.set()
     sweeping.join()
