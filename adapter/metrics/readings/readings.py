@@ -18,9 +18,7 @@ from adapter.foundation.time.clock import Clock
 from adapter.metrics.readings.answering.current_readings import CurrentReadings
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
-from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
-from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import replan
 from adapter.metrics.readings.backends import Backends, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
@@ -36,10 +34,7 @@ from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.refreshing.cross_check import CrossCheck
-from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
-from adapter.metrics.readings.refreshing.refreshers import Refreshers
-from adapter.metrics.readings.samples.shared_names import SharedNames
+from adapter.metrics.readings.refreshing.refresh_assembly import new_refresh_loop
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import Rulebook
 
@@ -60,7 +55,7 @@ if TYPE_CHECKING:
         ObjectsAnswer,
         UsageAnswer,
     )
-    from adapter.metrics.readings.asking.queries import Query, Reading
+    from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.backends import Connect
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
@@ -101,7 +96,6 @@ class Readings:
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
-        self._telemetry = telemetry
         self._states = RuleHealthLog(self._clock.monotonic)
         self._uptime = PrometheusUptime(self._clock, started)
         self._backends = Backends(Source(prometheus, self._uptime, submit), connect, self._clock)
@@ -112,10 +106,10 @@ class Readings:
         of_owners = replace(self._sources, backends=only(prometheus, PrometheusUptime(self._clock)))
         self._rule_objects = ObjectCataloguer(of_owners)
         self._number_of_unread_objects: Callable[[], int] = lambda: 0
-        self._scheduler = self._new_scheduler()
+        self._loop = new_refresh_loop(self._sources, self._cataloguer, self._rule_objects, telemetry, self._states)
+        self._scheduler = self._loop.scheduler
         self._current_readings = CurrentReadings(self._sources, self._scheduler)
         self._answering = MetricAnswers(self._sources, telemetry.dropped, self._current_readings)
-        self._loop = self._new_loop()
         self._usage = UsageAnswers(self._sources, self._scheduler, self._current_readings.current)
         self._usage.prepare(self.catalogue)
         self._explainer = Explainer(self._sources, HASTY)
@@ -243,35 +237,6 @@ class Readings:
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         return self._loop.run_due()
-
-    def _new_scheduler(self) -> QueryScheduler:
-        return QueryScheduler(
-            AskingState(
-                settings=self._settings,
-                clock=self._clock,
-                telemetry=self._telemetry,
-                states=self._states,
-                launch=lambda query: self._submit_for(query, lambda: self._loop.refresh(query)),
-                launch_trial=lambda trial: self._submit_for(trial.wider, lambda: self._loop.try_wider(trial)),
-            )
-        )
-
-    def _submit_for(self, query: Query, work: Callable[[], None]) -> None:
-        """Run the work on a thread for the Prometheus that the query is sent to."""
-        self._backends.of(query.key.backend).submit(work)
-
-    def _new_loop(self) -> RefreshLoop:
-        names = SharedNames(self._clock.monotonic)
-        refreshers = Refreshers(self._sources, names, self._telemetry, self._states)
-        return RefreshLoop(
-            self._sources,
-            scheduler=self._scheduler,
-            refresher=refreshers,
-            cataloguer=self._cataloguer,
-            objects=self._rule_objects,
-            cross_check=CrossCheck(self._sources, self._scheduler, refreshers, self._telemetry),
-            states=self._states,
-        )
 
     def _current(self, metric: Metric) -> Metric | None:
         """Return the present version of a metric; None if there is none."""

@@ -53,7 +53,7 @@ class RefreshLoop:
         states: RuleHealthLog,
     ) -> None:
         """Work for a Prometheus runs on the threads of its backend; all other work, on those for that of the flags."""
-        self._scheduler = scheduler
+        self.scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
         self._objects = objects
@@ -70,7 +70,7 @@ class RefreshLoop:
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         now = self._clock.monotonic()
-        self._scheduler.take_due()
+        self.scheduler.take_due()
         self._start_look_ups()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
@@ -79,7 +79,7 @@ class RefreshLoop:
             self._checking = True
             self._submit(self._check_a_plan)
         of_look_ups = self._cataloguer.next_due(), self._objects.next_due()
-        due = (self._scheduler.next_due(), *of_look_ups, self._swept_at + _SWEEP_SECONDS)
+        due = (self.scheduler.next_due(), *of_look_ups, self._swept_at + _SWEEP_SECONDS)
         return max(0.0, min(moment for moment in due if moment is not None) - now)
 
     def refresh(self, query: Query) -> None:
@@ -94,7 +94,7 @@ class RefreshLoop:
                 ReadingError,
                 f"{query.metric.qualified}: internal error ({type(error).__name__}), see the adapter's log",
             )
-        gone = self._scheduler.settle(query, outcome)
+        gone = self.scheduler.settle(query, outcome)
         # Nothing here may keep a reading alive, or it would be freed all at once.
         del outcome
         while gone:
@@ -126,7 +126,7 @@ class RefreshLoop:
             self._checking = False
 
     def _sweep(self) -> None:
-        asked = self._scheduler.state
+        asked = self.scheduler.state
         sweep(asked, self._pace)
         self._backends.close_unused(asked.backends())
         states = self._cataloguer.states()
