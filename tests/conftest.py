@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
+from fnmatch import fnmatch
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,14 +23,33 @@ settings.load_profile("tests")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Leave what is imported and collected, a million objects that stay, out of the collections of garbage.
 
     Each collection would walk through all of them. What a test makes is collected as ever.
     """
     gc.disable()
     try:
+        _import_own_share(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_own_share(config: pytest.Config) -> None:
+    """Import the modules first that this worker's turn falls on, so that in a new checkout each is compiled once.
+
+    Every worker imports all modules, in the same order, and so each worker would compile all of them.
+    """
+    if (worker := getattr(config, "workerinput", None)) is None:
+        return
+    skipped = config.getini("norecursedirs")
+    number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    folders = [folder for each in config.args if (folder := Path(each).resolve()).is_dir()]
+    paths = [path.relative_to(config.rootpath) for folder in folders for path in sorted(folder.rglob("test_*.py"))]
+    found = [path for path in paths if not any(fnmatch(part, pattern) for part in path.parts for pattern in skipped)]
+    for path in found[number::workers]:
+        # The collection tells what is wrong with a module.
+        with suppress(Exception):
+            import_module(".".join(path.with_suffix("").parts))
