@@ -12,11 +12,14 @@ import ssl
 import sys
 import time
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from benchmarks.aggregator_client import Endpoint  # noqa: TC001 - msgspec reads the annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _GONE = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _LINE = b"X-Endless: " + 1000 * b"a" + b"\r\n"
@@ -84,9 +87,9 @@ class RudeClients:
             "X-Remote-User: system:serviceaccount:shop:default\r\nX-Remote-Group: system:masters\r\n"
         ).encode()
 
-    def run(self) -> RudeOutcome:
-        """Go on until the plan's end and return what happened."""
-        while (now := time.monotonic()) < self._plan.end_at:
+    def run(self, is_enough: Callable[[RudeOutcome], bool] = lambda _: False) -> RudeOutcome:
+        """Go on until the plan's end, or until what happened is enough, and return what happened."""
+        while (now := time.monotonic()) < self._plan.end_at and not is_enough(self._outcome()):
             due = [client for client in self._clients if client.again_at <= now]
             for client in due[:_MOST_HANDSHAKES]:
                 self._come(client, now)
@@ -99,6 +102,9 @@ class RudeClients:
             self._most = max(self._most, sum(client.is_greeted for client in self._clients))
         for client in self._clients:
             client.close()
+        return self._outcome()
+
+    def _outcome(self) -> RudeOutcome:
         return RudeOutcome(connections=self._opened, cut_off=self._cut_off, most_at_once=self._most)
 
     def _come(self, client: _Client, now: float) -> None:

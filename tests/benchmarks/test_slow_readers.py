@@ -44,14 +44,15 @@ def test_all_come_are_cut_off_and_come_again(
         path="/pattern?bytes=400000",
         segment_bytes=536,
         receive_bytes=2048,
-        again_seconds=0.5,
-        end_at=time.monotonic() + 2.5,
+        # Longer than the server's deadline on a busy machine, so that it is the server that ends connections.
+        again_seconds=2.0,
+        end_at=time.monotonic() + 60.0,
         result_file=str(tmp_path / "outcome.json"),
     )
-    outcome = RudeClients(plan).run()
-    assert outcome.most_at_once > 0
-    assert outcome.connections > COUNT
+    outcome = RudeClients(plan).run(lambda found: found.cut_off > 0 and found.connections > COUNT)
     assert outcome.cut_off > 0
+    assert outcome.connections > COUNT
+    assert outcome.most_at_once > 0
 
 
 def test_the_company_is_nobody_then_readers_then_strangers() -> None:
