@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.files.file_contents import FileContent
+    from adapter.foundation.files.kept_contents import KeptContents
 
 _log = logging.getLogger(__name__)
 
@@ -49,13 +50,23 @@ class ConfigurationSource(Protocol):
 class ConfigurationReloader:
     """Follows one file. `check` is for one thread, `current` for any."""
 
-    def __init__(self, path: Path, registry: CollectorRegistry, metrics_prefix: str) -> None:
-        """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version."""
+    def __init__(
+        self, path: Path, registry: CollectorRegistry, metrics_prefix: str, kept: KeptContents | None = None
+    ) -> None:
+        """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version.
+
+        After the end of a worker, that is what it `kept`.
+        """
         metrics = ReloadMetrics(registry, metrics_prefix)
         self._on_change: Callable[[Configuration], None] = lambda _: None
         self._in_force = Configuration()
         self._followed = FollowedConfiguration(
-            [path], _read, self._apply_change, unusable=(FilesError, ConfigurationFileError), metrics=metrics
+            [path],
+            _read,
+            self._apply_change,
+            unusable=(FilesError, ConfigurationFileError),
+            metrics=metrics,
+            kept=kept,
         )
         metrics.state(is_whole=self._take_in(self._followed.value))
 

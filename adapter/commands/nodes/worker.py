@@ -112,7 +112,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
 
 def _reloader(settings: NodesSettings, context: WorkerContext) -> SchedulingReloader:
     try:
-        return SchedulingReloader(settings.scheduling_file, context.registry, METRICS_PREFIX)
+        return SchedulingReloader(settings.scheduling_file, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, SchedulingFileError) as error:
         raise StartError(str(error)) from error
 

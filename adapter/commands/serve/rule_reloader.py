@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adapter.commands.trials.queries import QueryTrials
     from adapter.foundation.documents.load import Document
     from adapter.foundation.files.file_contents import FileContent
+    from adapter.foundation.files.kept_contents import KeptContents
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.reload.last_good import Retention
@@ -59,9 +60,17 @@ class RuleReloader:
     """The rulebook in force. `check` looks for changes and passes each new rulebook to `apply`."""
 
     def __init__(
-        self, paths: Sequence[Path], resolve: ResolveResource, registry: CollectorRegistry, metrics_prefix: str
+        self,
+        paths: Sequence[Path],
+        resolve: ResolveResource,
+        registry: CollectorRegistry,
+        metrics_prefix: str,
+        kept: KeptContents | None = None,
     ) -> None:
-        """Read the files; raises FilesError or DocumentError, since there is no last good value at the start."""
+        """Read the files; raises FilesError or DocumentError, since there is no last good value at the start.
+
+        After the end of a worker, that is what it `kept`.
+        """
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
         self._metrics = ReloadMetrics(registry, metrics_prefix)
@@ -79,6 +88,7 @@ class RuleReloader:
             unusable=(FilesError, DocumentError, ValueError),
             metrics=self._metrics,
             consequence="the last good rules stay in force",
+            kept=kept,
         )
         self._resolved_at = time.monotonic()
         self._put_in_force(self._followed.value)

@@ -146,7 +146,7 @@ def _log_certificate_authority(settings: ServeSettings) -> None:
 
 def _configuration(settings: ServeSettings, context: WorkerContext, objects: ObjectSource) -> RuleReloader:
     try:
-        return RuleReloader(settings.configuration, objects.resource, context.registry, METRICS_PREFIX)
+        return RuleReloader(settings.configuration, objects.resource, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, DocumentError) as error:
         raise StartError(str(error)) from error
 

@@ -145,6 +145,19 @@ def by_content(paths: Sequence[Path]) -> Look[tuple[FileContent, ...]]:
     return look
 
 
+def first_of(contents: tuple[FileContent, ...], look: Look[tuple[FileContent, ...]]) -> Look[tuple[FileContent, ...]]:
+    """Return a look that first finds these contents, as if the files had been changed since then."""
+    before = [contents]
+
+    def look_again() -> tuple[object, tuple[FileContent, ...]]:
+        if not before:
+            return look()
+        found = before.pop()
+        return _digest(found), found
+
+    return look_again
+
+
 def by_stamp(paths: Sequence[Path]) -> Look[None]:
     """Return a look that reads only the time, inode and size of each file: cheap enough for every request."""
     paths = tuple(paths)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.files.file_contents import FileContent
+    from adapter.foundation.files.kept_contents import KeptContents
 
 _log = logging.getLogger(__name__)
 
@@ -28,14 +29,24 @@ _log = logging.getLogger(__name__)
 class SchedulingReloader:
     """Follows one file. `check` is for one thread, `current` for any. Without a file, the defaults are in force."""
 
-    def __init__(self, path: Path | None, registry: CollectorRegistry, metrics_prefix: str) -> None:
-        """Read the file; raises FilesError or SchedulingFileError: at the start there is no last good version."""
+    def __init__(
+        self, path: Path | None, registry: CollectorRegistry, metrics_prefix: str, kept: KeptContents | None = None
+    ) -> None:
+        """Read the file; raises FilesError or SchedulingFileError: at the start there is no last good version.
+
+        After the end of a worker, that is what it `kept`.
+        """
         metrics = ReloadMetrics(registry, metrics_prefix, ("success", "failure"))
         self._on_change: Callable[[SchedulingSettings], None] = lambda _: None
         self._followed: FollowedConfiguration[SchedulingSettings] | None = None
         if path is not None:
             self._followed = FollowedConfiguration(
-                [path], _read, self._apply_change, unusable=(FilesError, SchedulingFileError), metrics=metrics
+                [path],
+                _read,
+                self._apply_change,
+                unusable=(FilesError, SchedulingFileError),
+                metrics=metrics,
+                kept=kept,
             )
         self._current = SchedulingSettings() if self._followed is None else self._followed.value
         metrics.state(is_whole=True)

@@ -230,7 +230,7 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
 def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
     """Return the configuration of a file; raises StartError if it cannot be used."""
     try:
-        return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
+        return ConfigurationReloader(path, context.registry, METRICS_PREFIX, context.kept)
     except (FilesError, ConfigurationFileError) as error:
         raise StartError(str(error)) from error
 

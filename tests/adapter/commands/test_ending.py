@@ -91,6 +91,27 @@ def test_a_worker_that_is_killed_is_replaced_and_serves_again(
         assert adapter.group_is_gone()
 
 
+@pytest.mark.parametrize("broken", ["rules: [", None], ids=["not YAML", "gone"])
+def test_the_end_of_a_worker_is_not_the_end_of_the_rules_in_force(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, broken: str | None
+) -> None:
+    """The process ended with its worker while the rule file could not be used, and all APIs with it."""
+    with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
+        with adapter.caller() as caller:
+            assert caller.pods("open_connections", **WEB).status == 200
+        rules, first = tmp_path / "rules.yaml", adapter.worker
+        before = rules.read_text()
+        rules.unlink() if broken is None else rules.write_text(broken)
+        adapter.wait_for("the last good rules stay in force")
+        os.kill(first, signal.SIGKILL)
+        adapter.wait_for("what was in force before the worker ended is in force again")
+        eventually(lambda: adapter.worker != first and adapter.plain("/readyz").status == 200)
+        with adapter.caller() as caller:
+            assert len(caller.pods("open_connections", **WEB).values) == 3
+            rules.write_text(before.replace("open_connections", "no_connections"))
+            eventually(lambda: caller.pods("open_connections", **WEB).status == 404)
+
+
 def test_no_worker_outlives_a_killed_arbiter(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
     with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
         os.kill(adapter.process.pid, signal.SIGKILL)

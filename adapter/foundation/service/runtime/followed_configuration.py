@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from prometheus_client import Counter, Gauge
 
-from adapter.foundation.files.followed_files import FollowedFiles, by_content
+from adapter.foundation.files.followed_files import FollowedFiles, by_content, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.files.file_contents import FileContent
+    from adapter.foundation.files.followed_files import Look
+    from adapter.foundation.files.kept_contents import KeptContents
 
 T = TypeVar("T")
 
@@ -70,8 +72,12 @@ class FollowedConfiguration(Generic[T]):
         unusable: tuple[type[Exception], ...],
         metrics: ReloadMetrics,
         consequence: str = "the configuration before this change stays in force",
+        kept: KeptContents | None = None,
     ) -> None:
         """Load once. Raises what `load` raises, since there is no last good version at the start.
+
+        If a former worker has `kept` contents, they are loaded instead of files that cannot be used, so that the end of
+        a worker is not the end of what was in force.
 
         `changed` gets each further version, puts it in force, and returns whether all of it is. If it raises, the next
         look tries again. `unusable` are the errors of `load` that leave the last good version in force; the log states
@@ -82,14 +88,10 @@ class FollowedConfiguration(Generic[T]):
         self.is_refused = False
         """Whether the files as they are now are refused as a whole."""
         self._consequence = consequence
-        self._files = FollowedFiles(
-            by_content(paths),
-            load,
-            unusable=unusable,
-            settled_after=LOOKS_UNTIL_SETTLED,
-            on_success=self._apply,
-            on_failure=self._report_refusal,
-        )
+        self._load = load
+        self._unusable = unusable
+        self._kept = kept
+        self._files = self._followed(by_content(paths))
 
     @property
     def value(self) -> T:
@@ -99,6 +101,33 @@ class FollowedConfiguration(Generic[T]):
     def check(self) -> None:
         """Look whether the files have changed; the body of a periodic task."""
         self._files.check()
+
+    def _followed(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
+        try:
+            return self._follow(look)
+        except self._unusable as error:
+            former = () if self._kept is None else self._kept.contents()
+            if not former:
+                raise
+            for line in str(error).split("\n"):
+                _log.error("%s; what was in force before the worker ended is in force again", line)
+            return self._follow(first_of(former, look))
+
+    def _follow(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
+        return FollowedFiles(
+            look,
+            self._load_and_keep,
+            unusable=self._unusable,
+            settled_after=LOOKS_UNTIL_SETTLED,
+            on_success=self._apply,
+            on_failure=self._report_refusal,
+        )
+
+    def _load_and_keep(self, contents: tuple[FileContent, ...]) -> T:
+        loaded = self._load(contents)
+        if self._kept is not None:
+            self._kept.keep(contents)
+        return loaded
 
     def _apply(self, loaded: T) -> None:
         self.is_refused = is_whole = False

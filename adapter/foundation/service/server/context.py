@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from adapter.foundation.files.gzip_format import Piece
+    from adapter.foundation.files.kept_contents import KeptContents
     from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
     from adapter.foundation.service.server.addresses import Address
     from adapter.foundation.service.server.connections.bodies import PlanBody
@@ -40,8 +41,16 @@ _log = logging.getLogger(__name__)
 class WorkerContext:
     """One worker process. Metrics and health checks are served as soon as it exists."""
 
-    def __init__(self, options: ServerOptions, address: Address, plain: socket.socket | None) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        address: Address,
+        plain: socket.socket | None,
+        kept: KeptContents | None = None,
+    ) -> None:
         self.options = options
+        self.kept = kept
+        """The configuration of a former worker, and that of this one for the next."""
         self.address = address
         """Address of the application, with its actual port."""
         self.plain_address = address_of(plain) if plain else None

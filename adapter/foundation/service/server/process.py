@@ -31,6 +31,7 @@ from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 from gunicorn.sock import TCP6Socket, TCPSocket
 
+from adapter.foundation.files.kept_contents import KeptContents
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.heap import settle_heap
@@ -109,6 +110,7 @@ class ServerApplication(BaseApplication):
         self._make_worker = make_worker
         self._address = address
         self._plain = plain
+        self._kept = KeptContents()
         super().__init__()
 
     def load_config(self) -> None:
@@ -127,7 +129,7 @@ class ServerApplication(BaseApplication):
 
     def load(self) -> WsgiApp:
         """Make the worker's context and application; exit the process with one line if that fails."""
-        self.context = WorkerContext(self.options, self._address, self._plain)
+        self.context = WorkerContext(self.options, self._address, self._plain, self._kept)
         self.exits.expose(self.context.registry, self.options.metrics_prefix)
         if self.tls is not None:
             self.tls.on_reload = self.context.tls_reloaded

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.files.kept_contents import KeptContents
 from adapter.foundation.service.runtime.followed_configuration import (
     LOOKS_UNTIL_SETTLED,
     RESULTS,
@@ -28,13 +30,18 @@ class BugError(Exception):
 class Owner:
     """Numbers in a file: those below 0 cannot be read, odd ones are in force in part."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: KeptContents | None = None) -> None:
         self.path = path
         self.registry = CollectorRegistry()
         self.in_force: list[int] = []
         self.apply: Callable[[int], None] = self.in_force.append
         self.followed = FollowedConfiguration(
-            [path], self._load, self._apply_number, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p")
+            [path],
+            self._load,
+            self._apply_number,
+            unusable=(ValueError, FilesError),
+            metrics=ReloadMetrics(self.registry, "p"),
+            kept=kept,
         )
 
     @staticmethod
@@ -87,3 +94,34 @@ def test_a_change_that_could_not_be_put_in_force_is_tried_again(owner: Owner) ->
     owner.followed.check()
     assert (owner.followed.value, owner.in_force) == (2, [2])
     assert owner.metrics() == (1, {"success": 1, "partial": 0, "failure": 0})
+
+
+@pytest.mark.parametrize("broken", [b"-1", b"\xff", None], ids=["refused", "unreadable", "gone"])
+def test_a_worker_whose_files_cannot_be_used_begins_with_what_the_former_one_loaded_last(
+    tmp_path: Path, broken: bytes | None
+) -> None:
+    path, kept = tmp_path / "file", KeptContents()
+    path.write_text("2")
+    Owner(path, kept).write("3")
+    path.unlink() if broken is None else path.write_bytes(broken)
+
+    owner = Owner(path, kept)
+    assert (owner.followed.value, owner.in_force) == (3, [])
+    for _ in range(LOOKS_UNTIL_SETTLED):
+        owner.followed.check()
+    assert (owner.followed.is_refused, owner.metrics()[0]) == (True, 0)
+    owner.write("4")
+    assert (owner.followed.value, owner.in_force) == (4, [4])
+
+
+def test_files_that_can_be_used_count_and_not_what_a_former_worker_loaded(tmp_path: Path) -> None:
+    path, kept = tmp_path / "file", KeptContents()
+    path.write_text("2")
+    Owner(path, kept)
+    path.write_text("4")
+    assert Owner(path, kept).followed.value == 4
+
+
+def test_without_a_former_worker_files_that_cannot_be_used_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FilesError):
+        Owner(tmp_path / "file", KeptContents())

@@ -1,0 +1,42 @@
+"""Contents that outlive a worker are whole, or there are none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.foundation.files.file_contents import FileContent, UnreadFileError
+from adapter.foundation.files.kept_contents import KeptContents
+
+if TYPE_CHECKING:
+    import pytest
+
+LONG = FileContent(Path("a.yaml"), "ä\n" * 1000)
+SHORT = FileContent(Path("folder/b.yaml"), "")
+
+
+def test_what_was_kept_last_is_found_by_another_process() -> None:
+    kept = KeptContents()
+    assert kept.contents() == ()
+    for contents in ((LONG, SHORT), (SHORT,), (LONG,)):
+        if os.fork() == 0:
+            kept.keep(contents)
+            os._exit(0)
+        assert os.wait()[1] == 0
+        assert kept.contents() == kept.contents() == contents
+
+
+def test_a_file_that_could_not_be_read_is_left_out() -> None:
+    kept = KeptContents()
+    kept.keep((FileContent(Path("c.yaml"), "", UnreadFileError(Path("c.yaml"), "gone", "write it")), SHORT))
+    assert kept.contents() == (SHORT,)
+
+
+def test_of_a_write_that_did_not_end_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptContents()
+    kept.keep((LONG,))
+    monkeypatch.setattr("adapter.foundation.files.kept_contents._digest", lambda _: b"0" * 16)
+    kept.keep((SHORT,))
+    monkeypatch.undo()
+    assert kept.contents() == ()
