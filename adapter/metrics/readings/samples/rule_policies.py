@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.quantities import milli_of
 from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
@@ -24,7 +26,7 @@ from adapter.metrics.rulebook.model import ForeignNamespaces
 from adapter.metrics.rulebook.requests import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.answers import BySelector
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric, Policy
 
 STANDS_IN = "Prometheus has no data: the rule's onNoData value is served instead"
+BELOW_ZERO = (
+    "the sum is below zero, which an HPA with a target of type AverageValue takes for an overflow: it scales to "
+    "maxReplicas; if that is not meant, write clamp_min(…, 0) into the rule's metricsQuery"
+)
+"""The HPA controller (`GetExternalPerPodMetricReplicas`) adds the series up, and takes a sum below zero for one that is
+too large. Targets of type Value are not concerned, so the value is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +132,18 @@ def external_answer(
             held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
             raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
-        return ExternalAnswer(rows, evaluated_at, (), window)
+        return ExternalAnswer(rows, evaluated_at, (BELOW_ZERO,) if _falls_below_zero(rows) else (), window)
     if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
         raise NoDataUncertainError(_unmade("the metric"))
     _refuse_unsteady(asking, reading.steady_seconds)
     return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
+
+
+def _falls_below_zero(rows: Sequence[Row]) -> bool:
+    """Return whether the sum of the first rows is below zero at any point."""
+    if all(row.value >= 0 for row in rows):
+        return False
+    return any(total < 0 for total in accumulate(milli_of(row.value) for row in rows))
 
 
 def _refuse_aged(

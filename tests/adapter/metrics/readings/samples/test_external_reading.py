@@ -8,6 +8,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
+from adapter.metrics.readings.samples.rule_policies import BELOW_ZERO
 from tests.support.readings import House, ScriptedPrometheus, make_house, reply
 
 if TYPE_CHECKING:
@@ -79,6 +80,26 @@ def test_an_amount_that_autoscalers_read_as_0_or_as_any_number_is_an_error(value
         with pytest.raises(PartialAnswerError, match=r"1 of \d series are too large .* 64 bits, which end at 9.2e15"):
             ask(house, name, selector)
     assert ask(house, "queue_rows", "queue=b") == [({"queue": "b"}, 1.0)], "others have nothing of it"
+
+
+@pytest.mark.parametrize(
+    ("values", "is_below"),
+    [
+        (["-3"], True),
+        (["5", "-6"], True),
+        (["6", "-5"], False),
+        (["-0.0004"], False),
+        (["-0"], False),
+        (["1", "2"], False),
+    ],
+)
+def test_a_sum_that_an_hpa_takes_for_an_overflow_is_served_with_a_warning(values: list[str], *, is_below: bool) -> None:
+    answer = reply(*(({"queue": "a", "shard": str(number)}, value) for number, value in enumerate(values)))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    found = house.readings.external(house.external("queue_rows"), "shop", parse_selector("queue=a"))
+    assert [row.value for row in found.rows] == [float(value) for value in values]
+    assert found.warnings == ((BELOW_ZERO,) if is_below else ())
 
 
 def test_a_selector_that_is_no_regular_expression_is_the_askers_error_alone() -> None:
