@@ -32,9 +32,9 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.backends import Backends, Source
-from adapter.metrics.readings.explain.asked_now import SeenObjects
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.fresh_queries import SeenObjects
 from adapter.metrics.readings.explain.questions import APIS, QuestionError, Texts, question_of
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
 from adapter.metrics.readings.reading_sources import ReadingSources

@@ -1,6 +1,6 @@
 """The steps from a metric to its answer, taken as for a request, for one explanation.
 
-The queries are those that a request would wait for, sent now (`asked_now`). `Refresher` makes readings of their
+The queries are those that a request would wait for, sent now (`fresh_queries`). `Refresher` makes readings of their
 results, and `MetricAnswers` and `UsageAnswers` make answers of these, as for the API. This module notes each step.
 """
 
@@ -18,8 +18,8 @@ from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
-from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.fresh_queries import FreshQueries, SeenObjects
 from adapter.metrics.readings.explain.progress import Answered, shown
 from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
@@ -67,9 +67,9 @@ class AnswerSteps:
         self._namespace = progress.question.namespace if metric.namespaced else None
         self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
         """The objects that samples name, if there is no cluster to list them."""
-        self._now = now = AskedNow(sources, progress, metric)
-        self._answering = MetricAnswers(sources, now.dropped)
-        self._usage = UsageAnswers(sources, now, now.current)
+        self._queries = queries = FreshQueries(sources, progress, metric)
+        self._answering = MetricAnswers(sources, queries.dropped)
+        self._usage = UsageAnswers(sources, queries, queries.current)
 
     def take(self, rules: ResourceRules) -> None:
         """Take the steps for the values."""
@@ -96,7 +96,7 @@ class AnswerSteps:
         if known is None and entry.scope.query.key.which is not None:
             cause = f"which {resource.qualified} exist is not known, and their metric is queried by name"
             raise progress.end("query", ExplanationVerdict.ERROR, cause, "name one of them")
-        reading = cast("ObjectReading", self._now.current(entry))
+        reading = cast("ObjectReading", self._queries.current(entry))
         came = names_in(reading, namespace)
         names = self._see(came) if known is None else known
         self._note_came(count_of(len(came), "object") if came else "")
@@ -113,18 +113,18 @@ class AnswerSteps:
                 limit_seconds=metric.rule.policy.max_sample_age_seconds,
                 name_strangers=self._may_name_strangers(entry),
             )
-            progress.steps.extend((*steps, *steps_of_nobodys(self._now.nobodys)))
+            progress.steps.extend((*steps, *steps_of_nobodys(self._queries.nobodys)))
         self._serve(served, answer.warnings)
 
     def _take_external(self) -> None:
         metric = self._metric
         namespace, selector = self._namespace or "*", self._progress.question.selector
         entry = self._entry(None, namespace)
-        reading = cast("ExternalReading", self._now.current(entry))
+        reading = cast("ExternalReading", self._queries.current(entry))
         rows = reading.rows(namespace, selector)
         self._note_came(count_of(len(rows), "row") if rows else "")
         note = OF_ANOTHER_TIME if reading.is_late(namespace, selector) else None
-        self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._now.nobodys)))
+        self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._queries.nobodys)))
         answer = self._answering.external(metric, namespace, selector, reading)
         values = tuple((as_series(row.labels), row.value) for row in answer.rows)
         self._serve(values, answer.warnings)
@@ -143,7 +143,7 @@ class AnswerSteps:
         left_out = [name for name in names if name not in listing]
         self._note_came(count_of(len(listing | set(left_out)), "object") if listing else "")
         self._say_why(catalogue, kind, left_out)
-        progress.steps.extend(steps_of_nobodys(self._now.nobodys))
+        progress.steps.extend(steps_of_nobodys(self._queries.nobodys))
         self._serve(_usage_values(answer, metric.name), answer.warnings)
 
     def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:
@@ -161,7 +161,7 @@ class AnswerSteps:
         for metric in metrics:
             request = DemandedRequest(metric.qualified, self._namespace, _ALL, EVERYTHING)
             try:
-                reading = cast("ObjectReading", self._now.current(self._now.entry(metric, request)))
+                reading = cast("ObjectReading", self._queries.current(self._queries.entry(metric, request)))
             except ReadingError:
                 # The answer reports it.
                 continue
@@ -222,7 +222,7 @@ class AnswerSteps:
         """Return the entry to query, and note how widely it could be queried."""
         selector = self._progress.question.selector
         request = DemandedRequest(self._metric.qualified, namespace or self._namespace, which, selector)
-        entry = self._now.entry(self._metric, request)
+        entry = self._queries.entry(self._metric, request)
         plan = entry.scope.group.plan
         why = "" if plan.kind is PlanKind.WIDE else f": {plan.reason}"
         self._progress.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")

@@ -12,9 +12,9 @@ from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.backends import only
-from adapter.metrics.readings.explain.asked_now import SeenObjects
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.metrics.readings.explain.fresh_queries import SeenObjects
 from adapter.metrics.readings.prometheus_uptime import always_there
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings

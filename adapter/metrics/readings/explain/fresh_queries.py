@@ -52,7 +52,7 @@ _SHARE = 2.1
 Prometheus started."""
 
 
-class AskedNow:
+class FreshQueries:
     """Asks each query once. For one explanation and one thread."""
 
     def __init__(self, sources: ReadingSources, progress: Progress, metric: Metric) -> None:
