@@ -6,7 +6,8 @@ if it had arrived later.
 
 Some threads may be reserved for requests whose heads entitle them to one (`bodies`). As all threads share one
 interpreter, the other requests then have only a part of the processor's time, however many there are. That holds while
-reserved threads are in use, and for a while after it: if nobody needs them, nothing is held back.
+reserved threads are in use, and for a while after it: if nobody needs them, nothing is held back. While such a thread
+answers, nothing is begun for others, for a few milliseconds at most.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ AHEAD_SECONDS = 0.25
 """Each request that was sent ahead counts as this much later than the one before it."""
 MOST_AHEAD = 20
 """Most requests sent ahead that count, so that even the last of many gets its turn after some seconds."""
-COMMON_SHARE = 0.3
+COMMON_SHARE = 0.1
 """Part of a core that requests without a reserved thread may take, while others need the reserved ones."""
 NEEDED_SECONDS = 60.0
 """Time after such a request in which the next one is expected: kube-scheduler asks again sooner while pods are
 created."""
-_BURST_SECONDS = 0.05
-"""The allowance after a pause: more than the largest answers."""
+LONGEST_HOLD_SECONDS = 0.005
+"""Time after which others get a turn even while a reserved thread answers."""
+_BURST_SECONDS = 0.002
+"""The allowance after a pause: a few small answers, so that only few threads compete with the reserved ones."""
 _POLLING_SECONDS = 0.0004
 """Processor time that a request costs the poller thread, which is more than a refusal costs its own thread."""
 _FIRST_ESTIMATE_SECONDS = 0.001
@@ -70,12 +73,17 @@ class RequestThreads:
         self._estimate = _FIRST_ESTIMATE_SECONDS
         self._needed_until = -math.inf
         """Until when requests with a reserved thread are expected."""
+        self._in_reserved = 0
+        """Number of requests that reserved threads are answering."""
+        self._held_since: float | None = None
+        """When the others' turn was first put off; None if it was not."""
         self._numbers = itertools.count()
 
     def submit(self, conn: Connection) -> None:
         """Let a thread answer the request of a connection, when its turn comes."""
         if self._reserved is not None and conn.is_reserved:
             self._needed_until = self._clock() + NEEDED_SECONDS
+            self._in_reserved += 1
             self._start(self._reserved, conn)
         else:
             due = self._clock() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
@@ -85,6 +93,7 @@ class RequestThreads:
     def finished(self, conn: Connection) -> None:
         """Give the thread of an answered request to the next one."""
         if self._reserved is not None and conn.is_reserved:
+            self._in_reserved -= 1
             return
         cost = conn.cost_seconds + _POLLING_SECONDS
         self._estimate += _WEIGHT_OF_NEWEST * (cost - self._estimate)
@@ -100,13 +109,27 @@ class RequestThreads:
             # Charged before its cost is known: otherwise all threads would begin at the same moment, again and again.
             self._charged[conn] = self._estimate if self.is_limited else 0.0
             self._share.spend(self._charged[conn])
+            self._held_since = None
             self._start(self._common, conn)
+
+    def seconds_to_others(self) -> float:
+        """Return the seconds until something may be done for others: 0 unless a reserved thread is answering."""
+        if not self._in_reserved:
+            return 0.0
+        now = self._clock()
+        if self._held_since is None:
+            self._held_since = now
+        return max(0.0, self._held_since + LONGEST_HOLD_SECONDS - now)
+
+    def others_had_turn(self) -> None:
+        """Note that something was done for others."""
+        self._held_since = None
 
     def seconds_to_next_start(self) -> float:
         """Return the seconds until processor time lets a waiting request start; infinity if none waits for that."""
         if not self._waiting or len(self._charged) >= self._most:
             return math.inf
-        return self._share.pause_seconds() if self.is_limited else 0.0
+        return max(self._share.pause_seconds(), self.seconds_to_others()) if self.is_limited else 0.0
 
     @property
     def is_limited(self) -> bool:

@@ -6,6 +6,10 @@ deadline for each stage. The threads get complete heads, and leave what a socket
 outbox (`outgoing`). If too many connections are open, the oldest unfinished ones are closed first, then the slowest
 readers, then those that have been idle longest, since a new connection is more likely to be a caller than a silent one.
 
+Connections that come first, such as kube-scheduler's, have a poller of their own. All others are polled by a second
+one, which the first one watches: so they cost nothing while their share of the time is used up, or while a reserved
+thread answers, which needs the interpreter.
+
 Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used as they are.
 """
 
@@ -19,13 +23,12 @@ import selectors
 import signal
 import ssl
 import time
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.service.server.accepting import HANDSHAKES_PER_TURN, TURN_SECONDS, AcceptingWorker
+from adapter.foundation.service.server.accepting import TURN_SECONDS, AcceptingWorker
 from adapter.foundation.service.server.connections.connection import Connection
-from adapter.foundation.service.server.connections.limited_work import TRANSFERS_SHARE, LimitedWork
+from adapter.foundation.service.server.connections.limited_work import OTHERS_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.ending import Phase
@@ -35,10 +38,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MOST_PER_TURN = {Stage.HANDSHAKE: HANDSHAKES_PER_TURN, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
+MOST_PER_TURN = {Stage.IDLE: 32, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
 """Connections of a stage to advance before other connections get a turn."""
-TRANSFERS = (Stage.BODY, Stage.SEND, Stage.LINGER)
-"""Stages whose work grows with the bytes that clients send and read."""
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 
@@ -51,7 +52,11 @@ class TidewatchWorker(AcceptingWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
         super().__init__(*args, **kwargs)
         self._show_life_at = 0.0
-        self._transfer_share = LimitedWork(lambda: self._threads.is_limited, TRANSFERS_SHARE)
+        self._others_share = LimitedWork(lambda: self._threads.is_limited, OTHERS_SHARE)
+        self._others: selectors.EpollSelector
+        """Polls all connections but those that come first; made after the fork."""
+        self._others_are_watched = False
+        self._others_are_ready = False
 
     def init_process(self) -> None:
         """Set up the process after the fork."""
@@ -67,20 +72,13 @@ class TidewatchWorker(AcceptingWorker):
 
     def run(self) -> None:
         """Serve until the shutdown, and then through the phases of `ending`."""
-        self._room = WaitingRoom(self.poller, self._deadlines)
+        self._others = selectors.EpollSelector()
+        self._room = WaitingRoom(self.poller, self._deadlines, self._others)
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
         self.app.context.serving(self)
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
-            pause = self._accept_share.pause_seconds()
-            self.set_accept_enabled(self._may_accept() and not pause)
-            next_phase = self._ending.next_phase(time.monotonic())
-            next_handshake = self._handshake_share.pause_seconds() if self._room.newcomers else LONGEST_WAIT
-            next_transfer = self._transfer_share.pause_seconds() if self._room.has_paused else LONGEST_WAIT
-            longest = min(
-                pause or LONGEST_WAIT, next_handshake, next_transfer, self._threads.seconds_to_next_start(), next_phase
-            )
-            self._dispatch(self._room.next_expiry(longest))
+            self._dispatch(self._room.next_expiry(self._longest_wait()))
             self._threads.start_waiting()
             for conn in self._room.expired():
                 self._expire(conn)
@@ -88,6 +86,34 @@ class TidewatchWorker(AcceptingWorker):
                 self._ending.hurry(time.monotonic())
             self._enter(self._ending.phase(time.monotonic()))
         self._finish()
+
+    def _longest_wait(self) -> float:
+        """Choose what the poller waits for, and return the seconds after which that may change."""
+        held = self._threads.seconds_to_others()
+        accepting = max(held, self._accept_share.pause_seconds())
+        self.set_accept_enabled(self._may_accept() and not accepting)
+        others = max(held, self._others_share.pause_seconds())
+        self._watch_others(not others)
+        newcomers = max(held, self._handshake_share.pause_seconds()) if self._room.newcomers else LONGEST_WAIT
+        return min(
+            accepting or LONGEST_WAIT,
+            others or LONGEST_WAIT,
+            newcomers,
+            self._threads.seconds_to_next_start(),
+            self._ending.next_phase(time.monotonic()),
+        )
+
+    def _watch_others(self, enabled: bool) -> None:  # noqa: FBT001 - as `set_accept_enabled`
+        if enabled is self._others_are_watched:
+            return
+        self._others_are_watched = enabled
+        if enabled:
+            self.poller.register(self._others.fileno(), selectors.EVENT_READ, self._note_others)
+        else:
+            self.poller.unregister(self._others.fileno())
+
+    def _note_others(self, _fileobj: object) -> None:
+        self._others_are_ready = True
 
     def _enter(self, phase: Phase) -> None:
         if phase is self._phase:
@@ -134,43 +160,40 @@ class TidewatchWorker(AcceptingWorker):
             self._show_life_at = now + LONGEST_WAIT
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance the ready connections: kept and reserved ones, then others with the fewest advances; then accept."""
-        self._resume_transfers()
+        """Advance the connections that come first, then others if it is their turn; then accept."""
         listeners: list[Any] = []
-        others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
             if key.data == self.accept:
                 listeners.append(key.fileobj)
-            elif not isinstance(key.data, Connection):
-                key.data(key.fileobj)
-            elif key.data.stage in others and not key.data.is_reserved:
-                others[key.data.stage].append(key.data)
-            else:
+            elif isinstance(key.data, Connection):
                 self._advance(key.data)
-        for conn in others.pop(Stage.HANDSHAKE):
-            self._room.park(conn)
-        transfers = {stage: others.pop(stage) for stage in TRANSFERS}
+            else:
+                key.data(key.fileobj)
+        if self._threads.seconds_to_others():
+            return
         end = time.monotonic() + TURN_SECONDS
+        with self._others_share.counted():
+            ready = self._ready_others()
         self._advance_newcomers(end)
-        self._advance_some(others, end)
-        self._transfer(transfers, end)
+        with self._others_share.counted():
+            self._advance_some(ready, end)
         with self._accept_share.counted():
             for listener in listeners:
                 self.accept(listener)
+        self._threads.others_had_turn()
 
-    def _resume_transfers(self) -> None:
-        if not self._transfer_share.pause_seconds():
-            for conn, events in self._room.resumed():
-                self._poll_for(conn, events)
-
-    def _transfer(self, ready: dict[Stage, list[Connection]], end: float) -> None:
-        """Advance some transfers, or pause them all if their share of the time is used up."""
-        if self._transfer_share.pause_seconds():
-            for conn in chain.from_iterable(ready.values()):
-                self._room.pause(conn)
-            return
-        with self._transfer_share.counted():
-            self._advance_some(ready, end)
+    def _ready_others(self) -> dict[Stage, list[Connection]]:
+        """Return the connections that are ready, by stage; those in a handshake take turns of their own."""
+        ready: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
+        if not self._others_are_ready:
+            return ready
+        self._others_are_ready = False
+        for key, _ in self._others.select(0):
+            if key.data.stage is Stage.HANDSHAKE:
+                self._room.park(key.data)
+            else:
+                ready[key.data.stage].append(key.data)
+        return ready
 
     def _advance_some(self, ready: dict[Stage, list[Connection]], end: float) -> None:
         """Advance some connections of each stage, at least one of each whatever time that takes."""

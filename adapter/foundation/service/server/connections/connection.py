@@ -33,6 +33,8 @@ from adapter.foundation.service.server.connections.stages import Deadlines, Stag
 from adapter.foundation.service.server.tls import verified_chain
 
 if TYPE_CHECKING:
+    import selectors
+
     from gunicorn.config import Config
 
     from adapter.foundation.service.server.connections.bodies import ArrivingBody, PlanBody
@@ -71,6 +73,8 @@ class Connection:
         """Monotonic time at which the stage expires."""
         self.events = 0
         """The events that the poller waits for; 0 for none."""
+        self.poller: selectors.BaseSelector | None = None
+        """The poller that waits for these events."""
         self.steps = 0
         """How often the connection was advanced before its first answer; those with the fewest advances come first."""
         self.head = bytearray()
@@ -85,6 +89,7 @@ class Connection:
         """Processor time that the last request took in its thread."""
         self.body: ArrivingBody | None = None
         """The body of the present request, if it is received in advance."""
+        self._was_reserved = False
 
     @property
     def peer_chain(self) -> tuple[bytes, ...]:
@@ -150,6 +155,11 @@ class Connection:
         """Whether the present request may have one of the reserved threads: not if it was sent ahead of an answer."""
         return self.body is not None and self.body.is_reserved and not self.sent_ahead
 
+    @property
+    def comes_first(self) -> bool:
+        """Whether nobody without a reserved thread is served before this connection's next bytes."""
+        return self.is_reserved or (self.stage is Stage.IDLE and (self._was_reserved or self.is_known))
+
     def read_body(self) -> bool:
         """Read the available bytes of the body; return whether it is whole. Raises as `ArrivingBody.read`."""
         return self.body is None or self.body.read(self.sock, self._has_undelivered)
@@ -196,6 +206,7 @@ class Connection:
 
     def end_request(self) -> None:
         """Take back the bytes that were read beyond the request, which begin the next one."""
+        self._was_reserved = self.is_reserved
         self.body = None
         if self.parser is not None:
             self.head += self.parser.source.take_buffered()

@@ -1,7 +1,7 @@
 """Limits the poller thread's time for some kinds of work while other callers need reserved threads.
 
-Handshakes beyond the limit wait their turn (`address_turns`), and connections that send bodies or read answers are
-paused (`waiting_room`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is
+Handshakes beyond the limit wait their turn (`address_turns`), and connections without a reserved thread are not polled
+(`worker`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is
 cheap, so this takes thousands of connections a second. For the poller thread only.
 """
 
@@ -21,8 +21,8 @@ HANDSHAKES_SHARE = 0.2
 """Part of a core for handshakes."""
 ACCEPTING_SHARE = 0.1
 """Part of a core for accepting connections."""
-TRANSFERS_SHARE = 0.1
-"""Part of a core for what clients without a reserved thread send and read."""
+OTHERS_SHARE = 0.1
+"""Part of a core for what clients without a reserved thread send and read: heads, bodies and answers."""
 _BURST_SECONDS = 0.1
 """The time of about 100 handshakes."""
 

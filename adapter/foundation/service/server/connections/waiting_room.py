@@ -31,15 +31,20 @@ _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.BODY, Stage.S
 class WaitingRoom:
     """All connections that no request thread is using. For the poller thread only."""
 
-    def __init__(self, poller: selectors.BaseSelector, deadlines: Deadlines) -> None:
+    def __init__(
+        self,
+        poller: selectors.BaseSelector,
+        deadlines: Deadlines,
+        others: selectors.BaseSelector | None = None,
+    ) -> None:
+        """`others` polls all but the connections that come first; None to poll all of them by `poller`."""
         self._poller = poller
+        self._others = others
         self._deadlines = deadlines
         self.heads = HeadBytes()
         self.familiar = FamiliarAddresses()
         self.newcomers = AddressTurns(self.familiar.__contains__)
         """Connections whose handshake can go on."""
-        self._paused: dict[Connection, int] = {}
-        """Connections whose client is ready but which are not polled, with the events to poll them for again."""
         self._members: dict[Stage, dict[Connection, None]] = {stage: {} for stage in _DROPPED_FIRST}
         """Connections in order of arrival in the stage, which is also the order of expiry."""
         self._unfinished: Counter[bytes] = Counter()
@@ -80,23 +85,6 @@ class WaitingRoom:
         self.poll(conn, 0)
         self.newcomers.add(conn)
 
-    def pause(self, conn: Connection) -> None:
-        """Stop polling a connection until it is among `resumed`; its time goes on."""
-        if conn.events:
-            self._paused[conn] = conn.events
-            self.poll(conn, 0)
-
-    def resumed(self) -> list[tuple[Connection, int]]:
-        """Return all paused connections, each with the events to poll it for again, and forget them."""
-        resumed = list(self._paused.items())
-        self._paused.clear()
-        return resumed
-
-    @property
-    def has_paused(self) -> bool:
-        """Whether a connection is paused."""
-        return bool(self._paused)
-
     def take(self, conn: Connection) -> None:
         """Remove a connection; do nothing if it is unknown."""
         self._forget(conn)
@@ -104,14 +92,15 @@ class WaitingRoom:
 
     def poll(self, conn: Connection, events: int) -> None:
         """Change the events that the poller waits for; 0 for none."""
-        if events == conn.events:
-            return
-        if not conn.events:
-            self._poller.register(conn.sock, events, conn)
-        elif events:
-            self._poller.modify(conn.sock, events, conn)
-        else:
-            self._poller.unregister(conn.sock)
+        poller = self._poller if self._others is None or conn.comes_first else self._others
+        if conn.poller is not None and (not events or poller is not conn.poller):
+            conn.poller.unregister(conn.sock)
+            conn.poller = None
+        if events and conn.poller is None:
+            poller.register(conn.sock, events, conn)
+            conn.poller = poller
+        elif events and events != conn.events:
+            poller.modify(conn.sock, events, conn)
         conn.events = events
 
     def shorten(self, stage: Stage, seconds: float) -> None:
@@ -160,7 +149,6 @@ class WaitingRoom:
     def _forget(self, conn: Connection) -> None:
         self.heads.forget(conn)
         self.newcomers.discard(conn)
-        self._paused.pop(conn, None)
         members = self._members.get(conn.stage)
         if members is None or conn not in members:
             return

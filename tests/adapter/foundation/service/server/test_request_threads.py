@@ -112,7 +112,7 @@ def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
     turns.use_reserved_thread()
     turns.submit(*costly)
     assert _spent_seconds(turns, costly, time) <= 10 * request_threads.COMMON_SHARE
-    assert len(turns.started) > 100
+    assert len(turns.started) > 9 * request_threads.COMMON_SHARE / costly[0].cost_seconds
 
 
 def test_beside_a_reserved_thread_the_others_do_not_begin_all_at_once(
@@ -130,6 +130,31 @@ def test_beside_a_reserved_thread_the_others_do_not_begin_all_at_once(
             time.now += turns.threads.seconds_to_next_start() + 0.0001
             turns.threads.start_waiting()
             assert first < 10 or len(turns.started) <= before + 1, "its cost is taken from the share when it begins"
+
+
+def test_nothing_begins_for_others_while_a_reserved_thread_answers(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns, scheduler = Turns(time, *pools), Client("scheduler", is_reserved=True)
+    turns.submit(scheduler, Client("stranger"))
+    assert (turns.started, turns.threads.seconds_to_others() > 0) == (["scheduler"], True)
+    turns.finished(scheduler)
+    assert turns.threads.seconds_to_others() == 0
+    turns.threads.start_waiting()
+    assert turns.started == ["scheduler", "stranger"]
+
+
+def test_schedulers_that_ask_all_the_time_hold_nobody_back_for_good(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(time, *pools)
+    turns.submit(*(Client(f"scheduler-{number}", is_reserved=True) for number in range(3)))
+    for _ in range(5):
+        wait = turns.threads.seconds_to_others()
+        assert wait == pytest.approx(request_threads.LONGEST_HOLD_SECONDS)
+        time.now += wait + 0.0001
+        assert turns.threads.seconds_to_others() == 0
+        turns.threads.others_had_turn()
 
 
 def test_reserved_threads_that_nobody_uses_hold_back_nobody(

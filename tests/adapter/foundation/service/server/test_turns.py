@@ -6,6 +6,7 @@ import errno
 import socket
 import ssl
 from contextlib import closing
+from math import inf
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -13,16 +14,19 @@ import pytest
 
 from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
-from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyPlan
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
 from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
+from adapter.foundation.service.server.ending import Ending, Phase
+from adapter.foundation.service.server.server_settings import ConnectionLimits
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
 if TYPE_CHECKING:
     import selectors
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from adapter.foundation.service.server.request_threads import RequestThreads
 
 
 def ignored(*_: object) -> None:
@@ -30,26 +34,48 @@ def ignored(*_: object) -> None:
 
 
 class Turn(TidewatchWorker):
-    """One turn of the poller: all these connections, and the listener before them, are ready; nothing is done."""
+    """Turns of the poller: the listener, these connections that come first, and these others are ready."""
 
-    def __init__(self, ready: list[Connection], listener: socket.socket) -> None:
+    def __init__(self, listener: socket.socket, first: list[Connection], others: list[Connection]) -> None:
         self.advanced: list[Connection | str] = []
+        self.polled_others: list[bool] = []
         self.seconds_each = 0.0
         self.now = 0.0
-        self._accept_share = self._handshake_share = self._transfer_share = LimitedWork(lambda: False, 1.0)
-        keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in (self.accept, *ready)]
-        self.poller = cast(
-            "selectors.BaseSelector",
-            SimpleNamespace(select=lambda _timeout: keys, register=ignored, unregister=ignored),
+        self.held_seconds = 0.0
+        self._accept_share = self._handshake_share = self._others_share = LimitedWork(lambda: False, 1.0)
+        self._threads = cast(
+            "RequestThreads",
+            SimpleNamespace(
+                seconds_to_others=lambda: self.held_seconds,
+                others_had_turn=ignored,
+                seconds_to_next_start=lambda: inf,
+                start_waiting=ignored,
+            ),
         )
-        self._room = WaitingRoom(self.poller, Deadlines())
+        self._others = poller_of(others)
+        self._others_are_ready = True
+        self.poller = poller_of([self.accept, *first], listener)
+        self._room = WaitingRoom(self.poller, Deadlines(), self._others)
 
     def accept(self, _listener: socket.socket) -> None:
         self.advanced.append("accept")
 
+    def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - gunicorn's signature
+        """Do nothing: there is no real listener."""
+
+    def _watch_others(self, enabled: bool) -> None:  # noqa: FBT001 - the worker's signature
+        self.polled_others.append(enabled)
+
     def _advance(self, conn: Connection) -> None:
         self.advanced.append(conn)
         self.now += self.seconds_each
+
+
+def poller_of(ready: Sequence[object], listener: object = None) -> selectors.EpollSelector:
+    """Return a poller that finds all of these ready."""
+    keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in ready]
+    found = SimpleNamespace(select=lambda _timeout: keys, register=ignored, unregister=ignored)
+    return cast("selectors.EpollSelector", found)
 
 
 class Unpollable(TidewatchWorker):
@@ -77,50 +103,68 @@ def _sock() -> Iterator[socket.socket]:
         yield sock
 
 
+def use_its_time(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the turn take as long as it says, and not as long as the machine takes."""
+    for module in (accepting, worker):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: turn.now))
+
+
 def connection(sock: socket.socket, stage: Stage, steps: int = 0) -> Connection:
     conn = Connection(sock, ("", 1), ("", 2))
     conn.stage, conn.steps = stage, steps
     return conn
 
 
-def test_kept_and_reserved_ones_come_first_and_new_connections_last(sock: socket.socket) -> None:
-    strangers = [connection(sock, stage) for stage in MOST_PER_TURN]
+def test_those_that_come_first_are_advanced_first_and_new_connections_last(
+    sock: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strangers = [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN)]
     kept, scheduler = connection(sock, Stage.IDLE), connection(sock, Stage.BODY, steps=100)
-    scheduler.body = ArrivingBody(BodyPlan(1000, 1000), 1000)
-    turn = Turn([*strangers, scheduler, kept], sock)
+    turn = Turn(sock, [scheduler, kept], strangers)
+    use_its_time(turn, monkeypatch)
     turn._dispatch(0.0)
     assert turn.advanced == [scheduler, kept, *strangers, "accept"]
 
 
-def test_those_with_the_fewest_advances_come_first(sock: socket.socket) -> None:
+def test_those_with_the_fewest_advances_come_first(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     often, seldom = (connection(sock, Stage.HEAD, steps) for steps in (5, 1))
-    turn = Turn([often, seldom], sock)
+    turn = Turn(sock, [], [often, seldom])
+    use_its_time(turn, monkeypatch)
     turn._dispatch(0.0)
     assert turn.advanced[:2] == [seldom, often]
 
 
-def test_transfers_of_others_are_paused_once_their_share_is_used_up_and_go_on_later(sock: socket.socket) -> None:
-    reader, head, scheduler = (connection(sock, stage) for stage in (Stage.SEND, Stage.HEAD, Stage.BODY))
-    scheduler.body = ArrivingBody(BodyPlan(1000, 1000), 1000)
-    reader.events = 1
-    time, turn = SimpleNamespace(now=0.0), Turn([reader, head, scheduler], sock)
-    turn._transfer_share = LimitedWork(lambda: True, 0.1, lambda: time.now, lambda: 0.0)
-    turn._transfer_share._share.spend(1.0)
+def test_others_wait_while_a_reserved_thread_answers(sock: socket.socket) -> None:
+    stranger, scheduler = connection(sock, Stage.HEAD), connection(sock, Stage.BODY)
+    turn = Turn(sock, [scheduler], [stranger])
+    turn.held_seconds = 0.001
     turn._dispatch(0.0)
-    assert (turn.advanced, reader.events) == ([scheduler, head, "accept"], 0)
-    time.now = 20.0
+    assert turn.advanced == [scheduler]
+    turn.held_seconds = 0.0
     turn._dispatch(0.0)
-    assert (turn.advanced[3:], reader.events) == ([scheduler, head, reader, "accept"], 1)
+    assert turn.advanced == [scheduler, scheduler, stranger, "accept"]
+
+
+def test_others_are_not_polled_once_their_share_of_the_time_is_used_up(sock: socket.socket) -> None:
+    time, turn = SimpleNamespace(now=0.0), Turn(sock, [], [])
+    turn._others_share = LimitedWork(lambda: True, 0.1, lambda: time.now, lambda: 0.0)
+    turn._others_share._share.spend(0.2)
+    turn._ending = Ending(delay_seconds=0.0, drain_seconds=0.0)
+    turn._phase, turn._in_request, turn._accept_again = Phase.SERVING, 0, 0.0
+    turn._limits = ConnectionLimits()
+    assert turn._longest_wait() == pytest.approx(1.0), "a tenth of a core pays 0.1 s of debt in a second"
+    time.now = 1.1
+    turn._longest_wait()
+    assert turn.polled_others == [False, True]
 
 
 def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Turn([connection(sock, stage) for stage in MOST_PER_TURN for _ in range(100)], sock)
+    turn = Turn(sock, [], [connection(sock, stage) for stage in (Stage.HANDSHAKE, *MOST_PER_TURN) for _ in range(100)])
     turn.seconds_each = TURN_SECONDS / 2
-    for module in (accepting, worker):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: turn.now))
+    use_its_time(turn, monkeypatch)
     turn._dispatch(0.0)
     stages = [conn.stage for conn in turn.advanced if isinstance(conn, Connection)]
-    assert stages == [Stage.HANDSHAKE, *MOST_PER_TURN]
+    assert stages == [Stage.HANDSHAKE, Stage.HANDSHAKE, *MOST_PER_TURN]
 
 
 @pytest.mark.parametrize("waiting", [ssl.SSLWantReadError, ssl.SSLWantWriteError])

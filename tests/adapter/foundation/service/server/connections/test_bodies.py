@@ -15,6 +15,7 @@ from adapter.foundation.service.server.answering import AnsweringWorker
 from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyLimits, BodyPlan, Head, planned_body
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.held_bytes import held_bodies
+from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.web.body import RECEIVED
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
 from tests.adapter.foundation.service.servers import (
@@ -111,6 +112,38 @@ def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
         assert conn.is_reserved
         assert conn.next_is_sent()
         assert not conn.is_reserved
+
+
+@pytest.mark.parametrize(
+    ("body", "is_known", "stage", "comes_first"),
+    [
+        (ArrivingBody(BodyPlan(10, 10), 1), False, Stage.IDLE, True),
+        (None, True, Stage.IDLE, True),
+        (None, False, Stage.IDLE, False),
+        (ArrivingBody(BodyPlan(10, 0), 1), False, Stage.IDLE, False),
+        # Whoever sends a head byte by byte is looked at with everybody else.
+        (ArrivingBody(BodyPlan(10, 10), 1), False, Stage.HEAD, False),
+        (None, True, Stage.HEAD, False),
+    ],
+)
+def test_a_kept_connection_comes_first_if_it_was_reserved_or_has_a_certificate(
+    body: ArrivingBody | None,
+    is_known: bool,  # noqa: FBT001 - a parameter of the table
+    stage: Stage,
+    comes_first: bool,  # noqa: FBT001 - likewise
+) -> None:
+    class OfTheTable(Connection):
+        @property
+        def is_known(self) -> bool:
+            return is_known
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        conn = OfTheTable(ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+        conn.body = body
+        conn.end_request()
+        conn.stage = stage
+        assert conn.comes_first is comes_first
 
 
 @pytest.mark.parametrize(("length", "is_reserved"), [(10, True), (11, False)])
