@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.rival_forecasts import rival_capacities
+from recommender.backtest.backtest import fleet_settings, warm_up_steps
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.regret import regret_of, shortage_of
-from recommender.backtest.replay import fleet_settings, warm_up_steps
 from recommender.backtest.report import PolicyResult, Regret
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.choice.blend import room_of

@@ -16,11 +16,11 @@ from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import is_coloured
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from recommender.backtest.backtest import run_backtest
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, BacktestOptions
 from recommender.backtest.progress import ProgressLine
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.replay import replay
 from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.series import write_series
@@ -151,7 +151,7 @@ def _replay(
     _check_replicas(history, options)
     line = ProgressLine()
     with closing(line), closing(Children(CollectorRegistry(), METRICS_PREFIX, most=1)) as children:
-        report = replay(trace, history, options, MODELS, children, line.show)
+        report = run_backtest(trace, history, options, MODELS, children, line.show)
     return replace(report, notes=(*_assumptions(values, settings, report), *report.notes))
 
 

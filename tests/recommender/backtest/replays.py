@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from prometheus_client import CollectorRegistry
 
+from recommender.backtest.backtest import run_backtest
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.recorded.resampling import Missing, resampled
 from recommender.backtest.recorded.trace import of_samples
-from recommender.backtest.replay import replay
 from recommender.child_processes.parent import Children
 from recommender.kinds.predictive.models.table import MODELS
 
@@ -46,4 +46,4 @@ def replayed(
     trace = of_samples("load.csv", AT + step_seconds * np.arange(len(values), dtype=np.float64), values)
     history = resampled(trace, None, Missing.GAP)
     with closing(Children(CollectorRegistry(), "test", most=1)) as children:
-        return replay(trace, history, options or BacktestOptions(), models, children)
+        return run_backtest(trace, history, options or BacktestOptions(), models, children)

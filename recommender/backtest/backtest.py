@@ -1,4 +1,4 @@
-"""Replays recorded load through every policy, and compares each with plain headroom at the same replica-hours."""
+"""Runs a backtest: every policy meets the recorded load, beside plain headroom at the same replica-hours."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
 """The forecasts' share of the work, used only for the progress."""
 
 
-def replay(
+def run_backtest(
     trace: RecordedLoad,
     history: LoadHistory,
     options: BacktestOptions,

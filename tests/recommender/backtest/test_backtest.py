@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from recommender.backtest.backtest import default_load_per_replica
 from recommender.backtest.options import BacktestOptions
-from recommender.backtest.replay import default_load_per_replica
 from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text, sentence
