@@ -17,7 +17,7 @@ from adapter.commands.main import main as run_adapter
 from recommender.commands.main import main as run_recommender
 from tests.docs.blocks import Block, commands_of
 from tests.docs.tutorials import TUTORIALS, Step, reader_s_folder, steps_of
-from tests.recommender.backtest.replays import LIGHT
+from tests.recommender.backtest.replays import BUDGETS, FEW, ONE_BUDGET
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def test_every_command_of_a_tutorial_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", LIGHT)
+    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", FEW)
+    monkeypatch.setattr(BUDGETS, ONE_BUDGET)
     monkeypatch.chdir(reader_s_folder(tmp_path))
     objects = pooled() if name == "size-a-cluster" else [gateway()]
     (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import Model
 
 LIGHT = tuple(model for model in MODELS if not model.is_heavy)
+FEW = LIGHT[:3]
+"""Where no model is what is tested: each of them is played through the whole load."""
+BUDGETS, ONE_BUDGET = "recommender.backtest.budgets.BUDGET_RATIOS", (0.5,)
+"""Where no budget is what is tested: for each of them the choice among models is made anew, through the whole load."""
 AT = 1_767_225_600.0
 """2026-01-01T00:00:00Z, a Thursday."""
 

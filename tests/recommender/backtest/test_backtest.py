@@ -14,12 +14,19 @@ from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text, sentence
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
-from tests.recommender.backtest.replays import LIGHT, daily_load, replayed
+from tests.recommender.backtest.replays import BUDGETS, FEW, LIGHT, ONE_BUDGET, daily_load, replayed
 
 if TYPE_CHECKING:
     from recommender.backtest.report import BacktestReport
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.history import LoadHistory
+
+
+@pytest.fixture(autouse=True)
+def _one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Budgets have tests of their own."""
+    monkeypatch.setattr(BUDGETS, ONE_BUDGET)
+
 
 SHORT = {"one row": [5.0], "two rows": [5.0, 5.0], "zeros": [0.0] * 50, "constant": [7.0] * 50}
 
@@ -69,7 +76,7 @@ def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() ->
 
 @pytest.mark.parametrize(("days", "warm_up_days"), [(20, 8), (10, 5), (1, 0.5)])
 def test_the_warm_up_is_at_most_half_of_the_trace(days: int, warm_up_days: float) -> None:
-    report = replayed(daily_load(days * 24, 3600.0), step_seconds=3600.0)
+    report = replayed(daily_load(days * 24, 3600.0), step_seconds=3600.0, models=FEW)
     assert report.trace.warm_up_seconds == warm_up_days * 86_400
     assert report.trace.judged_steps == days * 24 - warm_up_days * 24
 
@@ -77,7 +84,7 @@ def test_the_warm_up_is_at_most_half_of_the_trace(days: int, warm_up_days: float
 def test_gaps_are_not_judged_and_capacity_is_held_over_them() -> None:
     load = daily_load(600)
     load[400:430] = math.nan
-    report = replayed(load)
+    report = replayed(load, models=FEW)
     assert report.trace.judged_steps == 300 - 30
     asked = report.policy("headroom:10%").fleet.asked
     assert set(asked[400:430]) == {asked[399]}
@@ -94,7 +101,7 @@ def with_poison(actuator: Actuator, at: int) -> tuple[BacktestReport, BacktestRe
     """Return the reports of a load and of one whose future from `at` on is another; the scale is the same."""
     # Through an HPA each step takes forty looks: a shorter load with fewer models is enough for its own part.
     scale = actuator is Actuator.SCALE
-    load, models = daily_load(24 * 6 * 5)[-(at + 100) :], LIGHT if scale else LIGHT[:3]
+    load, models = daily_load(24 * 6 * 5)[-(at + 100) :], LIGHT if scale else FEW
     poisoned = load.copy()
     poisoned[at:] = 5000 + 1000 * np.sin(np.arange(len(load) - at))
     options = BacktestOptions(actuator=actuator, load_per_replica=20.0)
@@ -132,7 +139,7 @@ def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight(
 
 def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:
     broken = Model("broken", 86_400.0, failing_fit, present, is_heavy=True)
-    report = replayed(daily_load(24 * 2, 3600.0), step_seconds=3600.0, models=[*LIGHT, broken])
+    report = replayed(daily_load(24 * 2, 3600.0), step_seconds=3600.0, models=[*FEW, broken])
     assert any("broken does not take part: none of its fits succeeded" in note for note in report.notes)
 
 

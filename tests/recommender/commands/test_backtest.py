@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.commands.backtest.command import backtest
-from tests.recommender.backtest.replays import LIGHT, daily_load
+from tests.recommender.backtest.replays import BUDGETS, FEW, ONE_BUDGET, daily_load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,9 @@ NOWHERE = ("--query", "sum(x)", "--prometheus-url", "http://127.0.0.1:9")
 
 @pytest.fixture(autouse=True)
 def light_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fits of heavy models have tests of their own."""
-    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", LIGHT)
+    """Fits of heavy models and budgets have tests of their own."""
+    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", FEW)
+    monkeypatch.setattr(BUDGETS, ONE_BUDGET)
 
 
 @pytest.fixture

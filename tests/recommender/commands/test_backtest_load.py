@@ -9,7 +9,7 @@ import pytest
 
 from recommender.backtest.errors import BacktestError
 from recommender.commands.backtest.command import backtest
-from tests.recommender.backtest.replays import AT, LIGHT, daily_load
+from tests.recommender.backtest.replays import AT, BUDGETS, FEW, ONE_BUDGET, daily_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +41,10 @@ def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
 
 @pytest.fixture(autouse=True)
 def an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Answers of Prometheus are kept in the working directory; fits of heavy models have tests of their own."""
+    """Answers of Prometheus are kept in the working directory; heavy models and budgets have tests of their own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", LIGHT)
+    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", FEW)
+    monkeypatch.setattr(BUDGETS, ONE_BUDGET)
 
 
 def run(*arguments: str) -> int:
