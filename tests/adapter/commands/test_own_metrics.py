@@ -52,7 +52,10 @@ VALUES = {
     f"{OWN}rule_plan": {"plan": {"wide", "namespace", "exact"}},
     f"{OWN}config_reloads": {"result": {"success", "partial", "failure"}},
     f"{OWN}dropped_samples": {
-        "reason": {"nan", "inf", "stale", "foreign_namespace", "unknown_object", "duplicate", "negative", "histogram"}
+        "reason": {
+            *("nan", "inf", "stale", "foreign_namespace", "unknown_object"),
+            *("duplicate", "negative", "histogram", "too_large"),
+        }
     },
     f"{OWN}prometheus_queries": {"kind": {"instant", "series"}},
     "prometheus_adapter_prometheus_client_request_duration_seconds": {"path": {"/api/v1/query", "/api/v1/series"}},
