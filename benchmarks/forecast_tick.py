@@ -198,8 +198,8 @@ class Ticker:
         configuration = Configuration(poll_interval_seconds=POLL_SECONDS, recommendations=recommendations)
         self._plan = plan_of(configuration)
         self._needs = sorted(load_needs_of(configuration), key=lambda need: need.name)
-        self._book = LearnedModels()
-        self._predictor, self._delays = Predictor(self._book), DelayMeter()
+        self._learned_models = LearnedModels()
+        self._predictor, self._delays = Predictor(self._learned_models), DelayMeter()
         self._children = Children(CollectorRegistry(), "benchmark", most=1)
         self._memories = Memories(FolderMemoryStore(folder))
         self._decisions = PollDecisions(self._memories, _Nothing(), self._clock)
@@ -256,8 +256,8 @@ class Ticker:
     def verdict_seconds(self) -> float:
         """Return how much processor time new verdicts take in a tick."""
         need = self._needs[0]
-        learned = self._book.get(need)
-        assert learned is not None, "the book was filled at the start"
+        learned = self._learned_models.get(need)
+        assert learned is not None, "the models were learned at the start"
         history = self._histories[need.name]
         some = history.targets()[:_JUDGED_AT_ONCE]
         fleet = fleet_of(need, learned.task, history.step_seconds)
@@ -291,7 +291,7 @@ class Ticker:
             history.restore_rows(last - count + 1, some, past.astype(np.float32))
 
     def _learn(self) -> None:
-        """Put the same fits into the book of each recommendation, and for each target a blend of its own."""
+        """Put the same fits into the learned models of each recommendation, and for each target a blend of its own."""
         models = self._settings.models
         for need in self._needs:
             history = self._histories[need.name]
@@ -313,7 +313,9 @@ class Ticker:
                 )
                 for place, target in enumerate(history.targets())
             }
-            self._book.put(need, Learned(task, shared=fits, verdicts=verdicts if models != ("headroom",) else {}))
+            self._learned_models.put(
+                need, Learned(task, shared=fits, verdicts=verdicts if models != ("headroom",) else {})
+            )
 
 
 def _proof(models: Sequence[str], now: float, step_seconds: float) -> SeriesProof:

@@ -269,7 +269,9 @@ def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Secti
             Key("targets", TARGETS, "Objects whose sizes are recommended."),
             Key("outputs", _OUTPUTS, "Where it goes: metric, scale, resize, capacityBuffer."),
             Key(
-                "backend", TEXT, "Which one of `prometheus` is asked, where that is a list; the first without the key."
+                "backend",
+                TEXT,
+                "Which backend of `prometheus` is queried, where that is a list; the first one without the key.",
             ),
             *(key for each in kinds for key, _ in each.beside),
             *BRAKES,

@@ -187,7 +187,7 @@ _LISTEN: Final = Section(
     (
         Key("page", _ADDRESS, "Address of the page and of the API."),
         Key("metrics", _ADDRESS, "Address of the metrics."),
-        Key("allowedHosts", ListOf(TEXT), "Names by which the page may be asked."),
+        Key("allowedHosts", ListOf(TEXT), "Host names under which the page is served."),
     ),
 )
 _LEADER_ELECTION: Final = Section(
@@ -229,7 +229,7 @@ CONFIGURATION: Final = Section(
         Key(
             "prometheus",
             BACKENDS,
-            "Where queries are asked; a list of named ones, of which the first is the default.",
+            "The Prometheus that is queried, or a list of named ones, of which the first is the default.",
         ),
         Key("state", PATH, "Folder of memories where there is no cluster."),
         Key(

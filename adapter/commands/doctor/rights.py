@@ -89,7 +89,7 @@ def needs_of_rule_objects() -> Iterator[Need]:
         right = AccessRight(verb, PLURAL, GROUP)
         yield _need_of_adapter(right, METRIC_RULES.lost, f"a ClusterRole with get, list and watch on {PLURAL}")
     right = AccessRight("patch", PLURAL, GROUP, subresource="status")
-    lost = "the statuses of MetricRules: nobody sees what became of his"
+    lost = "the statuses of MetricRules: their owners cannot see what became of them"
     yield _need_of_adapter(right, lost, f"a ClusterRole with patch on {PLURAL}/status")
 
 

@@ -53,7 +53,9 @@ def proposal(
         workload = each.workload
         lines.append(f"{folder / name}: {workload.kind} {workload.namespace}/{workload.name} by {metric}")
     if len(scalable) > len(shown):
-        lines.append(f"{len(scalable) - len(shown)} more workloads have such metrics; {MOST_EXAMPLES} examples suffice")
+        lines.append(
+            f"{len(scalable) - len(shown)} more workloads have such metrics; {MOST_EXAMPLES} are shown as examples"
+        )
     lines += [f"not served: {unused_text(each)}" for each in unused]
     return ProposedFiles(files, tuple(map(printable, lines)))
 

@@ -144,5 +144,5 @@ def _ready(workload: HpaWorkload, total: int, target: Value, spec: HPASpec) -> i
     """Return the pods that serve. If they are needed, at least one pod must exist."""
     needed = workload.spec_replicas != 0 and not spec.tolerances.hold(ratio_of(total, target.milli))
     if needed and not workload.pods:
-        raise UnusableMetricError("no pods are there to multiply with")
+        raise UnusableMetricError("there are no pods to multiply by")
     return sum(pod.serves for pod in workload.pods)

@@ -28,7 +28,7 @@ def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple
     try:
         version = check_connection(settings, BACKEND_SECONDS)
     except (PrometheusError, SettingsError) as e:
-        fix = f"correct the backend {name} in `prometheus`; only the {whom} that ask it are harmed"
+        fix = f"correct the backend {name} in `prometheus`; only the {whom} that use it are affected"
         return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
     answers = ok(line, f"{settings.endpoint.shown} answers queries (version {version})")
     return answers, *look_at_clusters(settings, f"{line}/clusters")

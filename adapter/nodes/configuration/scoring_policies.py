@@ -101,7 +101,7 @@ _TARGET_LOAD_PACKING: Final = Section(
         Key(
             "targetUtilization",
             _number(1, 99),
-            "CPU in percent that is aimed at.",
+            "Target CPU utilization in percent.",
             into="target_utilization_percent",
         ),
         Key(

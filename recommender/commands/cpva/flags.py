@@ -31,7 +31,7 @@ CPVA = CommandFlags(
             Flag(
                 "config-file",
                 PATH,
-                "File with such JSON, which is followed; its containers go before those of --default-config.",
+                "File with such JSON, which is followed; its containers precede those of --default-config.",
             ),
             Flag("poll-period-seconds", INTEGER, "Seconds between decisions; at least 1.", default=10),
             switch("dry-run", "Write nothing to the cluster."),

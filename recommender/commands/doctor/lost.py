@@ -25,7 +25,10 @@ _LOST: Final = {
     "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", _ERROR),
 }
 OBJECTS_LOST: Final = "objects of the kind Recommendation: none of them counts"
-_STATUSES: Final = ("the statuses of objects of the kind Recommendation: nobody sees what became of his", _ERROR)
+_STATUSES: Final = (
+    "the statuses of objects of the kind Recommendation: their owners cannot see what became of them",
+    _ERROR,
+)
 _SCALE: Final = ("scale calls: the targets keep their sizes", _ERROR)
 _TARGET: Final = ("field managers, rollouts and the annotation of a pause", _WARNING)
 _COUNTED: Final = ("what is counted or sized by this kind", _ERROR)

@@ -36,7 +36,11 @@ _SIZE_FLAGS = in_group(
             Flag(f"extra-{resource}", TEXT, f"What each node, or container, adds to the base of {resource}."),
         )
     ),
-    Flag("config-dir", TEXT, "Folder with a file NannyConfiguration, which is followed; its values go before flags."),
+    Flag(
+        "config-dir",
+        TEXT,
+        "Folder with a file NannyConfiguration, which is followed; its values take precedence over flags.",
+    ),
     Flag("nanny-config-map-name", TEXT, "ConfigMap with the same key, read at each poll; with --run-on-control-plane."),
     Flag(
         "estimator",

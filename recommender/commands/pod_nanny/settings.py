@@ -138,7 +138,7 @@ def _rule(values: FlagValues) -> ResizeRule:
     uses_offsets = bool(values.given & set(_OFFSETS))
     others = sorted(values.given & set(_OF_1_8))
     if uses_offsets and others:
-        both = f"--{others[0]} is of addon-resizer 1.8 and the offsets are of 2.x"
+        both = f"--{others[0]} belongs to addon-resizer 1.8, and the offsets to 2.x"
         raise UsageError(f"{both}: write --threshold, or the offsets alone")
     return ResizeRule(
         threshold_percent=threshold,

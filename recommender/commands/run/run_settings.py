@@ -31,7 +31,7 @@ class RunSettings:
 
     server: ServerOptions
     page_hosts: AllowedHosts
-    """Names by which the page may be asked."""
+    """Host names under which the page is served."""
     objects: ObjectSettings
     dry_run: bool
     pod: str

@@ -104,7 +104,7 @@ RECOMMENDATION_OBJECTS: Final = Section(
         Key(
             "backends",
             ListOf(TEXT, unique=lambda name: f"the backend {name}"),
-            "Backends of `prometheus` that objects may choose; only the default one is asked without the key.",
+            "Backends of `prometheus` that objects may choose; only the default one is queried without the key.",
         ),
         Key("namespaceLabel", PROMETHEUS_LABEL, "Label of series that names their namespace."),
         Key("maxPerNamespace", whole(1, 10_000), "Most objects of a namespace."),

@@ -38,7 +38,7 @@ class RunningLoadService:
         self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
         self._telemetry = telemetry = LoadTelemetry(registry)
-        self.book = LearnedModels()
+        self.learned_models = LearnedModels()
         self._files = LoadFiles(state / FOLDER)
         asking = queries_of(queries)
 
@@ -48,13 +48,13 @@ class RunningLoadService:
             return HistoryKeeper(lambda need: asking(need).client(), files, telemetry, clock)
 
         self.histories = BackendHistories(keeper)
-        self._predictor = Predictor(self.book)
+        self._predictor = Predictor(self.learned_models)
         self._delays = DelayMeter()
         self._of_objects: frozenset[str] = frozenset()
         self.source = LoadSource(asking, self.histories, self._delays, self._predictor, telemetry)
 
         self._stored = LearnedFiles(state / FOLDER, clock.wall)
-        services = LearningServices(self._delays, self.book, run_child, telemetry, self._stored, clock)
+        services = LearningServices(self._delays, self.learned_models, run_child, telemetry, self._stored, clock)
         self.learner = Learner(self.histories.all, services)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
@@ -62,7 +62,7 @@ class RunningLoadService:
         names = {need.name for need in needs}
         self.histories.use(needs)
         self._telemetry.keep(names)
-        self.book.keep(names)
+        self.learned_models.keep(names)
         self._predictor.keep(names)
         self._delays.keep(names)
         for gone in self._of_objects - names:
@@ -71,5 +71,5 @@ class RunningLoadService:
             self._stored.remove(gone)
         self._of_objects = frozenset(need.name for need in needs if need.namespace)
         for need in needs:
-            if self.book.get(need) is None and (verdicts := self._stored.restore(need)):
-                self.book.put(need, Learned(task_of(need, self._delays.delays(need)), verdicts=verdicts))
+            if self.learned_models.get(need) is None and (verdicts := self._stored.restore(need)):
+                self.learned_models.put(need, Learned(task_of(need, self._delays.delays(need)), verdicts=verdicts))

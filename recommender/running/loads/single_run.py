@@ -118,10 +118,10 @@ class _SingleRun:
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of one recommendation."""
-        histories, book, delays = _SingleHistory(), LearnedModels(), DelayMeter()
-        source = LoadSource(self.queries, histories, delays, Predictor(book), _Silent())
+        histories, learned_models, delays = _SingleHistory(), LearnedModels(), DelayMeter()
+        source = LoadSource(self.queries, histories, delays, Predictor(learned_models), _Silent())
         if verdicts := self.verdicts.restore(need):
-            book.put(need, Learned(task_of(need, delays.delays(need)), verdicts=verdicts))
+            learned_models.put(need, Learned(task_of(need, delays.delays(need)), verdicts=verdicts))
         first = source.load(need)
         history = histories.get(need)
         if isinstance(first, Unknown) or history is None:
@@ -131,13 +131,13 @@ class _SingleRun:
         known = float(history.known_seconds(history.targets(), clock.wall()).max(initial=0.0))
         if known < LEAST_HISTORY_SECONDS:
             return source.load(need)
-        restored = book.get(need) or Learned(task_of(need, delays.delays(need)))
+        restored = learned_models.get(need) or Learned(task_of(need, delays.delays(need)))
         learned = self._learned_in_one_child(history, delays, clock, restored)
         if learned is None:
-            services = LearningServices(delays, book, self._run_child(need), _Silent(), _Silent(), clock)
+            services = LearningServices(delays, learned_models, self._run_child(need), _Silent(), _Silent(), clock)
             Learner(lambda: (history,), services).learn_once(history)
         else:
-            book.put(need, learned)
+            learned_models.put(need, learned)
         # The first observation is old by now.
         return source.load(need)
 

@@ -23,7 +23,7 @@ from recommender.kinds.resources.histograms import CPU_SCALE
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.memory.store import stored_name
-from recommender.running.usage.usage_book import MOST_CONTAINERS, MOST_PODS, OomKill, UsageBook
+from recommender.running.usage.known_usage import MOST_CONTAINERS, MOST_PODS, KnownUsage, OomKill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,12 +71,12 @@ class UsageFiles:
         self._folder = folder
         self._states = StateLog(_log)
 
-    def restore(self, need: UsageNeed, days: int) -> UsageBook | None:
-        """Return the book of a recommendation; None if there is no usable file."""
+    def restore(self, need: UsageNeed, days: int) -> KnownUsage | None:
+        """Return the usage of a recommendation; None if there is no usable file."""
         path = self._path(need.name)
         try:
             with opened_regular(path) as file:
-                return _restored_book(file, need, days)
+                return _restored_usage(file, need, days)
         except FileNotFoundError:
             return None
         except (OSError, UsageFileError) as error:
@@ -85,9 +85,9 @@ class UsageFiles:
             _log.warning("stored usage is not used: it is read from Prometheus again", extra=about)
             return None
 
-    def save(self, need: UsageNeed, book: UsageBook) -> None:
+    def save(self, need: UsageNeed, usage: KnownUsage) -> None:
         """Write the file of a recommendation. A failure is logged once."""
-        content = _content(need, book)
+        content = _content(need, usage)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with replacing(self._path(need.name)) as file:
@@ -102,19 +102,19 @@ class UsageFiles:
         return self._folder / f"{stored_name(name)}.usage"
 
 
-def _content(need: UsageNeed, book: UsageBook) -> bytes:
-    cpu = book.cpu
-    pods = [(*pod, row) for pod, row in cpu.rows.places.items() if pod in book.peaks]
+def _content(need: UsageNeed, usage: KnownUsage) -> bytes:
+    cpu = usage.cpu
+    pods = [(*pod, row) for pod, row in cpu.rows.places.items() if pod in usage.peaks]
     head = _Head(
         VERSION,
         need.identity,
         cpu.end,
-        book.covered,
+        usage.covered,
         [(*name.workload, name.container) for name in cpu.rows.names],
         pods,
         [
             _Kill(day, (pod.namespace, pod.pod, pod.container), kill.needs_bytes, kill.seen)
-            for day, of in enumerate(book.kills)
+            for day, of in enumerate(usage.kills)
             for pod, kill in of.items()
         ],
     )
@@ -126,13 +126,13 @@ def _content(need: UsageNeed, book: UsageBook) -> bytes:
         samples=cpu.samples,
         first=cpu.first,
         last=cpu.last,
-        peaks=np.array([book.peaks[PodContainer(*pod[:3])] for pod in pods]).reshape(len(pods), book.days),
+        peaks=np.array([usage.peaks[PodContainer(*pod[:3])] for pod in pods]).reshape(len(pods), usage.days),
     )
     return content.getvalue()
 
 
-def _restored_book(file: BinaryIO, need: UsageNeed, days: int) -> UsageBook:
-    """Return the book in a file. Raises UsageFileError."""
+def _restored_usage(file: BinaryIO, need: UsageNeed, days: int) -> KnownUsage:
+    """Return the usage in a file. Raises UsageFileError."""
     digest, content = file.read(_DIGEST_BYTES), file.read(_MOST_BYTES)
     if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() != digest:
         raise UsageFileError("it is damaged: its digest does not match")
@@ -153,15 +153,15 @@ def _restored_book(file: BinaryIO, need: UsageNeed, days: int) -> UsageBook:
         raise UsageFileError("it is of another length of history")
     if rows > MOST_CONTAINERS or pods > MOST_PODS:
         raise UsageFileError("it has more containers than are kept")
-    book = UsageBook.empty(days)
+    usage = KnownUsage.empty(days)
     names = tuple(WorkloadContainer(SizedWorkload(*each[:3]), each[3]) for each in head.names)
     places = {PodContainer(*each[:3]): each[3] for each in head.pods}
-    cpu = book.cpu
+    cpu = usage.cpu
     cpu.rows, cpu.end, cpu.histograms.weights = ContainerRows(names, places), head.end, found["weights"]
     cpu.samples, cpu.first, cpu.last = found["samples"], found["first"], found["last"]
-    book.covered = head.covered
-    book.peaks = dict(zip(places, found["peaks"], strict=True))
+    usage.covered = head.covered
+    usage.peaks = dict(zip(places, found["peaks"], strict=True))
     for kill in head.kills:
         if 0 <= kill.day < days:
-            book.kills[kill.day][PodContainer(*kill.pod)] = OomKill(kill.needs_bytes, kill.seen)
-    return book
+            usage.kills[kill.day][PodContainer(*kill.pod)] = OomKill(kill.needs_bytes, kill.seen)
+    return usage

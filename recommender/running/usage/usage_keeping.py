@@ -15,7 +15,7 @@ from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
-from recommender.running.usage.usage_book import MOST_CONTAINERS, UsageBook
+from recommender.running.usage.known_usage import MOST_CONTAINERS, KnownUsage
 from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing
 from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC
 from recommender.running.usage.usage_window import SizeWindow
@@ -48,7 +48,7 @@ UsageInputs = dict["TargetReference", "Observed[object] | Unknown"]
 @dataclass(slots=True)
 class _Kept:
     need: UsageNeed
-    book: UsageBook
+    usage: KnownUsage
     resolution: Resolution | None = None
     resolution_at: float = -math.inf
     knows_facts: bool = False
@@ -95,7 +95,7 @@ class UsageKeeper:
             return True
         # More than the wait can be left only if the clock has been set back since.
         left = self._retry_at.get(need.name, 0.0) - self.wall()
-        return self._until() > kept.book.covered and not 0.0 < left <= _RETRY_SECONDS
+        return self._until() > kept.usage.covered and not 0.0 < left <= _RETRY_SECONDS
 
     def keep(self, needs: tuple[UsageNeed, ...]) -> None:
         """Forget all others."""
@@ -111,7 +111,7 @@ class UsageKeeper:
         if client is None:
             self._note_failure(need, "there is no Prometheus that can be asked")
             return
-        parts = tuple(parts_of(kept.book.covered, until, need.settings.from_usage.history_seconds))
+        parts = tuple(parts_of(kept.usage.covered, until, need.settings.from_usage.history_seconds))
         try:
             if parts:
                 refuse_nothing(client, need, until)
@@ -124,7 +124,7 @@ class UsageKeeper:
                 # The present owners and requests of stored usage are unknown.
                 resolution = self._resolution(client, kept, until)
                 newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
-                kept.book.note_present(newest)
+                kept.usage.note_present(newest)
                 kept.knows_facts = True
         except (PrometheusError, SeveralClustersError, OwnersUnknownError, NoUsageError) as error:
             self._note_failure(need, str(error))
@@ -135,9 +135,9 @@ class UsageKeeper:
     def save(self, *, is_last: bool = False) -> None:
         """Store the usage that was read since the last time, if that is worth a write."""
         for kept in self._kept.values():
-            if kept.book.covered - kept.saved >= (PERIOD_SECONDS if is_last else _SAVE_SECONDS):
-                self.files.save(kept.need, kept.book)
-                kept.saved = kept.book.covered
+            if kept.usage.covered - kept.saved >= (PERIOD_SECONDS if is_last else _SAVE_SECONDS):
+                self.files.save(kept.need, kept.usage)
+                kept.saved = kept.usage.covered
 
     def _until(self) -> float:
         return (self.wall() - _SCRAPE_SECONDS) // PERIOD_SECONDS * PERIOD_SECONDS
@@ -147,20 +147,20 @@ class UsageKeeper:
         if kept is not None and kept.need == need:
             return kept
         days = days_of(need)
-        if kept is not None and kept.need.identity == need.identity and kept.book.days == days:
-            book = kept.book
+        if kept is not None and kept.need.identity == need.identity and kept.usage.days == days:
+            usage = kept.usage
         else:
             restored = self.files.restore(need, days)
             # A clock that was set back must not result in usage of the future.
             is_usable = restored is not None and restored.covered <= self.wall()
-            book = restored if restored is not None and is_usable else UsageBook.empty(days)
-        self._kept[need.name] = found = _Kept(need, book, saved=book.covered)
+            usage = restored if restored is not None and is_usable else KnownUsage.empty(days)
+        self._kept[need.name] = found = _Kept(need, usage, saved=usage.covered)
         self._found.pop(need.name, None)
         return found
 
     def _read_part(self, client: PrometheusClient, kept: _Kept, start: float, end: float) -> None:
         resolution, is_recent = self._resolution(client, kept, end), end > self._until() - DAY_SECONDS
-        kept.book.add(read_part(client, kept.need, start, end, resolution, is_recent=is_recent))
+        kept.usage.add(read_part(client, kept.need, start, end, resolution, is_recent=is_recent))
         kept.knows_facts = True
 
     def _resolution(self, client: PrometheusClient, kept: _Kept, end: float) -> Resolution:
@@ -183,19 +183,19 @@ class UsageKeeper:
             self._found[need.name] = Unknown(f"its usage cannot be read: {reason}")
 
     def _publish(self, kept: _Kept) -> None:
-        need, book = kept.need, kept.book
-        usage = need.settings.from_usage
+        need, usage = kept.need, kept.usage
+        from_usage = need.settings.from_usage
         options = SizingOptions(
-            SizeSettings(usage.percentile_ratio, usage.margin_ratio, has_interval=False),
+            SizeSettings(from_usage.percentile_ratio, from_usage.margin_ratio, has_interval=False),
             # Which autoscaler follows which resource is judged by the cluster itself.
             also_with_hpa=True,
             step_seconds=kept.resolution.step_seconds if kept.resolution else PERIOD_SECONDS,
             rate_seconds=kept.resolution.rate_seconds if kept.resolution else PERIOD_SECONDS,
         )
         by_workload: dict[SizedWorkload, list[SizeRecord]] = {}
-        for record in book.sizes(options):
+        for record in usage.sizes(options):
             by_workload.setdefault(record.workload, []).append(record)
-        last = book.last_samples()
+        last = usage.last_samples()
         found: UsageInputs = {
             target: Unknown(f"Prometheus has no usage of {target}, or kube-state-metrics does not know its pods")
             for target in need.targets
@@ -203,19 +203,19 @@ class UsageKeeper:
         for workload, records in by_workload.items():
             target = need.target_of(workload)
             if target is not None and workload in last:
-                value = WorkloadUsage(tuple(records), book.facts.autoscalers.get(workload))
+                value = WorkloadUsage(tuple(records), usage.facts.autoscalers.get(workload))
                 found[target] = Observed(value, last[workload])
             elif target is not None:
                 found[target] = Unknown(f"CPU or memory of {target} is not measured: {_NAMES}")
-        for workload, pod in book.doubled.items():
+        for workload, pod in usage.doubled.items():
             target = need.target_of(workload)
             if target is not None:
                 found[target] = Unknown(
                     f"several series are of container {pod.container!r} of pod {pod.namespace}/{pod.pod}: "
                     "aggregate, such as with max by (namespace, pod, container)"
                 )
-        if book.left_out:
-            reason = f"usage of {book.left_out} containers is left out: at most {MOST_CONTAINERS} are kept"
+        if usage.left_out:
+            reason = f"usage of {usage.left_out} containers is left out: at most {MOST_CONTAINERS} are kept"
             self._states.failed(f"{need.name}/room", reason, level=logging.WARNING, recommendation=need.name)
         else:
             self._states.recovered(f"{need.name}/room", "usage of all containers is kept again")

@@ -145,7 +145,7 @@ class WorkerContext:
         if self._stopping:
             self._stopping.join(self.options.stop_seconds)
             if self._stopping.is_alive():
-                _log.warning("callbacks of the start of the shutdown did not end in time")
+                _log.warning("callbacks for the start of the shutdown did not end in time")
         still_running = self.tasks.stop(max(0.0, end - time.monotonic()))
         if still_running:
             _log.warning("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))

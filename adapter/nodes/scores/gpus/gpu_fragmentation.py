@@ -81,7 +81,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
 
     def reason(position: int) -> str:
         if found.points[position] == _NO_ROOM:
-            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of 1000 are not left on the node"
+            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of 1000 are more than the node has left"
         before, after = found.fragments_before[position] / 1000, found.fragments_after[position] / 1000
         return f"fragments of GPUs that the cluster's pods cannot use: {before:.2f} before, {after:.2f} with the pod"
 

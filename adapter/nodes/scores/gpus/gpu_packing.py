@@ -41,7 +41,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
     def reason(position: int) -> str:
         found = wastes[position]
         if found is None:
-            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of {_WHOLE_MILLI} are not left on the node"
+            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of {_WHOLE_MILLI} are more than the node has left"
         free = sum(milli == _WHOLE_MILLI for milli in left[position])
         opened, _, still_free = found
         return (

@@ -40,7 +40,7 @@ SCALE_DOWN: Final = Section(
     ScaleDown,
     (
         Key("decay", _SHARE, "Largest share of the capacity that goes in 10 s.", into="decay_ratio"),
-        Key("window", duration(0, _DAY_SECONDS), "Capacity serves the peak of this time.", into="window_seconds"),
+        Key("window", duration(0, _DAY_SECONDS), "Time whose peak the capacity keeps serving.", into="window_seconds"),
         Key("drain", duration(1, 7 * _DAY_SECONDS), "How long sessions last, at most.", into="drain_seconds"),
     ),
 )

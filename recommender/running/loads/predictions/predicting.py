@@ -59,8 +59,8 @@ class _Made:
 class Predictor:
     """Makes predictions. For any number of threads, but each recommendation by one thread at a time."""
 
-    def __init__(self, book: LearnedModels) -> None:
-        self._book = book
+    def __init__(self, learned_models: LearnedModels) -> None:
+        self._learned_models = learned_models
         self._lock = threading.Lock()
         self._made: dict[tuple[str, str], _Made] = {}
         self._states = StateLog(_log)
@@ -74,7 +74,7 @@ class Predictor:
         now: float,
     ) -> Mapping[Target, Prediction]:
         """Return the prediction of each target; `now` is when the loads were observed."""
-        learned = self._book.get(need)
+        learned = self._learned_models.get(need)
         task = learned.task if learned is not None else task_of(need, delays)
         targets = list(loads)
         known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)

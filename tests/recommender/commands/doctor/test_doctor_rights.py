@@ -20,7 +20,7 @@ from recommender.kinds.role_rules import APPLY, GET, KEEP, WATCH, RoleRule
         ),
         (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
         (RoleRule("", "tidewatch.io", "recommendations", "", WATCH), "none of them counts"),
-        (RoleRule("", "tidewatch.io", "recommendations", "status", APPLY), "nobody sees"),
+        (RoleRule("", "tidewatch.io", "recommendations", "status", APPLY), "owners cannot see"),
         (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),
     ],
 )

@@ -71,7 +71,10 @@ def test_on_a_control_plane_the_lease_is_that_of_the_peer() -> None:
         (("--threshold=101",), "--threshold is 101: write a number from 0 to 100"),
         (("--acceptance-offset=-1",), "--acceptance-offset is -1"),
         (("--acceptance-offset=5",), "every poll would restart the container; write at least 10"),
-        (("--acceptance-offset=20", "--threshold=5"), "--threshold is of addon-resizer 1.8 and the offsets are of 2.x"),
+        (
+            ("--acceptance-offset=20", "--threshold=5"),
+            "--threshold belongs to addon-resizer 1.8, and the offsets to 2.x",
+        ),
         (("--acceptance-offset=20", "--estimator=linear"), "--estimator is of addon-resizer 1.8"),
         (("--minClusterSize=1",), "--minClusterSize is 1: it must be at least 2"),
         (("--estimator=cubic",), "--estimator: 'cubic' is not one of linear, exponential"),

@@ -60,7 +60,9 @@ class CountingClient(PrometheusClient):
 class LoadWorld:
     """A source of loads with its histories."""
 
-    def __init__(self, url: str, state: Path, clocks: Clocks | None = None, book: LearnedModels | None = None) -> None:
+    def __init__(
+        self, url: str, state: Path, clocks: Clocks | None = None, learned_models: LearnedModels | None = None
+    ) -> None:
         self.clocks = clocks or Clocks()
         self.ranges: list[tuple[float, float]] = []
         self.registry = CollectorRegistry()
@@ -70,7 +72,11 @@ class LoadWorld:
         self.files = LoadFiles(state / "loads")
         self.keeper = HistoryKeeper(lambda _need: self.queries.client(), self.files, telemetry, self.clocks.clock())
         self.source = LoadSource(
-            lambda _need: self.queries, self.keeper, DelayMeter(), Predictor(book or LearnedModels()), telemetry
+            lambda _need: self.queries,
+            self.keeper,
+            DelayMeter(),
+            Predictor(learned_models or LearnedModels()),
+            telemetry,
         )
 
     def _counting_client(self, settings: PrometheusSettings) -> PrometheusClient:

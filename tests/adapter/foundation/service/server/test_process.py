@@ -114,7 +114,7 @@ def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_th
         assert get(kept)[0] == 200
         server.process.send(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
-    assert "callbacks of the start of the shutdown did not end in time" in server.log
+    assert "callbacks for the start of the shutdown did not end in time" in server.log
 
 
 def test_sigint_leaves_out_the_delay(tmp_path: Path, certificates: Certificates) -> None:

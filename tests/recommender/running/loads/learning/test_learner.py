@@ -75,7 +75,7 @@ class World:
 
     history: TargetHistory
     clocks: Clocks = field(default_factory=lambda: Clocks(END))
-    book: LearnedModels = field(default_factory=LearnedModels)
+    learned_models: LearnedModels = field(default_factory=LearnedModels)
     failing: set[str] = field(default_factory=set)
     answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
     """By name of the child: what it answers to the past of the series, in place of the real function."""
@@ -88,7 +88,9 @@ class World:
 
     def __post_init__(self) -> None:
         telemetry = LoadTelemetry(self.registry)
-        services = LearningServices(DelayMeter(), self.book, self.run_child, telemetry, self, self.clocks.clock())
+        services = LearningServices(
+            DelayMeter(), self.learned_models, self.run_child, telemetry, self, self.clocks.clock()
+        )
         self.learner = Learner(lambda: (self.history,), services)
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
@@ -114,7 +116,7 @@ def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     world.failing = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
     assert world.learner.step()
 
-    learned = world.book.get(AUTO)
+    learned = world.learned_models.get(AUTO)
     assert learned is not None
     verdict = learned.verdicts[None]
     assert verdict.model == "seasonal"
@@ -126,7 +128,9 @@ def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     assert ratio is not None
     assert ratio < 0.8
 
-    found = Predictor(world.book).predictions(AUTO, DelayMeter().delays(AUTO), world.history, {None: 100.0}, END)[None]
+    found = Predictor(world.learned_models).predictions(
+        AUTO, DelayMeter().delays(AUTO), world.history, {None: 100.0}, END
+    )[None]
     assert (found.model, found.model_reason) == ("seasonal", verdict.reason)
 
 
@@ -149,16 +153,16 @@ def test_a_fit_that_fails_keeps_the_last_good_parameters_and_is_tried_again() ->
         "holt-winters": lambda past: ModelTrial("holt-winters", object(), 0, np.full(past.values.shape, np.nan)),
     }
     world.learner.step()
-    first = world.book.get(configured)
+    first = world.learned_models.get(configured)
     assert first is not None
     world.failing = {"holt-winters"}
     world.clocks.monotonic += 2 * DAY
     world.learner.step()
-    second = world.book.get(configured)
+    second = world.learned_models.get(configured)
     world.failing = set()
     world.clocks.monotonic += RETRY_SECONDS
     world.learner.step()
-    third = world.book.get(configured)
+    third = world.learned_models.get(configured)
 
     assert second is not None
     assert third is not None
@@ -175,7 +179,7 @@ def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
     world = World(daily(configured, 4), failing={"state-space"})
     world.learner.step()
     delays = DelayMeter().delays(configured)
-    found = Predictor(world.book).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
+    found = Predictor(world.learned_models).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
 
     assert found.model == "headroom"
     assert found.model_reason == "state-space could not be fitted: state-space: killed after 60 s"
@@ -201,7 +205,7 @@ def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
     world = World(daily(AUTO, 0.16))
     world.learner.step()
 
-    learned = world.book.get(AUTO)
+    learned = world.learned_models.get(AUTO)
     assert learned is not None
     assert learned.verdicts[None].model == "trend"
     assert "trend until a model has been judged for 3 h" in learned.verdicts[None].reason
@@ -219,7 +223,7 @@ def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_
     alone = World(daily(AUTO, 4), failing=HEAVY)
     alone.learner.step()
 
-    learned, own = world.book.get(MANY), alone.book.get(AUTO)
+    learned, own = world.learned_models.get(MANY), alone.learned_models.get(AUTO)
     assert learned is not None
     assert own is not None
     assert world.ran == ["quantile", "boosted", "choice"]
@@ -230,7 +234,7 @@ def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_
     assert learned.verdicts[TARGETS[59]].last_day != own.verdicts[None].last_day
 
     delays = DelayMeter().delays(MANY)
-    found = Predictor(world.book).predictions(MANY, delays, world.history, dict.fromkeys(TARGETS, 100.0), END)
+    found = Predictor(world.learned_models).predictions(MANY, delays, world.history, dict.fromkeys(TARGETS, 100.0), END)
     assert {prediction.model for prediction in found.values()} == {"seasonal"}
 
 
@@ -247,7 +251,7 @@ def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_
     for _ in range(20):
         world.learner.step()
         world.clocks.monotonic += 61.0
-    learned = world.book.get(MANY)
+    learned = world.learned_models.get(MANY)
     assert learned is not None
     assert set(learned.verdicts) == set(TARGETS[:59])
 
@@ -260,12 +264,12 @@ def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() 
         Blend(0.3, (Part("boosted", 0.7, 0.9), Part("linear", 0.3, 1.0))),
         proof=SeriesProof(("boosted", "linear"), b""),
     )
-    world.book.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
+    world.learned_models.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
     fits = {"boosted": SharedFit((0,), (object(),))}
     seen: list[Learned | None] = []
 
     def trial(past: LoadHistory) -> ModelTrial:
-        seen.append(world.book.get(AUTO))
+        seen.append(world.learned_models.get(AUTO))
         return ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
 
     world.answers = {"restart": lambda _past: fits, **dict.fromkeys({*HEAVY, *LIGHT}, trial)}
@@ -284,37 +288,39 @@ def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog:
     histories = (world.history, daily(good, 3))
     world.answers = {"linear": lambda _: 1 / 0}
     telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(DelayMeter(), world.book, world.run_child, telemetry, world, world.clocks.clock())
+    services = LearningServices(
+        DelayMeter(), world.learned_models, world.run_child, telemetry, world, world.clocks.clock()
+    )
     learner = Learner(lambda: histories, services)
     learner.step()
 
-    assert world.book.get(good) is not None
-    assert world.book.get(AUTO) is None
+    assert world.learned_models.get(good) is not None
+    assert world.learned_models.get(AUTO) is None
     assert len(caplog.records) == 1
 
 
 def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     children.close()
-    history, book = daily(AUTO, 3), LearnedModels()
+    history, learned_models = daily(AUTO, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
+    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, NotStored(), Clocks(END).clock())
     learner = Learner(lambda: (history,), services)
 
     assert not learner.step()
-    assert book.get(AUTO) is None
+    assert learned_models.get(AUTO) is None
     assert caplog.records == []
 
 
 def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
-    history, book = daily(configured, 3), LearnedModels()
+    history, learned_models = daily(configured, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
+    services = LearningServices(DelayMeter(), learned_models, children.run, telemetry, NotStored(), Clocks(END).clock())
     Learner(lambda: (history,), services).step()
 
-    learned = book.get(configured)
+    learned = learned_models.get(configured)
     assert learned is not None
     assert learned.problems == {}
     assert learned.verdicts[None].model == "seasonal"

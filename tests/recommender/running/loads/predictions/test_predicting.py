@@ -39,9 +39,9 @@ def rising(wanted: LoadNeed, minutes: int = 30, targets: tuple[Target, ...] = (N
     return history, START + minutes * 60.0
 
 
-def predicted(wanted: LoadNeed, book: LearnedModels | None = None, load: float = 2800.0) -> Prediction:
+def predicted(wanted: LoadNeed, learned_models: LearnedModels | None = None, load: float = 2800.0) -> Prediction:
     history, now = rising(wanted)
-    return Predictor(book or LearnedModels()).predictions(
+    return Predictor(learned_models or LearnedModels()).predictions(
         wanted, DelayMeter().delays(wanted), history, {None: load}, now
     )[None]
 
@@ -126,12 +126,12 @@ def test_auto_has_headroom_where_nothing_rises_and_nothing_has_been_compared() -
 
 def test_what_auto_has_learned_acts() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
-    book = LearnedModels()
+    learned_models = LearnedModels()
     verdict = SeriesVerdict(
         "headroom", "it was best", Blend(0.5), Bill(0.5, 0.62), {"linear": 1.2, "seasonal": None}, "no shortage"
     )
-    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
-    found = predicted(wanted, book)
+    learned_models.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
+    found = predicted(wanted, learned_models)
 
     assert found.load.predicted == pytest.approx(1.5 * 2800)
     assert (found.model_reason, found.last_day) == ("it was best", "no shortage")
@@ -140,11 +140,11 @@ def test_what_auto_has_learned_acts() -> None:
 
 
 def learned_blend(wanted: LoadNeed, *parts: Part) -> LearnedModels:
-    book = LearnedModels()
+    learned_models = LearnedModels()
     blend = Blend(0.5, parts)
     verdict = SeriesVerdict(blend.leader, "auto: it leads", blend)
-    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
-    return book
+    learned_models.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
+    return learned_models
 
 
 def test_a_blend_adds_the_room_of_each_part_by_its_weight_and_scale() -> None:
@@ -179,16 +179,16 @@ def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
 
 def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
-    book = LearnedModels()
+    learned_models = LearnedModels()
     verdict = SeriesVerdict("headroom", "it was best", Blend(0.5))
-    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
+    learned_models.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     other_size = replace(wanted, settings=replace(wanted.settings, max_replicas=7))
     linear = replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))
     abroad = replace(wanted, settings=replace(wanted.settings, timezone="Europe/Berlin"))
 
-    assert predicted(other_size, book).model_reason == "it was best"
-    assert predicted(linear, book).model == "linear"
-    assert "not been compared" in predicted(abroad, book).model_reason
+    assert predicted(other_size, learned_models).model_reason == "it was best"
+    assert predicted(linear, learned_models).model == "linear"
+    assert "not been compared" in predicted(abroad, learned_models).model_reason
 
 
 def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> None:

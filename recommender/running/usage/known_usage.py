@@ -1,7 +1,7 @@
 """The growing usage of the targets of one recommendation: histograms and peaks by day of UTC.
 
 Usage is added in parts, each of which is in one day. Usage that is older than the history is dropped when a day begins.
-The number of rows is bounded, so that a book has at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
+The number of rows is bounded, so that usage takes at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class OomKill:
 
 
 @dataclass(slots=True)
-class UsageBook:
+class KnownUsage:
     """The usage of one recommendation. For one thread."""
 
     cpu: CollectedCpu
@@ -89,8 +89,8 @@ class UsageBook:
     """When the memory of each workload was last measured, in Unix seconds; only since the start."""
 
     @classmethod
-    def empty(cls, days: int) -> UsageBook:
-        """Return an empty book of this many days, including the present one."""
+    def empty(cls, days: int) -> KnownUsage:
+        """Return no usage of this many days, including the present one."""
         return cls(CollectedCpu.empty(ContainerRows((), {}), days, 0.0), kills=[{} for _ in range(days)])
 
     @property
