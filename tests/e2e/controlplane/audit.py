@@ -1,6 +1,6 @@
 """The requests in the API server's audit log: each request to the metrics APIs, and each request of a pod.
 
-The API server's audit log tells every request's answer and time exactly; its metrics only tell buckets.
+The audit log has the answer and the time of every request; the API server's metrics have only buckets.
 """
 
 from __future__ import annotations
