@@ -15,6 +15,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.runtime.log_writer import QueuedHandler
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
-
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r", 9: "\\t"}
 
 
 def fields(**values: object) -> dict[str, object]:
@@ -61,8 +60,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text."""
-        message = record.getMessage().translate(_CONTROLS)
-        parts = [_time(record), f"{record.levelname:<7}", record.name, message]
+        parts = [_time(record), f"{record.levelname:<7}", record.name, printable(record.getMessage())]
         parts += [f"{key}={_text_value(value)}" for key, value in _fields(record).items()]
         line = " ".join(parts)
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
@@ -126,8 +124,5 @@ def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
 
 def _text_value(value: object) -> str:
     text = str(value)
-    return (
-        json.dumps(text)
-        if not text or any(char in ' "=' or ord(char) < 32 or char == "\x7f" for char in text)
-        else text
-    )
+    is_plain = text.isprintable() and not any(char in ' "=' for char in text)
+    return text if text and is_plain else printable(json.dumps(text))

@@ -41,6 +41,13 @@ def test_text_from_outside_cannot_begin_a_line_of_its_own() -> None:
     assert "\x1b" not in line
 
 
+@pytest.mark.parametrize("odd", ["\x1b[2J", "\x7f", "\x9b31m", "\u0085", "\u2028", "\u202e", "\ud800"])
+def test_text_from_outside_cannot_steer_a_terminal(odd: str) -> None:
+    """A label of a pod may hold the one-byte form of an escape sequence, or reverse the rest of the line."""
+    line = TextFormatter().format(record("asked for %s", odd, path=odd, where=f"a {odd}"))
+    assert line.isprintable()
+
+
 def test_json_is_one_object_with_the_fields_in_it() -> None:
     document = json.loads(JsonFormatter().format(record("rules\ntaken", rules=12, level="x", failure=ValueError("no"))))
     assert document["time"] == "2026-11-21T11:15:18.372Z"
