@@ -1,0 +1,82 @@
+"""Certificates of the server and CAs of the scheduler that change while kept connections are in use."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import TYPE_CHECKING
+
+from demo.machine.certificates import Authority
+from demo.machine.files import replace_file
+from tests.adapter.commands.nodes.world import OBJECTS, POD, NodesProcess, running_nodes
+from tests.support.caller import PATIENCE_SECONDS
+from tests.support.serving import Trust, eventually
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
+ROTATIONS = 3
+
+
+class Scheduler:
+    """One kept connection."""
+
+    def __init__(self, nodes: NodesProcess, context: ssl.SSLContext) -> None:
+        self._connection = http.client.HTTPSConnection(
+            "localhost", nodes.port, timeout=PATIENCE_SECONDS, context=context
+        )
+
+    def status(self) -> int:
+        """Return the status of a call on this connection, which the server must not close."""
+        body = json.dumps({"Pod": POD, "Nodes": None, "NodeNames": ["node-1"]})
+        if self._connection.sock is not None:
+            self._connection.auto_open = 0
+        self._connection.request("POST", "/scheduler/prioritize", body)
+        response = self._connection.getresponse()
+        response.read()
+        return response.status
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_fail(tmp_path: Path) -> None:
+    trust = Trust.made_in(tmp_path / "trust")
+    authorities = [Authority(tmp_path / f"clients-{number}", f"clients-{number}") for number in range(ROTATIONS + 2)]
+    certificate, key, bundle = tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "clients.crt"
+
+    def show_another_certificate() -> None:
+        pair = trust.serving.server()
+        replace_file(key, pair.key_file.read_text())
+        replace_file(certificate, pair.certificate_file.read_text())
+
+    def trust_from(number: int) -> None:
+        replace_file(bundle, "".join(one.ca_file.read_text() for one in authorities[number : number + 2]))
+
+    show_another_certificate()
+    trust_from(0)
+    flags = (
+        "--prometheus-url=http://127.0.0.1:9",
+        f"--tls-cert-file={certificate}",
+        f"--tls-private-key-file={key}",
+        f"--client-ca-file={bundle}",
+    )
+    with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
+        old, new = (Scheduler(nodes, trust.context(one.client("scheduler"))) for one in authorities[:2])
+        assert [old.status(), new.status()] == [200, 200]
+        for number in range(1, ROTATIONS + 1):
+            show_another_certificate()
+            trust_from(number)
+
+            def is_refused(old: Scheduler = old, new: Scheduler = new) -> bool:
+                assert new.status() == 200
+                return old.status() == 401
+
+            eventually(is_refused)
+            old.close()
+            old, new = new, Scheduler(nodes, trust.context(authorities[number + 1].client("scheduler")))
+            assert [old.status(), new.status()] == [200, 200]
+        for scheduler in (old, new):
+            scheduler.close()
+        assert not any(line in nodes.log for line in key.read_text().splitlines())
