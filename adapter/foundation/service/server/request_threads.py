@@ -122,7 +122,9 @@ class RequestThreads:
         return max(0.0, self._held_since + LONGEST_HOLD_SECONDS - now)
 
     def others_had_turn(self) -> None:
-        """Note that something was done for others."""
+        """Note that something was done for others, after starting one of their requests."""
+        # It is started now, since none would ever start if schedulers asked all the time and a new hold began first.
+        self.start_waiting()
         self._held_since = None
 
     def seconds_to_next_start(self) -> float:

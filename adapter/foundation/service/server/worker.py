@@ -57,6 +57,8 @@ class TidewatchWorker(AcceptingWorker):
         """Polls all connections but those that come first; made after the fork."""
         self._others_are_watched = False
         self._others_are_ready = False
+        self._is_others_turn = False
+        """Whether the poller waits for others too; a turn of which it knew nothing would be none."""
 
     def init_process(self) -> None:
         """Set up the process after the fork."""
@@ -90,6 +92,7 @@ class TidewatchWorker(AcceptingWorker):
     def _longest_wait(self) -> float:
         """Choose what the poller waits for, and return the seconds after which that may change."""
         held = self._threads.seconds_to_others()
+        self._is_others_turn = not held
         accepting = max(held, self._accept_share.pause_seconds())
         self.set_accept_enabled(self._may_accept() and not accepting)
         others = max(held, self._others_share.pause_seconds())
@@ -169,7 +172,7 @@ class TidewatchWorker(AcceptingWorker):
                 self._advance(key.data)
             else:
                 key.data(key.fileobj)
-        if self._threads.seconds_to_others():
+        if not self._is_others_turn or self._threads.seconds_to_others():
             return
         end = time.monotonic() + TURN_SECONDS
         with self._others_share.counted():

@@ -107,8 +107,9 @@ ROUTES = (
 
 
 def plan_body(head: Head) -> BodyPlan | None:
-    """Bodies for `/known` are received in advance, from those with a certificate."""
-    return BodyPlan(LARGEST_KNOWN_BYTES, LARGEST_KNOWN_BYTES) if head.target == "/known" and head.peer_chain else None
+    """Bodies for `/known` and `/held` are received in advance, from those with a certificate."""
+    is_planned = head.target.partition("?")[0] in {"/known", "/held"} and head.peer_chain
+    return BodyPlan(LARGEST_KNOWN_BYTES, LARGEST_KNOWN_BYTES) if is_planned else None
 
 
 routed = wsgi_application(lambda _: Response(404, b"{}"), routes=ROUTES)

@@ -149,12 +149,15 @@ def test_schedulers_that_ask_all_the_time_hold_nobody_back_for_good(
 ) -> None:
     turns = Turns(time, *pools)
     turns.submit(*(Client(f"scheduler-{number}", is_reserved=True) for number in range(3)))
-    for _ in range(5):
+    strangers = [Client(f"stranger-{number}") for number in range(2)]
+    turns.submit(*strangers)
+    for turn in range(1, 3):
         wait = turns.threads.seconds_to_others()
         assert wait == pytest.approx(request_threads.LONGEST_HOLD_SECONDS)
         time.now += wait + 0.0001
         assert turns.threads.seconds_to_others() == 0
         turns.threads.others_had_turn()
+        assert turns.started[3:] == [f"stranger-{number}" for number in range(turn)]
 
 
 def test_reserved_threads_that_nobody_uses_hold_back_nobody(

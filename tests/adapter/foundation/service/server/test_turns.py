@@ -39,6 +39,7 @@ class Turn(TidewatchWorker):
     def __init__(self, listener: socket.socket, first: list[Connection], others: list[Connection]) -> None:
         self.advanced: list[Connection | str] = []
         self.polled_others: list[bool] = []
+        self.turns = 0
         self.seconds_each = 0.0
         self.now = 0.0
         self.held_seconds = 0.0
@@ -47,7 +48,7 @@ class Turn(TidewatchWorker):
             "RequestThreads",
             SimpleNamespace(
                 seconds_to_others=lambda: self.held_seconds,
-                others_had_turn=ignored,
+                others_had_turn=self._count,
                 seconds_to_next_start=lambda: inf,
                 start_waiting=ignored,
             ),
@@ -56,6 +57,13 @@ class Turn(TidewatchWorker):
         self._others_are_ready = True
         self.poller = poller_of([self.accept, *first], listener)
         self._room = WaitingRoom(self.poller, Deadlines(), self._others)
+        self._ending = Ending(delay_seconds=0.0, drain_seconds=0.0)
+        self._phase, self._in_request, self._accept_again = Phase.SERVING, 0, 0.0
+        self._limits = ConnectionLimits()
+        self._is_others_turn = True
+
+    def _count(self) -> None:
+        self.turns += 1
 
     def accept(self, _listener: socket.socket) -> None:
         self.advanced.append("accept")
@@ -145,13 +153,24 @@ def test_others_wait_while_a_reserved_thread_answers(sock: socket.socket) -> Non
     assert turn.advanced == [scheduler, scheduler, stranger, "accept"]
 
 
+def test_a_turn_begins_only_after_others_were_polled_for_it(sock: socket.socket) -> None:
+    """The hold ends while nobody looks at them; a turn without them would begin the next hold."""
+    stranger = connection(sock, Stage.HEAD)
+    turn = Turn(sock, [], [stranger])
+    turn.held_seconds = 0.001
+    turn._longest_wait()
+    turn.held_seconds = 0.0
+    turn._dispatch(0.0)
+    assert (turn.advanced, turn.turns) == ([], 0)
+    turn._longest_wait()
+    turn._dispatch(0.0)
+    assert (turn.advanced, turn.turns) == ([stranger, "accept"], 1)
+
+
 def test_others_are_not_polled_once_their_share_of_the_time_is_used_up(sock: socket.socket) -> None:
     time, turn = SimpleNamespace(now=0.0), Turn(sock, [], [])
     turn._others_share = LimitedWork(lambda: True, 0.1, lambda: time.now, lambda: 0.0)
     turn._others_share._share.spend(0.2)
-    turn._ending = Ending(delay_seconds=0.0, drain_seconds=0.0)
-    turn._phase, turn._in_request, turn._accept_again = Phase.SERVING, 0, 0.0
-    turn._limits = ConnectionLimits()
     assert turn._longest_wait() == pytest.approx(1.0), "a tenth of a core pays 0.1 s of debt in a second"
     time.now = 1.1
     turn._longest_wait()

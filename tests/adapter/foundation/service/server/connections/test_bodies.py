@@ -102,6 +102,26 @@ def test_the_reserved_threads_answer_while_all_others_are_occupied(tmp_path: Pat
             assert read_answer(sock) == (200, b"one")
 
 
+def test_all_others_are_answered_while_a_reserved_thread_is_always_in_use(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    is_over = tmp_path / "over"
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER, threads=1, reserved_threads=1) as server,
+        known(server, certificates) as scheduler,
+        ExitStack() as stack,
+    ):
+        scheduler.sendall(post(3, f"/held?until={is_over}") + b"one")
+        until(lambda: connections(server, "request") == 1)
+        strangers = [stack.enter_context(server.connect()) for _ in range(5)]
+        for stranger in strangers:
+            stranger.sendall(2 * b"GET /facts HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert [read_answer(stranger)[0] for stranger in strangers for _ in range(2)] == [200] * 10
+        assert connections(server, "request") == 1
+        is_over.touch()
+        assert read_answer(scheduler)[0] == 200
+
+
 def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
     """Who sends many at once would have the scheduler wait for all of them; kube-scheduler waits for each answer."""
     ours, theirs = socket.socketpair()
