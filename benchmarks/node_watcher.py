@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.nodes.file.local_file import SAMPLES, LocalFile
+from adapter.nodes.state_file.state_file import SAMPLES, StateFile
 from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
@@ -234,16 +234,16 @@ def _file_row(path: Path) -> Row:
     with path.open("rb") as file:
         meaning = msgspec.json.decode(file.readline(), type=_Meaning).meaning
     began = time.monotonic()
-    samples = LocalFile(path, meaning, SAMPLES).read()
+    samples = StateFile(path, meaning, SAMPLES).read()
     read = time.monotonic() - began
     began = time.monotonic()
     if samples is not None:
-        writer = LocalFile(copy, meaning, SAMPLES)
+        writer = StateFile(copy, meaning, SAMPLES)
         writer.offer(samples)
         writer.write_if_due()
     written = time.monotonic() - began
     return {
-        "load": "local file",
+        "load": "state file",
         "errors": int(not copy.exists() or copy.stat().st_size != size),
         "bytes": size,
         "read_ms": round(1000 * read, 1),

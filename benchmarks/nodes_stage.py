@@ -52,7 +52,7 @@ class NodesStage:
 
     @property
     def state_file(self) -> Path:
-        """The local file."""
+        """The state file."""
         return self.folder / "nodes.state"
 
     def asked(self) -> Asked:

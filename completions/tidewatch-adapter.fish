@@ -245,7 +245,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -s h -l 
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l version -d 'show the program'"'"'s version and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l scheduling-config -xka "(__fish_complete_path (commandline -ct))" -d 'File with policies, filter, queries and hot spots (kind: SchedulingConfiguration)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l refresh-interval -x -d 'How often the newest samples are queried from Prometheus'
-complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l state -xka "(__fish_complete_path (commandline -ct))" -d 'Local file of the samples, from which a restarted process answers at once (default: none)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l state -xka "(__fish_complete_path (commandline -ct))" -d 'State file of the samples, from which a restarted process answers at once (default: none)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l node-metrics -xka "cpu memory network disk gpu" -d 'Resources whose windows /metrics shows for each node; --node-metrics= shows none'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l objects -xka "(__fish_complete_path (commandline -ct))" -d 'Read nodes and pods from the *.json and *.yaml files in this folder instead of a cluster'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using nodes' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix, and its query (?dedup=false) is sent with every request'

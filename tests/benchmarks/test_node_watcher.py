@@ -27,7 +27,7 @@ def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -
         "/metrics, gzip",
         "refreshes every 30 s",
         "restart after kill -9, from the file",
-        "local file",
+        "state file",
         "one refresh of 40 nodes with 4 CPUs, real Prometheus",
     ]
     assert len([load for load in loads if load.startswith("floor")]) == 4

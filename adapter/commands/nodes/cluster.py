@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS: Final = 5.0
-"""Limit on how long the lists and the port wait for the local file, which takes half a second for 5,000 nodes."""
+"""Limit on how long the lists and the port wait for the state file, which takes half a second for 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _WINDOW_FLAGS = in_group(
         "without a restart.",
     ),
     Flag("refresh-interval", DURATION, "How often the newest samples are queried from Prometheus.", default=30.0),
-    Flag("state", PATH, "Local file of the samples, from which a restarted process answers at once (default: none)."),
+    Flag("state", PATH, "State file of the samples, from which a restarted process answers at once (default: none)."),
     Flag(
         "node-metrics",
         one_of(*LoadResource),

@@ -38,8 +38,8 @@ from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
-from adapter.nodes.file.local_file import SAMPLES, WEEK, LocalFile
 from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.state_file.state_file import SAMPLES, WEEK, StateFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.web.routes import Route
-    from adapter.nodes.file.local_file import Codec
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.state_file.state_file import Codec
 
 Content = TypeVar("Content")
 
@@ -131,11 +131,11 @@ def _keeper(
     def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
         return SampleRefresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
 
-    def state_file(scheduling: SchedulingSettings, suffix: str, codec: Codec[Content]) -> LocalFile[Content] | None:
+    def state_file(scheduling: SchedulingSettings, suffix: str, codec: Codec[Content]) -> StateFile[Content] | None:
         if settings.state_file is None:
             return None
         path = settings.state_file.with_name(settings.state_file.name + suffix)
-        return LocalFile(path, meaning_of(settings, scheduling), codec, clock, metrics.file_failed)
+        return StateFile(path, meaning_of(settings, scheduling), codec, clock, metrics.file_failed)
 
     parts = KeeperServices(
         facts=source.facts,
@@ -153,7 +153,7 @@ def _keeper(
 
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
-    """Return the source of the samples in the local file, as text without credentials."""
+    """Return the source of the samples in the state file, as text without credentials."""
     about: dict[str, object] = {
         "prometheus": settings.prometheus.endpoint.shown,
         "names": "instance" if settings.objects is None else scheduling.match,
@@ -183,11 +183,11 @@ def _start_tasks(
     context.tasks.running("refresh", loop.run, reads_only=True)
     context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop), reads_only=True)
     if settings.state_file is not None:
-        context.tasks.periodic("local file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
+        context.tasks.periodic("state file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
 
 
 class _RefreshLoop:
-    """Refreshes repeatedly, after the samples of the local file have been published."""
+    """Refreshes repeatedly, after the samples of the state file have been published."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class BoardMetrics:
             f"{prefix}_refresh_queries", "Queries that the last refresh sent to Prometheus.", registry=registry
         )
         self._file_failures = Counter(
-            f"{prefix}_state_file_failures", "Writes of the local file that failed.", registry=registry
+            f"{prefix}_state_file_failures", "Writes of the state file that failed.", registry=registry
         )
         self.basis("none")
 
@@ -52,7 +52,7 @@ class BoardMetrics:
         self._queries.set(result.queries)
 
     def file_failed(self) -> None:
-        """Count a write of the local file that failed."""
+        """Count a write of the state file that failed."""
         self._file_failures.inc()
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.file.local_file import SampleFile
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.state_file.state_file import SampleFile
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class DayKeeper:
         return self._day
 
     def read_file(self) -> None:
-        """Take the content of the local file."""
+        """Take the content of the state file."""
         samples = None if self._file is None else self._file.read()
         if samples is not None:
             self._use(day_of_samples(samples, self._wall()))
@@ -60,7 +60,7 @@ class DayKeeper:
         return answer.queries
 
     def write_file(self) -> None:
-        """Write the day to the local file if that is due."""
+        """Write the day to the state file if that is due."""
         if self._file is not None:
             self._file.write_if_due()
 

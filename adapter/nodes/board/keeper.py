@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.board.board_telemetry import BoardMetrics
-    from adapter.nodes.file.local_file import SampleFile, WeekFile
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.state_file.state_file import SampleFile, WeekFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class KeeperServices:
     refresher: Callable[[SchedulingSettings], SampleRefresher]
     """Makes a refresher for a configuration."""
     file: Callable[[SchedulingSettings], SampleFile | None]
-    """Makes the local file for a configuration: one whose samples come from other queries is not used."""
+    """Makes the state file for a configuration: one whose samples come from other queries is not used."""
     day_file: Callable[[SchedulingSettings], SampleFile | None]
     """Makes the file of the last day for a configuration."""
     week_file: Callable[[SchedulingSettings], WeekFile | None]
@@ -111,7 +111,7 @@ class BoardKeeper:
         return self._published
 
     def read_file(self) -> None:
-        """Publish the content of the local file."""
+        """Publish the content of the state file."""
         self._past.read_files()
         samples = None if self._file is None else self._file.read()
         if samples is None:

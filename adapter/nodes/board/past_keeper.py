@@ -40,7 +40,7 @@ class PastKeeper:
         return 1 if self.refreshes % _KEPT_EVERY == _KEPT_EVERY - 1 else 0
 
     def read_files(self) -> None:
-        """Take the content of the local files."""
+        """Take the content of the state files."""
         self.day.read_file()
         self.week.read_file()
 
@@ -77,6 +77,6 @@ class PastKeeper:
         self.week.judge()
 
     def write_files(self) -> None:
-        """Write the local files that are due."""
+        """Write the state files that are due."""
         self.day.write_file()
         self.week.write_file()

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.nodes.file.local_file import WeekFile
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.model.week import HourForecast
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.state_file.state_file import WeekFile
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class WeekKeeper:
         self._states = StateLog(_log)
 
     def read_file(self) -> None:
-        """Take the content of the local file."""
+        """Take the content of the state file."""
         week = None if self._file is None else self._file.read()
         if week is not None:
             self._use(week_at(week, self._clock.wall()))
@@ -95,7 +95,7 @@ class WeekKeeper:
         return forecast(snapshot, self._week, self._backtest, self._clock.wall())
 
     def write_file(self) -> None:
-        """Write the week to the local file if that is due."""
+        """Write the week to the state file if that is due."""
         if self._file is not None:
             self._file.write_if_due()
 

@@ -48,7 +48,7 @@ class HeatState:
 def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
     """Return the state after one more refresh, which is judged by the average of the longest window.
 
-    A refresh without new samples, or with those of the local file, does not count. A node whose load is unknown becomes
+    A refresh without new samples, or with those of the state file, does not count. A node whose load is unknown becomes
     neither hotter nor cooler, and an estimate is not a known load.
     """
     if loads is None or loads.from_file or loads.window_end <= state.window_end:

@@ -38,8 +38,8 @@ class SampleGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleSet:
-    """The samples of all resources, as the local file keeps them."""
+    """The samples of all resources, as the state file keeps them."""
 
     grids: Mapping[LoadResource, SampleGrid]
     from_file: bool = False
-    """Whether nothing has been added since it was read from the local file."""
+    """Whether nothing has been added since it was read from the state file."""

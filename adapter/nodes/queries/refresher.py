@@ -103,7 +103,7 @@ class SampleRefresher:
     ) -> RefreshResult:
         """Return the samples with the available steps up to now (Unix seconds).
 
-        `samples` are those of the last refresh or of the local file; None without either. `nodes` are all Node objects,
+        `samples` are those of the last refresh or of the state file; None without either. `nodes` are all Node objects,
         None if they are not known. `kept_queries` of the allowed queries are left for `fill_day`. Never raises because
         of Prometheus.
         """

@@ -51,7 +51,7 @@ class NodeTopology:
 def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
     """Return the parts of the document before and after the nodes. `window` is an index of `WINDOWS_SECONDS`.
 
-    Times are those of the samples: a document from the local file has the old ones.
+    Times are those of the samples: a document from the state file has the old ones.
     """
     end = int(snapshot.window_end)
     timestamp = end if snapshot.from_file else int(snapshot.assembled_at)

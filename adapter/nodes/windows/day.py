@@ -152,7 +152,7 @@ def with_day(snapshot: LoadSnapshot, day: LoadDay) -> LoadSnapshot:
 
 
 def samples_of_day(day: LoadDay) -> SampleSet:
-    """Return the means as samples, for the local file."""
+    """Return the means as samples, for the state file."""
     unknown = np.full(len(day.nodes), np.nan)
     return SampleSet(
         {
@@ -174,7 +174,7 @@ def samples_of_day(day: LoadDay) -> SampleSet:
 
 
 def day_of_samples(samples: SampleSet, now: float) -> LoadDay:
-    """Return the day of a local file without samples that are not on slots of five minutes."""
+    """Return the day of a state file without samples that are not on slots of five minutes."""
     grids = (grid for resource, grid in samples.grids.items() if resource in DAY_RESOURCES)
     return day_after(LoadDay(), [grid for grid in grids if _is_day(grid)], now)
 

@@ -191,7 +191,7 @@ def _prometheus() -> Row:
     # The adapter has a counter of the same name.
     of_nodes = f"and on (namespace, job, instance) {_STATES}{{{SCRAPED}}}"
     return Row(
-        "Forecasts, Prometheus and the local file",
+        "Forecasts, Prometheus and the state file",
         (
             counts(
                 "Forecasts",
@@ -206,7 +206,7 @@ def _prometheus() -> Row:
                 unit=units.CountsPerMinute,
             ),
             counts(
-                "Failed writes of the local file",
+                "Failed writes of the state file",
                 "Failures to write the file from which a replica answers after a crash.",
                 increase("tidewatch_adapter_state_file_failures_total", "instance"),
                 alert="TidewatchStateFileFails",

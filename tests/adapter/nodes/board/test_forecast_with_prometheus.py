@@ -16,7 +16,6 @@ from adapter.foundation.time.clock import Clock
 from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
-from adapter.nodes.file.local_file import SAMPLES, WEEK, LocalFile
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
@@ -28,6 +27,7 @@ from adapter.nodes.model.scheduling_settings import (
 from adapter.nodes.model.week import FORECAST_VERDICTS
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.nodes.scores.table import score_nodes
+from adapter.nodes.state_file.state_file import SAMPLES, WEEK, StateFile
 from tests.adapter.nodes.placement.objects import a_node, resources
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def keeper_of(client: PrometheusClient, folder: Path) -> BoardKeeper:
     parts = KeeperServices(
         facts=lambda: NodeFacts(NODES, pods=placed([])),
         refresher=lambda settings: SampleRefresher(client, settings),
-        file=lambda _: LocalFile(folder / "state", "m", SAMPLES, clock),
-        day_file=lambda _: LocalFile(folder / "state.day", "m", SAMPLES, clock),
-        week_file=lambda _: LocalFile(folder / "state.week", "m", WEEK, clock),
+        file=lambda _: StateFile(folder / "state", "m", SAMPLES, clock),
+        day_file=lambda _: StateFile(folder / "state.day", "m", SAMPLES, clock),
+        week_file=lambda _: StateFile(folder / "state.week", "m", WEEK, clock),
         metrics=BoardMetrics(CollectorRegistry(), "p"),
         refresh_seconds=30.0,
         node_metrics=(LoadResource.CPU,),

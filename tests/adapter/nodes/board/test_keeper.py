@@ -37,10 +37,10 @@ from tests.support.sample_grids import END, STEP, grid_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.file.local_file import SampleFile
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.week import LoadWeek
     from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.state_file.state_file import SampleFile
 
 CPU = LoadResource.CPU
 NODES = (a_node("a", {"topology.kubernetes.io/zone": "east"}), a_node("b"))
@@ -372,7 +372,7 @@ def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
     assert sum("label instance" in message for message in caplog.messages) == 1
 
 
-def test_no_samples_at_all_are_not_written_to_the_local_file(script: Script) -> None:
+def test_no_samples_at_all_are_not_written_to_the_state_file(script: Script) -> None:
     script.result = RefreshResult(SampleSet({}), failures={CPU: "no connection."})
     script.keeper().refresh()
     assert script.offered == []

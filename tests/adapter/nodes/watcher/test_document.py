@@ -113,7 +113,7 @@ def test_numbers_of_another_window_say_so_and_the_document_keeps_the_window_that
     assert [(found.duration, found.end - found.start) for found in windows] == [("15m", 900), ("10m", 600), ("5m", 300)]
 
 
-def test_a_document_of_the_local_file_has_the_times_of_its_samples() -> None:
+def test_a_document_of_the_state_file_has_the_times_of_its_samples() -> None:
     found = decoded_document(body_of(snapshot_of({"a": {CPU: Measured(0.5)}}, from_file=True)))
     assert (found.timestamp, found.start, found.end) == (1_700_000_900, 1_700_000_000, 1_700_000_900)
 

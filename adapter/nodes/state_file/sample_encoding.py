@@ -1,4 +1,4 @@
-"""The content of the local file: one line of JSON, binary columns, and a digest of both (pure).
+"""The content of the state file: one line of JSON, binary columns, and a digest of both (pure).
 
     {"format": "tidewatch-node-samples", "version": 1, "meaning": …, "node_lists": […], "grids": […]}
     for each grid: values as float32, then newest, scrape_seconds, advancing and reset_at as float64

@@ -1,4 +1,4 @@
-"""The local file of the week: what is written is read, and nothing else."""
+"""The state file of the week: what is written is read, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from adapter.nodes.file.encoding import DIGEST_BYTES, SampleFileError, with_digest
-from adapter.nodes.file.week_encoding import decoded_week, encoded_week
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
+from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, with_digest
+from adapter.nodes.state_file.week_encoding import decoded_week, encoded_week
 
 MEANS = np.full((2, QUARTERS), np.nan, dtype=np.float16)
 MEANS[:, -3:] = [[0.25, 0.5, 1.0], [0.0, 0.1, np.nan]]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from adapter.nodes.file.encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleGrid, SampleSet
-from tests.adapter.nodes.file.grids import END, grid, samples
+from adapter.nodes.state_file.sample_encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
+from tests.adapter.nodes.state_file.grids import END, grid, samples
 
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats

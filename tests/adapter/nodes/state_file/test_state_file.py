@@ -9,9 +9,9 @@ import pytest
 
 from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.file.local_file import SAMPLES, LocalFile, SampleFile
 from adapter.nodes.model.loads import LoadResource
-from tests.adapter.nodes.file.grids import END, grid, samples
+from adapter.nodes.state_file.state_file import SAMPLES, SampleFile, StateFile
+from tests.adapter.nodes.state_file.grids import END, grid, samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def nodes_of(found: SampleSet | None) -> tuple[str, ...] | None:
 
 
 def file_at(path: Path, time: Time | None = None, meaning: str = MEANING) -> SampleFile:
-    return LocalFile(path, meaning, SAMPLES, (time or Time()).clock)
+    return StateFile(path, meaning, SAMPLES, (time or Time()).clock)
 
 
 def written(path: Path, found: SampleSet, meaning: str = MEANING) -> bytes:

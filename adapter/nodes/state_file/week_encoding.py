@@ -1,4 +1,4 @@
-"""The content of the local file of the week: one line of JSON, the means, and a digest of both (pure).
+"""The content of the state file of the week: one line of JSON, the means, and a digest of both (pure).
 
 {"format": "tidewatch-node-week", "version": 1, "meaning": …, "end": …, "nodes": […]}
 the mean of each quarter of an hour of each node as float16, little-endian
@@ -13,8 +13,14 @@ import msgspec
 import numpy as np
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.nodes.file.encoding import OTHER_MEANING, WRONG_SIZE, SampleFileError, line_and_rest, with_digest
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
+from adapter.nodes.state_file.sample_encoding import (
+    OTHER_MEANING,
+    WRONG_SIZE,
+    SampleFileError,
+    line_and_rest,
+    with_digest,
+)
 
 _FORMAT: Final = "tidewatch-node-week"
 _VERSION: Final = 1

@@ -1,4 +1,4 @@
-"""Reads a local file at the start, and writes the newest samples to it in a task of its own.
+"""Reads a state file at the start, and writes the newest samples to it in a task of its own.
 
 The file is replaced as a whole. Whatever is wrong with the file or its folder causes one line in the log, and the
 program goes on without it.
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, has_right_digest, latest
-from adapter.nodes.file.week_encoding import decoded_week, encoded_week
+from adapter.nodes.state_file.sample_encoding import SampleFileError, decoded_samples, encoded, has_right_digest, latest
+from adapter.nodes.state_file.week_encoding import decoded_week, encoded_week
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +58,8 @@ SAMPLES: Final = Codec(encoded, decoded_samples, latest)
 WEEK: Final = Codec(encoded_week, decoded_week, lambda week: float(week.end))
 
 
-class LocalFile(Generic[Content]):
-    """A local file. `offer` may be called by any thread; `read` before `run`."""
+class StateFile(Generic[Content]):
+    """A state file. `offer` may be called by any thread; `read` before `run`."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class LocalFile(Generic[Content]):
     def _unusable(self, problem: str, moved_to: Path | None) -> None:
         further = {} if moved_to is None else {"moved_to": str(moved_to)}
         _log.warning(
-            "the local file of node samples is not used: the samples are downloaded again",
+            "the state file of node samples is not used: the samples are downloaded again",
             extra=fields(file=str(self._path), problem=problem, **further),
         )
 
@@ -149,8 +149,8 @@ class LocalFile(Generic[Content]):
         return None
 
 
-SampleFile: TypeAlias = LocalFile["SampleSet"]
-WeekFile: TypeAlias = LocalFile["LoadWeek"]
+SampleFile: TypeAlias = StateFile["SampleSet"]
+WeekFile: TypeAlias = StateFile["LoadWeek"]
 
 
 def _content(path: Path) -> bytes:

@@ -1,1 +1,0 @@
-"""The local file of the samples of nodes, so that a restart has windows before Prometheus has answered."""

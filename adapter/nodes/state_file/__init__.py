@@ -1,0 +1,1 @@
+"""The state file of the samples of nodes, so that a restart has windows before Prometheus has answered."""
