@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.selectors import parse_selector
@@ -12,19 +13,26 @@ from adapter.foundation.service.runtime.garbage_collector import rare_collection
 from benchmarks.made_past import PastPlan, made_past
 from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.replay.assumptions import Assumptions, outlook_of
 from recommender.replay.cluster.events import events_of
 from recommender.replay.cluster.scene import scene_of
-from recommender.replay.policies import policies_of
+from recommender.replay.policies import FORECASTS, ReplayPolicy, policies_of
 from recommender.replay.simulation.simulation import outcomes_of
+from recommender.replay.spot import SpotMarket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from benchmarks.report import Row
     from recommender.recording.recording import Recording
+    from recommender.replay.cluster.events import Event
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.outcome import PolicyOutcome
 
 NAME: Final = "replay"
 _KIB_A_MIB: Final = 2**10
+_INTERRUPTIONS_AN_HOUR: Final = 0.02
+_ABSENCE_SECONDS: Final = 1800.0
 GROUPS: Final = (
     StaticGroup("small", 0, 2000, parse_selector("pool=small"), price=0.4),
     StaticGroup("large", 0, 2000, parse_selector("pool=large"), price=0.82),
@@ -54,10 +62,27 @@ def replay_rows(past: Recording, policies: int) -> list[Row]:
     scene = scene_of(past, settings)
     events = events_of(scene)
     wanted = policies_of(settings, len(GROUPS), has_prices=True)
+    rows = _rows(past, outcomes_of(scene, wanted[: policies or len(wanted)], events))
+    return rows if policies else [*rows, *_rows(past, _with_assumptions(scene, settings, events))]
+
+
+def _with_assumptions(scene: Scene, settings: ClusterSizeSettings, events: Sequence[Event]) -> Iterator[PolicyOutcome]:
+    """Yield the outcomes of the policies that assume more than a recording shows: forecasts, and spot machines.
+
+    The time of the first one contains that of its forecasts.
+    """
+    forecasts = outlook_of(scene, Assumptions()).forecasts
+    yield from outcomes_of(scene, [ReplayPolicy(f"{FORECASTS}: pod counts", settings, forecasts)], events)
+    market = SpotMarket({GROUPS[1].name: _INTERRUPTIONS_AN_HOUR}, _ABSENCE_SECONDS)
+    spot = ReplayPolicy(f"spot: {GROUPS[1].name}", settings, market=market)
+    none = replace(spot, name="spot: none", closed=frozenset(market.interruptions))
+    yield from outcomes_of(scene, [spot, none], events)
+
+
+def _rows(past: Recording, outcomes: Iterable[PolicyOutcome]) -> list[Row]:
     rows: list[Row] = []
-    running = outcomes_of(scene, wanted[: policies or len(wanted)], events)
     began, cpu = time.perf_counter(), time.process_time()
-    for found in running:
+    for found in outcomes:
         rows.append(
             {
                 "policy": found.name,
