@@ -14,7 +14,7 @@ from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from recommender.kinds.cluster_size.estimator.candidates import Candidates
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
 from recommender.kinds.cluster_size.estimator.limiter import EstimateLimit
-from recommender.kinds.cluster_size.estimator.opened import add_new_node
+from recommender.kinds.cluster_size.estimator.opened import new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
 
@@ -110,6 +110,7 @@ class _Packing:
         self._on_node: dict[str, list[ClusterPod]] = {}
         """Placed pods by node; nodes without any are absent."""
         self._trials: list[tuple[PodShape, NodeInfo, int]] = []
+        self._own_shapes = [snapshot.shape(pod) for pod in template.pods]
 
     def add(self, group: PodGroup) -> None:
         """Place as many pods of a group as possible: on opened nodes, then on further ones."""
@@ -231,7 +232,10 @@ class _Packing:
         self._on_node.setdefault(info.node.name, []).extend(pods)
 
     def _open(self) -> NodeInfo:
-        info = add_new_node(self._snapshot, self._template, self._new_name())
+        info = self._snapshot.add_node(new_node(self._template, self._new_name()))
+        for shape in self._own_shapes:  # No filter asks for their names.
+            self._snapshot.try_pods(shape, info, 1)
+            self._trials.append((shape, info, 1))
         self._opened.append(info)
         return info
 

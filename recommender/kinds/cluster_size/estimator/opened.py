@@ -10,15 +10,19 @@ from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeTemplate
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 
 def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeInfo:
     """Add a node made by a template, with a hostname and pods of its own. The name must be free."""
-    node = replace(template.node, name=name, labels={**template.node.labels, HOSTNAME_LABEL: name})
-    return snapshot.add_node(node, own_pods(template, name))
+    return snapshot.add_node(new_node(template, name), own_pods(template, name))
+
+
+def new_node(template: NodeTemplate, name: str) -> ClusterNode:
+    """Return a node made by a template, with a hostname of its own."""
+    return replace(template.node, name=name, labels={**template.node.labels, HOSTNAME_LABEL: name})
 
 
 def own_pods(template: NodeTemplate, node: str, present: Collection[str] = ()) -> list[ClusterPod]:

@@ -109,10 +109,12 @@ class Census:
         if alike is None:
             alike = self._new(shape, is_terminating=is_terminating)
         change_count(alike.nodes, info, count)
-        for claim in shape.scheduling.claims:
-            change_count(self.claim_uses, (shape.namespace, claim), count)
-        for tally, keys in alike.tallies or ():
-            tally.change(info, keys, count)
+        if not shape.is_plain:
+            for claim in shape.scheduling.claims:
+                change_count(self.claim_uses, (shape.namespace, claim), count)
+        if alike.tallies is not None:
+            for tally, keys in alike.tallies:
+                tally.change(info, keys, count)
         if alike.owners is not None:
             alike.owners.change(info, count)
 

@@ -64,6 +64,8 @@ def take(info: NodeInfo, shape: PodShape, count: int) -> None:
             requested[name] = total
         else:
             del requested[name]
+    if shape.is_plain:
+        return
     scheduling = shape.scheduling
     for port in scheduling.host_ports:
         change_count(info.ports.setdefault((port.protocol, port.port), {}), port.address, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
@@ -31,6 +31,13 @@ class PodShape:
     """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod requests 0 are absent."""
     scheduling: PodScheduling
     priority: int
+    is_plain: bool = field(init=False)
+    """Whether a pod takes nothing from its node but resources: no port of the host, no claim and no disk."""
+
+    def __post_init__(self) -> None:
+        """Judge once what is asked for every pod that is placed or moved."""
+        asked = self.scheduling
+        object.__setattr__(self, "is_plain", not (asked.host_ports or asked.claims or asked.inline_volumes))
 
 
 @dataclass(frozen=True, slots=True, order=True)

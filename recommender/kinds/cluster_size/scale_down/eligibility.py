@@ -37,7 +37,7 @@ def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
     """Return whether the node is being deleted already."""
     if node.is_terminating or (group is not None and node.name in group.deleting):
         return True
-    return any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
+    return bool(node.taints) and any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
 
 
 def eligibility(
@@ -71,6 +71,16 @@ def eligibility(
         f"more than the threshold of {percent_of(threshold)}"
     )
     return Eligibility(utilization, KeepReason.NOT_UNDERUTILIZED, detail)
+
+
+def share_of(node: ClusterNode, info: NodeInfo, group: NodeGroup | None, options: UtilizationOptions | None) -> float:
+    """Return the utilisation that `eligibility` would state, without its verdict; 0 where it states none."""
+    if group is None or options is None or _outright(node, group):
+        return 0.0
+    try:
+        return node_utilization(info, options).ratio
+    except UtilizationError:
+        return 0.0
 
 
 def _outright(node: ClusterNode, group: NodeGroup | None) -> Eligibility | None:

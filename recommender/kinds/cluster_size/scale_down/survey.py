@@ -14,6 +14,7 @@ from recommender.kinds.cluster_size.scale_down.eligibility import (
     Eligibility,
     eligibility,
     is_being_deleted,
+    share_of,
     utilization_options,
 )
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason
@@ -84,6 +85,10 @@ def survey(
         name = node.name
         group_name = situation.groups.group_of.get(name, "")
         group = groups.get(group_name)
+        if situation.candidates is not None and name not in situation.candidates:
+            if node.ready and name not in starting and not is_being_deleted(node, group):
+                shares[name] = share_of(node, info, group, options.get(group_name))
+            continue
         judged = eligibility(node, info, group, settings.scale_down, options.get(group_name))
         if name in starting and judged.reason not in _OUTRIGHT:
             judged = Eligibility(None, KeepReason.NODE_STARTING, starting[name])
@@ -91,8 +96,6 @@ def survey(
         may_take = node.ready and name not in starting
         if may_take and judged.reason is not KeepReason.CURRENTLY_BEING_DELETED:
             shares[name] = judged.utilization.ratio if judged.utilization else 0.0
-        if situation.candidates is not None and name not in situation.candidates:
-            continue
         if judged.reason or judged.utilization is None or group is None:
             kept.append(kept_node(node, group, f"{judged.reason}: {judged.detail}"))
             continue

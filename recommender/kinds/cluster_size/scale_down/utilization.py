@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _DEFAULT_GPU: Final = "nvidia.com/gpu"
 """The GPU resource assumed for a node if only its label says that it has GPUs."""
 
+_ALWAYS_COUNTED: Final = frozenset({CPU, MEMORY})
+"""The resources of which a node of the snapshot knows the whole requests."""
+
 
 class UtilizationError(ValueError):
     """The utilisation of a node cannot be calculated; the message says why."""
@@ -80,8 +83,10 @@ def _share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
     allocatable = info.allocatable.get(resource, 0)
     if allocatable <= 0:
         raise UtilizationError(f"the node offers no {resource}")
-    requested = 0
     ignores = options.ignore_daemon_sets or options.ignore_mirror_pods
+    if not ignores and resource in _ALWAYS_COUNTED and not any(pod.is_terminating for pod in info.pods.values()):
+        return info.requested.get(resource, 0) / allocatable
+    requested = 0
     for pod in info.pods.values():
         amount = pod.resources.requests.get(resource, 0)
         if not amount:
