@@ -204,6 +204,10 @@ class NodeFleet:
         memory = (self.free.item(1, slot) - needs.scored[1]) / offered_memory
         return cores + memory + 2 - abs(cores - memory)
 
+    def has_unusable(self) -> bool:
+        """Whether some node is not ready, or leaves."""
+        return int(np.count_nonzero(self.exists)) != int(np.count_nonzero(self.usable))
+
     def counts(self) -> npt.NDArray[np.int64]:
         """Return how many nodes there are of each kind."""
         kinds = self.kind_of[: self.end][self.exists[: self.end]]

@@ -31,6 +31,10 @@ class Scheduler:
         self.has_changed = True
         """Whether pods have arrived or ended; a reader clears it."""
 
+    def pending_by_kind(self) -> Mapping[int, Mapping[int, float]]:
+        """Return the pods of each kind that have no node, and since when; it follows all changes."""
+        return self._pending
+
     def pending(self) -> dict[int, float]:
         """Return the pods that have no node, and since when."""
         return {number: since for pods in self._pending.values() for number, since in pods.items()}

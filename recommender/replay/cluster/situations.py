@@ -9,8 +9,10 @@ reserve, limits, similar groups) get all of it, with one pod on each node that r
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
@@ -51,6 +53,15 @@ def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The size of a group and its limits, as far as a situation shows them."""
+
+    target_size: int
+    min_size: int
+    max_size: int
+
+
 class Situations:
     """Makes the situations of one policy's fleet."""
 
@@ -62,10 +73,13 @@ class Situations:
         self.closed = closed
         self._settings = settings
         self._fleet = fleet
+        self._is_whole = needs_whole_cluster(settings)
         self._names: dict[int, ClusterNode] = {}
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
         self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
         """For each slot, the free amounts when the pod was made, and the pod that represents all pods of the node."""
+        self._facts: dict[tuple[int, float], SchedulingFacts] = {}
+        """The facts of pending pods, by their kind and since when they have been waiting."""
         self._running: dict[int, dict[int, ClusterPod]] = {}
         """The pods that the node of each slot had when its removal was last considered, by number."""
 
@@ -89,11 +103,24 @@ class Situations:
         `pending` has the time since which each pod has been waiting. Pods that fit on a ready node are no longer
         pending.
         """
-        fleet, is_whole = self._fleet, needs_whole_cluster(self._settings)
-        slots = [slot for slot in range(fleet.end) if fleet.exists[slot] and (is_whole or not fleet.usable[slot])]
+        self._facts.clear()
+        slots = self.growing_slots()
         pods = [self._bulk(slot) for slot in slots]
         pods += [self.pod(number, "", since) for number, since in pending.items()]
         return self._situation(slots, pods, now, memory)
+
+    def growing_slots(self) -> list[int]:
+        """Return the slots of the nodes that affect growth: the ones that are starting, or all."""
+        fleet = self._fleet
+        there = fleet.exists[: fleet.end]
+        if not self._is_whole:
+            there = there & ~fleet.usable[: fleet.end]
+        return [int(slot) for slot in np.flatnonzero(there)]
+
+    def loads(self, slots: Sequence[int]) -> tuple[tuple[int, bytes], ...]:
+        """Return the kind of the node of each slot, with its free amounts."""
+        fleet = self._fleet
+        return tuple((fleet.kind_of.item(slot), fleet.free[:, slot].tobytes()) for slot in slots)
 
     def lowered(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
@@ -127,7 +154,7 @@ class Situations:
             namespace_labels={},
             memory=memory,
             explains=False,
-            other_nodes=int(self._fleet.exists.sum()) - len(nodes),
+            other_nodes=self.size() - len(nodes),
         )
 
     def _groups(self, slots: Sequence[int]) -> NodeGroups:
@@ -138,22 +165,35 @@ class Situations:
         members: dict[str, list[str]] = {}
         for name, group in group_of.items():
             members.setdefault(group, []).append(name)
-        sizes = self.sizes()
-        groups = []
-        for group in self._scene.groups.groups:
-            names = tuple(members.get(group.name, ()))
-            absent = sizes[group.name] - len(names)
-            groups.append(
-                replace(
-                    group,
-                    nodes=names,
-                    deleting=(),
-                    target_size=len(names),
-                    min_size=0 if group.name in self.closed else max(0, group.min_size - absent),
-                    max_size=0 if group.name in self.closed else max(0, group.max_size - absent),
-                )
+        limits = self.limits(slots)
+        groups = tuple(
+            replace(
+                group,
+                nodes=tuple(members.get(group.name, ())),
+                deleting=(),
+                target_size=limits[group.name].target_size,
+                min_size=limits[group.name].min_size,
+                max_size=limits[group.name].max_size,
             )
-        return NodeGroups(tuple(groups), group_of)
+            for group in self._scene.groups.groups
+        )
+        return NodeGroups(groups, group_of)
+
+    def limits(self, slots: Sequence[int]) -> dict[str, GroupLimits]:
+        """Return the sizes and limits of the groups if only the nodes of these slots are counted, by name."""
+        fleet, sizes = self._fleet, self.sizes()
+        counted = Counter(fleet.kinds[fleet.kind_of.item(slot)].group for slot in slots)
+        found: dict[str, GroupLimits] = {}
+        for group in self._scene.groups.groups:
+            size = counted[group.name]
+            absent = sizes[group.name] - size
+            least, most = (0, 0) if group.name in self.closed else (group.min_size, group.max_size)
+            found[group.name] = GroupLimits(size, max(0, least - absent), max(0, most - absent))
+        return found
+
+    def size(self) -> int:
+        """Return how many nodes there are."""
+        return int(np.count_nonzero(self._fleet.exists))
 
     def sizes(self) -> Counter[str]:
         """Return how many nodes each group has."""
@@ -180,7 +220,9 @@ class Situations:
         like = self._scene.recording.pod_kinds[kind]
         facts = like.facts
         if not node and facts is not None:
-            facts = replace(facts, created=since)
+            known = self._facts.get((kind, since))
+            facts = known or replace(facts, created=since)
+            self._facts[kind, since] = facts
         return ClusterPod(
             namespace=like.namespace,
             name=f"pod-{number}",

@@ -71,6 +71,8 @@ class ExpectedPods:
 
         With settings by which growth depends on the whole cluster, all of them do.
         """
+        if self._forecasts is None:
+            return ()
         if needs_whole_cluster(settings):
             return self._pods(self._wanted(now))
         return self._pods(self._left(now, self._fleet.usable[: self._fleet.end])[0])
@@ -78,11 +80,13 @@ class ExpectedPods:
     def is_short(self, now: float) -> bool:
         """Whether the nodes, including starting ones, lack room for expected pods."""
         fleet = self._fleet
-        return bool(self._left(now, fleet.exists[: fleet.end])[0].any())
+        return self._forecasts is not None and bool(self._left(now, fleet.exists[: fleet.end])[0].any())
 
     def placed_on(self, now: float, slots: Collection[int]) -> tuple[ClusterPod, ...]:
         """Return the expected pods that have their place on some of these nodes."""
         fleet = self._fleet
+        if self._forecasts is None:
+            return ()
         _, taken = self._left(now, fleet.usable[: fleet.end])
         return self._pods(taken[:, list(slots)].sum(axis=1))
 

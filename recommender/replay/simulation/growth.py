@@ -12,13 +12,16 @@ from msgspec import structs
 from recommender.kinds.cluster_size.health.provision import provision_seconds_of
 from recommender.replay.cluster.events import Happening
 from recommender.replay.simulation.decisions import growth_of
+from recommender.replay.simulation.known_growth import growth_in, growth_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from adapter.foundation.cluster.values.pods import ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.replay.policies import ReplayPolicy
+    from recommender.replay.simulation.known_growth import GroupGrowth, KnownGrowth
     from recommender.replay.simulation.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0
@@ -30,13 +33,18 @@ _AGAIN_SECONDS: Final = 300.0
 class Growth:
     """Requests nodes for pods that have none."""
 
-    def __init__(self, run: PolicyRun, rivals: Iterable[ReplayPolicy] = ()) -> None:
+    def __init__(self, run: PolicyRun, known: KnownGrowth, rivals: Iterable[ReplayPolicy] = ()) -> None:
         """Begin without a request; `rivals` are policies that differ from that of the run only in growth."""
         self._run = run
         self.alike = tuple(rivals)
         """The rivals whose decisions have been those of this policy so far."""
         self._asked: float | None = None
         """When groups must grow next; None if nothing is requested."""
+        self._known = known
+        self._number = None if run.spot.market else known.number_of(run.scene, run.settings)
+        self._numbers_of_rivals = {
+            one.name: None if self._number is None else known.number_of(run.scene, one.settings) for one in self.alike
+        }
         self._numbers = count()
         self._again = -math.inf
         """The earliest time at which groups grow for the reserve."""
@@ -76,34 +84,56 @@ class Growth:
             return
         self._asked = None
         run = self._run
-        pending = run.scheduler.pending()
-        if is_beginning:  # These pods are not young.
-            pending = dict.fromkeys(pending, now - REACTION_SECONDS)
-        situation = run.situations.grown(pending, now, run.memory)
-        situation = replace(
-            situation, future_pods=(*run.expected.for_growth(now, run.settings), *run.reserve.pods(now))
-        )
-        scaled = growth_of(situation, run.settings)
-        self.alike = tuple(one for one in self.alike if _acts_alike(scaled, growth_of(situation, one.settings)))
+        limits = run.situations.limits(run.situations.growing_slots())
+        grown = self._growth(now, is_beginning=is_beginning)
         is_at_limit = False
         startup = 0.0 if is_beginning else run.scene.startup_seconds
-        for group in situation.groups.groups:
-            more = 0 if group.problem else max(0, scaled.increases.get(group.name, 0))
+        for group in run.scene.groups.groups:
+            more = 0 if group.problem else max(0, grown.increases.get(group.name, 0))
             for _ in range(more):
                 self._request(group, now, startup)
             if more:
                 run.account.changes += 1
                 run.memory = structs.replace(run.memory, last_scale_up=now)
-            is_at_limit |= group.target_size + more == group.max_size and group.name not in run.situations.closed
-        self.is_covered = not scaled.waiting
+            limit = limits[group.name]
+            is_at_limit |= limit.target_size + more == limit.max_size and group.name not in run.situations.closed
+        self.is_covered = not grown.has_waiting
         # A lack that the groups could not relieve is requested again later, as with pods.
         is_short = run.reserve.is_short(now) or run.expected.is_short(now)
         self._again = now + (_AGAIN_SECONDS if is_short else 0.0)
-        if scaled.waits_until is not None:
-            self._ask(max(now, scaled.waits_until))
-        elif scaled.unschedulable or is_at_limit:
+        if grown.waits_until is not None:
+            self._ask(max(now, grown.waits_until))
+        elif grown.has_unschedulable or is_at_limit:
             ends = (one.until for one in run.memory.back_offs.values() if one.until > now)
             self._ask(min((now + _AGAIN_SECONDS, *ends)))
+
+    def _growth(self, now: float, *, is_beginning: bool) -> GroupGrowth:
+        """Return the decision for the pending pods, and keep only the rivals with the same one."""
+        run = self._run
+        future = (*run.expected.for_growth(now, run.settings), *run.reserve.pods(now))
+        key = None
+        if self._number is not None and not (future or is_beginning or run.memory.back_offs):
+            key = growth_key(run.situations, run.scheduler.pending_by_kind(), run.settings, now)
+        situation: ClusterSituation | None = None
+        found: list[GroupGrowth] = []
+        policies = [(self._number, run.settings)]
+        policies += [(self._numbers_of_rivals[one.name], one.settings) for one in self.alike]
+        for number, settings in policies:
+            known = self._known.get(number, key)
+            if known is None:
+                situation = situation or self._situation(now, future, is_beginning=is_beginning)
+                known = growth_in(growth_of(situation, settings))
+                self._known.put(number, key, known)
+            found.append(known)
+        self.alike = tuple(one for one, its in zip(self.alike, found[1:], strict=True) if its == found[0])
+        return found[0]
+
+    def _situation(self, now: float, future: tuple[ClusterPod, ...], *, is_beginning: bool) -> ClusterSituation:
+        run = self._run
+        pending = run.scheduler.pending()
+        if is_beginning:  # These pods are not young.
+            pending = dict.fromkeys(pending, now - REACTION_SECONDS)
+        return replace(run.situations.grown(pending, now, run.memory), future_pods=future)
 
     def _request(self, group: NodeGroup, now: float, startup_seconds: float) -> None:
         run, name = self._run, group.name
@@ -119,13 +149,3 @@ class Growth:
         else:
             run.account.node_came(slot, name, now)
             run.agenda.add(now + startup_seconds, Happening.NODE_READY, slot)
-
-
-def _acts_alike(one: ScaleUp, other: ScaleUp) -> bool:
-    """Return whether two decisions have the same effect on later ones."""
-    return (
-        one.increases == other.increases
-        and one.waits_until == other.waits_until
-        and bool(one.waiting) == bool(other.waiting)
-        and bool(one.unschedulable) == bool(other.unschedulable)
-    )

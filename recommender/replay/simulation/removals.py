@@ -70,7 +70,7 @@ class Removals:
         run, down = self._run, self._run.settings.scale_down
         fleet, scheduler = run.fleet, run.scheduler
         self._note_low(now)
-        if bool((fleet.exists & ~fleet.usable).any()) or not is_covered:
+        if fleet.has_unusable() or not is_covered:
             return [], now + SOON_SECONDS
         added = run.memory.last_scale_up
         ready = -math.inf if added is None else added + down.delay_after_add_seconds

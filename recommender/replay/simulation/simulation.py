@@ -10,6 +10,7 @@ from msgspec import structs
 
 from recommender.replay.cluster.events import Happening
 from recommender.replay.simulation.growth import Growth
+from recommender.replay.simulation.known_growth import KnownGrowth
 from recommender.replay.simulation.machine_events import MachineEvents
 from recommender.replay.simulation.policy_run import new_run
 from recommender.replay.simulation.removals import SOON_SECONDS, Removals, with_drains
@@ -38,10 +39,11 @@ def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[E
     Policies that differ in their expanders but would always decide the same are simulated once.
     """
     known: dict[str, PolicyOutcome] = {}
+    growth = KnownGrowth()
     for place, policy in enumerate(policies):
         if policy.name not in known:
             rivals = [one for one in policies[place + 1 :] if one.name not in known and _differs_in_growth(policy, one)]
-            simulated = simulate(scene, policy, past, rivals)
+            simulated = simulate(scene, policy, past, rivals, growth)
             known[policy.name] = simulated.outcome
             known |= {one.name: replace(simulated.outcome, name=one.name) for one in simulated.alike}
         yield known[policy.name]
@@ -54,10 +56,17 @@ def _differs_in_growth(policy: ReplayPolicy, other: ReplayPolicy) -> bool:
 
 
 def simulate(
-    scene: Scene, policy: ReplayPolicy, past: Sequence[Event], rivals: Sequence[ReplayPolicy] = ()
+    scene: Scene,
+    policy: ReplayPolicy,
+    past: Sequence[Event],
+    rivals: Sequence[ReplayPolicy] = (),
+    known: KnownGrowth | None = None,
 ) -> SimulatedPolicy:
-    """Return the outcome of a policy, and which of the rivals, which differ only in growth, decide the same."""
-    simulation = _Simulation(scene, policy, rivals)
+    """Return the outcome of a policy, and which of the rivals, which differ only in growth, decide the same.
+
+    `known` are the decisions that earlier simulations of the scene have made.
+    """
+    simulation = _Simulation(scene, policy, rivals, KnownGrowth() if known is None else known)
     # Nodes that offer no CPU or memory have no score; allowing that for each pod takes longer than its score.
     with np.errstate(divide="ignore", invalid="ignore"):
         simulation.run(past)
@@ -71,11 +80,11 @@ _DECISIONS: Final = frozenset(map(int, (Happening.FORECAST, Happening.GROW, Happ
 
 
 class _Simulation:
-    def __init__(self, scene: Scene, policy: ReplayPolicy, rivals: Sequence[ReplayPolicy]) -> None:
+    def __init__(self, scene: Scene, policy: ReplayPolicy, rivals: Sequence[ReplayPolicy], known: KnownGrowth) -> None:
         self._scene = scene
         self._run = new_run(scene, policy, with_drains(policy.settings))
         self._closed = policy.closed
-        self._growth = Growth(self._run, rivals)
+        self._growth = Growth(self._run, known, rivals)
         self._machines = MachineEvents(self._run, self._growth)
         self._removals = Removals(self._run)
         self._outside: dict[int, int] = {}

@@ -26,6 +26,7 @@ from recommender.replay.cluster.situations import CONTROLLERS, Situations
 from recommender.replay.outcome import Account
 from recommender.replay.policies import ReplayPolicy
 from recommender.replay.simulation.decisions import growth_of, removals_of
+from recommender.replay.simulation.known_growth import KnownGrowth, growth_key
 from recommender.replay.simulation.simulation import outcomes_of, simulate
 from tests.recommender.replay.groups import STATIC_GROUPS
 from tests.recommender.replay.outcomes import values_of
@@ -176,3 +177,58 @@ def test_policies_that_decide_alike_are_simulated_once_with_the_result_of_their_
     assert [one.name for one in alike] == ["most-pods"], "price chooses other nodes"
     together = list(outcomes_of(scene, policies, past))
     assert list(map(values_of, together)) == list(map(values_of, alone))
+
+
+def _starting_world(slots: tuple[int, ...] = (0,), most: int = 2000) -> World:
+    """Return a world in which the nodes of these slots are starting, and groups have at most this many nodes."""
+    groups = replace(SCENE.groups, groups=tuple(replace(group, max_size=most) for group in SCENE.groups.groups))
+    world = World(replace(SCENE, groups=groups), ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS)), [])
+    for slot in slots:
+        world.fleet.set_usable(slot, usable=False)
+    return world
+
+
+def _key(world: World, pods: dict[int, dict[int, float]]) -> object:
+    return growth_key(world.situations, pods, world.sizes, NOW)
+
+
+def test_a_decision_is_known_again_only_for_equal_pods_starting_nodes_and_limits() -> None:
+    first, second = KINDS[0], KINDS[1]
+    pods = {first: {1: NOW - 60, 2: NOW - 60}}
+    world = _starting_world()
+    fuller = _starting_world()
+    fuller.fleet.put(9, first, SCENE.needs[first], 0)
+    elsewhere = next(slot for slot in range(1, world.fleet.end) if world.fleet.kind_of[slot] != world.fleet.kind_of[0])
+    key = _key(world, pods)
+    assert key is not None
+    assert _key(_starting_world(), {first: {7: NOW - 90, 8: NOW - 3}}) == key, "other pods of the same kind"
+    different = {
+        "a further pod": _key(world, {first: {**pods[first], 3: NOW - 60}}),
+        "another kind": _key(world, {second: pods[first]}),
+        "a fuller node": _key(fuller, pods),
+        "a node of another kind": _key(_starting_world((elsewhere,)), pods),
+        "one more starting node": _key(_starting_world((0, 1)), pods),
+        "no starting node": _key(_starting_world(()), pods),
+        "full groups": _key(_starting_world(most=1), pods),
+    }
+    assert [name for name, other in different.items() if other == key] == []
+    assert _key(world, {first: {1: NOW - 60, 2: NOW - 1}}) is None, "a young pod's turn depends on the moment"
+
+
+def test_decisions_that_are_known_already_change_no_result() -> None:
+    sizes = ClusterSizeSettings(NodeGroupSources(static=UNEVEN_GROUPS), expanders=("price",))
+    scene = scene_of(made_past(PastPlan(days=1, nodes=60, seed=4)), sizes)
+    past = events_of(scene)
+    policies = [
+        ReplayPolicy("present", sizes),
+        ReplayPolicy("small", replace(sizes, max_nodes_per_scale_up=1)),
+        ReplayPolicy("late", replace(sizes, new_pod_scale_up_delay_seconds=30)),
+        ReplayPolicy("most-pods", replace(sizes, expanders=("most-pods",))),
+        ReplayPolicy("fuller", replace(sizes, scale_down=replace(sizes.scale_down, utilization_threshold_ratio=0.8))),
+    ]
+    none, known = KnownGrowth(most=0), KnownGrowth()
+    for policy in policies:
+        made = simulate(scene, policy, past, known=none).outcome
+        remembered = simulate(scene, policy, past, known=known).outcome
+        assert values_of(remembered) == values_of(made)
+    assert len(known) > len(none)

@@ -1,0 +1,113 @@
+"""The decisions on growth that a replay has made before: for equal pods, equal starting nodes and the same limits.
+
+Growth depends on little: how many pods of which kinds have no node, and how full the nodes are that are starting. Half
+of these situations came again in six days of a made past with seven policies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from recommender.kinds.cluster_size.expanders.price import preferred_cores
+from recommender.kinds.cluster_size.health.provision import provision_seconds_of
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+from recommender.kinds.cluster_size.scale_up.pending import DELAY_ANNOTATION, SETTLING_SECONDS
+from recommender.replay.cluster.situations import needs_whole_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.situations import Situations
+
+_MOST: Final = 20_000
+"""Remembered decisions of one replay: those of a month with seven policies, and a bound for longer ones."""
+
+GrowthKey: TypeAlias = "Hashable | None"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGrowth:
+    """The part of a decision on which a replay depends."""
+
+    increases: Mapping[str, int]
+    waits_until: float | None
+    has_waiting: bool
+    has_unschedulable: bool
+
+
+def growth_in(scaled: ScaleUp) -> GroupGrowth:
+    """Return what a decision means for a replay."""
+    return GroupGrowth(scaled.increases, scaled.waits_until, bool(scaled.waiting), bool(scaled.unschedulable))
+
+
+class KnownGrowth:
+    """The decisions so far, for all policies of one replay."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        """Begin without a decision; `most` are remembered."""
+        self._most = most
+        self._settings: list[ClusterSizeSettings] = []
+        self._found: dict[Hashable, GroupGrowth] = {}
+
+    def number_of(self, scene: Scene, settings: ClusterSizeSettings) -> int | None:
+        """Return a number that is equal for settings that grow groups equally; None if decisions are not comparable."""
+        if not _is_comparable(scene, settings):
+            return None
+        same = replace(settings, scale_down=ScaleDownSettings())
+        if same not in self._settings:
+            self._settings.append(same)
+        return self._settings.index(same)
+
+    def get(self, number: int | None, key: GrowthKey) -> GroupGrowth | None:
+        """Return the decision for a situation, if it is known."""
+        return None if number is None or key is None else self._found.get((number, key))
+
+    def __len__(self) -> int:
+        """Return how many decisions are known."""
+        return len(self._found)
+
+    def put(self, number: int | None, key: GrowthKey, found: GroupGrowth) -> None:
+        """Remember a decision."""
+        if number is not None and key is not None and len(self._found) < self._most:
+            self._found[number, key] = found
+
+
+def growth_key(
+    situations: Situations, pods: Mapping[int, Mapping[int, float]], settings: ClusterSizeSettings, now: float
+) -> GrowthKey:
+    """Return a key that is equal for situations in which groups grow equally; None if that depends on the moment.
+
+    `pods` are the pending ones by kind, each with the time since which it has been waiting. It must not be asked while
+    a group backs off, nor with pods of the future.
+    """
+    old = now - max(SETTLING_SECONDS, settings.new_pod_scale_up_delay_seconds)
+    if any(since > old for waiting in pods.values() for since in waiting.values()):
+        return None
+    most = 1 + sum(map(len, pods.values()))
+    slots = situations.growing_slots()
+    return (
+        tuple((kind, len(waiting)) for kind, waiting in pods.items()),
+        situations.loads(slots),
+        tuple(
+            (max(0, limit.min_size - limit.target_size), max(-1, min(most, limit.max_size - limit.target_size)))
+            for limit in situations.limits(slots).values()
+        ),
+        preferred_cores(situations.size()),
+    )
+
+
+def _is_comparable(scene: Scene, settings: ClusterSizeSettings) -> bool:
+    """Return whether growth depends only on what `growth_key` contains."""
+    groups = [group for group in scene.groups.groups if not group.problem]
+    return not (
+        needs_whole_cluster(settings)
+        or any(group.options.zero_or_max for group in groups)
+        or any(provision_seconds_of(group, settings) <= scene.startup_seconds for group in groups)
+        or any(
+            kind.facts is not None and DELAY_ANNOTATION in kind.facts.annotations for kind in scene.recording.pod_kinds
+        )
+    )
