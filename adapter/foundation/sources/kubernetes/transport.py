@@ -77,6 +77,9 @@ class PackageTransport:
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
+        found = self.configuration
+        self._files = tuple(Path(file) for file in (found.ssl_ca_cert, found.cert_file, found.key_file) if file)
+        self._stamps = stamps_of(self._files)
 
     @property
     def configuration(self) -> Configuration:
@@ -124,8 +127,8 @@ class PackageTransport:
         return response
 
     def is_outdated(self) -> bool:
-        """Return False, since each new connection reads the files again."""
-        return False
+        """Return whether a file with certificates has changed: new connections read it, but kept ones never end."""
+        return stamps_of(self._files) != self._stamps
 
     def close(self) -> None:
         """Close the connections that are not in use."""

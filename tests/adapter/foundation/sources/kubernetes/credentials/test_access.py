@@ -191,18 +191,20 @@ class TestRotation:
         now[0] += 11.0
         assert kind_of(client.get(PODS)) == "PodList"
 
-    @pytest.mark.parametrize("where", ["file", "kubeconfig", "service account"])
+    @pytest.mark.parametrize("where", ["file", "kubeconfig", "service account", "package"])
     def test_a_ca_that_is_removed_is_not_trusted_any_longer(
         self, tls_server: FakeApiServer, authority: Authority, service_account: Path, tmp_path: Path, where: str
     ) -> None:
         """Nothing is refused as long as the server shows a certificate of the removed CA, so a refusal cannot tell."""
         other, bundle, now = Authority(tmp_path / "other"), service_account / "ca.crt", [1000.0]
         bundle.write_text(authority.ca_file.read_text() + other.ca_file.read_text())
+        kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
         if where == "kubeconfig":
-            kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
             with_ca_inside(kubeconfig, bundle)
-        else:
-            kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
+        if where == "package":
+            content = yaml.safe_load(kubeconfig.read_text())
+            content["clusters"][0]["cluster"]["disable-compression"] = True
+            kubeconfig.write_text(yaml.safe_dump(content))
         in_a_pod = in_cluster(service_account, environ_of(tls_server))
         client = KubernetesClient(
             in_a_pod if where == "service account" else from_kubeconfig(str(kubeconfig)), clock=lambda: now[0]
