@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,8 +80,13 @@ def texts_of(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def messages() -> Iterator[tuple[str, str]]:
-    """Yield where each message is, and its text."""
+@cache
+def messages() -> tuple[tuple[str, str], ...]:
+    """Return where each message is, and its text."""
+    return tuple(_messages())
+
+
+def _messages() -> Iterator[tuple[str, str]]:
     for folder in MESSAGES:
         for path in sorted((CHECKOUT / folder).rglob("*.py")):
             if path.name.endswith("_pb2.py"):
