@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.calculation import CalculationError, InputMissingError
-from recommender.kinds.proportional.config_map import ParametersError, mode_entry, parse_parameters
+from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
 from recommender.kinds.proportional.memory import LastParameters
 
 if TYPE_CHECKING:

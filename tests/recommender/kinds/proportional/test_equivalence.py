@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.kinds.proportional.config_map import parse_parameters
+from recommender.kinds.proportional.config_map_parsing import parse_parameters
 from recommender.kinds.proportional.parameters import ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import calculated, inputs_of, nodes_of
 

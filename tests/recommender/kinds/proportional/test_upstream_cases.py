@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.kinds.proportional.config_map import ParametersError, parse_parameters
+from recommender.kinds.proportional.config_map_parsing import ParametersError, parse_parameters
 from recommender.kinds.proportional.cpa_flags import FlagError, check_target_flag, parse_targets
 from recommender.kinds.proportional.node_filter import counted
 from recommender.kinds.proportional.parameters import NodeFilter, ProportionalSettings, ResourceStep

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.proportional.config_map import ParametersError, mode_entry, parse_parameters
+from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
 from recommender.kinds.proportional.parameters import Interpolated, Ladder, Linear
 
 if TYPE_CHECKING:

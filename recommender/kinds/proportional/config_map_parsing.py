@@ -1,4 +1,4 @@
-"""The parameter ConfigMap of cluster-proportional-autoscaler, with the laxness of Go's encoding/json.
+"""Reads parameters out of cluster-proportional-autoscaler's ConfigMap, with the laxness of Go's encoding/json.
 
 Keys match in any case, unknown ones are ignored, the last of duplicate ones wins, and null leaves a value unchanged.
 Values that cluster-proportional-autoscaler refuses are also refused here, in the same order. All modes can be used in a
