@@ -164,7 +164,7 @@ def _tls(values: FlagValues, authorities: AuthorityFile | None) -> TlsSettings |
         return None
     if certificate is None or key is None:
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both, or neither")
-    from adapter.metrics.identity.certificates.serving import given_certificate  # noqa: PLC0415 - likewise
+    from adapter.metrics.identity.certificates.self_signed import given_certificate  # noqa: PLC0415 - likewise
 
     try:
         given_certificate(certificate, key)

@@ -29,7 +29,7 @@ from adapter.metrics.identity.certificates.certificate_telemetry import Certific
 from adapter.metrics.identity.certificates.keeping import LIFE, CertificateKeeper, Times
 from adapter.metrics.identity.certificates.kept_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.rotation import WantedCertificate
-from adapter.metrics.identity.certificates.serving import ServingCertificate
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -25,7 +25,7 @@ from adapter.foundation.service.server.server_settings import ConnectionLimits, 
 from adapter.foundation.service.server.tls import OLD_VERSIONS, VERSIONS, TlsSettings, chosen_suites
 from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER
 from adapter.metrics.identity.callers import IdentitySettingsError
-from adapter.metrics.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate, made_certificate
 from adapter.metrics.readings.readings_settings import ReadingSettings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The certificate of the TLS port: from files, or made by the process if no flag names any.
+"""The certificate of the TLS port without a Secret: self-signed in a folder and renewed there, or from given files.
 
 A self-made pair is signed by an authority that is kept in the same folder, so an APIService with that authority in its
 `caBundle` still trusts the server when the pair is renewed. The TLS layer reloads files when their modification time

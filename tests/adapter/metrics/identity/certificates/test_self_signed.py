@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.issuing import names_of
-from adapter.metrics.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate, made_certificate
 from demo.machine.certificates import Authority, Validity
 from tests.support.validity import of_yesterday
 
