@@ -30,7 +30,7 @@ from demo.machine.processes import ManagedProcess
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.service.flags.program import Program
 
@@ -83,6 +83,7 @@ def start(
 ) -> ManagedProcess:
     """Start a program that runs until it is ended, as `demo.machine.processes.start` does. It dies with this process.
 
+    `program` may also be a module with `main()`, as for `python -m`.
     The interpreter has started before: variables that it reads itself have no effect.
     """
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -144,8 +145,8 @@ def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _next_run(requests: socket.socket, program: str) -> Callable[[Program], None] | None:
-    """Return what runs next, in a process made for it; None in this process, at the end."""
+def _next_run(requests: socket.socket, program: str) -> tuple[Sequence[str], bool] | None:
+    """Return the arguments of the next run and whether it is a server, in its process; None in this one, at the end."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 3)
         if not request:
@@ -171,9 +172,7 @@ def _next_run(requests: socket.socket, program: str) -> Callable[[Program], None
         os.environ.update(environment)
         os.chdir(folder)
         sys.argv = [str(Path(sys.executable).with_name(program)), *arguments]
-        if is_server:
-            return partial(run_command_line, arguments=arguments)
-        return lambda commands: run_until_nobody_reads(program, partial(run_program, commands, arguments, os.environ))
+        return arguments, is_server
 
 
 def _become_a_server(told: int) -> None:
@@ -211,17 +210,31 @@ def _reap_parents() -> None:
 
 
 def _fork_for(descriptor: int, name: str) -> None:
+    program = _imported_program(name) if name in _WORKERS else None
+    module = None if program else import_module(name)
+    # A collection, above all at the end of each run, would otherwise copy the memory of all that was imported.
+    gc.freeze()
+    found = _next_run(socket.socket(fileno=descriptor), name)
+    if found is None:
+        return
+    arguments, is_server = found
+    if program is None:
+        assert module is not None
+        module.main()
+    elif is_server:
+        run_command_line(program, arguments)
+    else:
+        run_until_nobody_reads(name, partial(run_program, program, arguments, os.environ))
+
+
+def _imported_program(name: str) -> Program:
     program = _program(name)
     for command in program.commands:
         program.load(command)
     # Access to a cluster imports it where it is needed.
     for module in ("kubernetes.config", *_WORKERS[name]):
         import_module(module)
-    # A collection, above all at the end of each run, would otherwise copy the memory of all that was imported.
-    gc.freeze()
-    run_next = _next_run(socket.socket(fileno=descriptor), name)
-    if run_next is not None:
-        run_next(program)
+    return program
 
 
 def _program(name: str) -> Program:

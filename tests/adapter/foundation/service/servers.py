@@ -8,12 +8,11 @@ import json
 import re
 import socket
 import ssl
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from demo.machine.certificates import Authority
-from demo.machine.processes import ManagedProcess, start
+from tests.support import forked
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.machine.certificates import KeyPair
+    from demo.machine.processes import ManagedProcess
 
 PATIENCE = 20.0
 """Seconds after which a client of a test gives up."""
@@ -91,8 +91,8 @@ def running_server(
 ) -> Iterator[Server]:
     """Start a server with settings of `example_server`; it is killed in the end."""
     everything = json.dumps(settings_of(certificates, **settings))
-    command = [sys.executable, "-m", "tests.adapter.foundation.service.example_server", everything]
-    with start(command, log_path=folder / "server.log", name="example-server") as process:
+    module = "tests.adapter.foundation.service.example_server"
+    with forked.start(module, everything, log_path=folder / "server.log", name="example-server") as process:
         server = Server(process, certificates)
         if until_serving:
             process.wait_until(lambda: " serving address=" in server.log, PATIENCE)
