@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,17 +110,23 @@ OF_NODES = (CHECKOUT / "adapter" / "nodes", CHECKOUT / "adapter" / "commands" / 
 
 def third_party_imports(*, nodes: bool) -> set[str]:
     """Return the packages that modules of the adapter, or of it without `nodes`, import when they are loaded or run."""
-    found = set()
+    found: set[str] = set()
     for path in (CHECKOUT / "adapter").rglob("*.py"):
         if not nodes and any(path.is_relative_to(folder) for folder in OF_NODES):
             continue
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module.partition(".")[0])
+        found |= _imported_by(path)
     return found - sys.stdlib_module_names - {"adapter", "_typeshed"}
+
+
+@cache
+def _imported_by(path: Path) -> frozenset[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
 
 
 def test_the_lock_of_the_adapter_has_what_its_modules_import() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 
 from tests.support.checkout import CHECKOUT
@@ -12,7 +12,7 @@ def test_no_two_modules_define_public_classes_of_the_same_name() -> None:
     modules: defaultdict[str, set[str]] = defaultdict(set)
     for package in ("adapter", "recommender"):
         for path in (CHECKOUT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    modules[node.name].add(str(path.relative_to(CHECKOUT)))
+            for name in re.findall(r"^ *class ([^\W_]\w*)", path.read_text(), re.MULTILINE):
+                modules[name].add(str(path.relative_to(CHECKOUT)))
+    assert len(modules) > 500
     assert {name: sorted(paths) for name, paths in modules.items() if len(paths) > 1} == {}
