@@ -75,7 +75,7 @@ def test_on_a_control_plane_the_lease_is_that_of_the_peer() -> None:
             ("--acceptance-offset=20", "--threshold=5"),
             "--threshold belongs to addon-resizer 1.8, and the offsets to 2.x",
         ),
-        (("--acceptance-offset=20", "--estimator=linear"), "--estimator is of addon-resizer 1.8"),
+        (("--acceptance-offset=20", "--estimator=linear"), "--estimator belongs to addon-resizer 1.8"),
         (("--minClusterSize=1",), "--minClusterSize is 1: it must be at least 2"),
         (("--estimator=cubic",), "--estimator: 'cubic' is not one of linear, exponential"),
         (("--poll-period=0",), "--poll-period is 0"),
