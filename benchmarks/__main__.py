@@ -46,6 +46,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "recommender_cluster": ("--nodes", "5000", "--pods", "50000", "--services", "50000", "--seconds", "30"),
     "replay": ("--days", "30", "--nodes", "500", "--policies", "0"),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
+    "shape_choices": (),
     "sizes": ("--workloads", "5000"),
     "sizes_backtest": ("--containers", "600"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
