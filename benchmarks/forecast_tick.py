@@ -321,7 +321,9 @@ class Ticker:
 def _proof(models: Sequence[str], now: float, step_seconds: float) -> SeriesProof:
     """Return a proof of these models, as each target has one."""
     experts = np.full((5, len(models) + 1), 1 / (len(models) + 1))
-    return proof_of(tuple(models), ProvenSeries(now // step_seconds, step_seconds, 9_000.0, 2.0, 0.3, 144.0, experts))
+    record = np.array([0.3, 40.0, 8.0, 50.0, 9.5])
+    state = ProvenSeries(now // step_seconds, step_seconds, 9_000.0, 2.0, 0.3, 144.0, record, experts)
+    return proof_of(tuple(models), state)
 
 
 def _children_seconds() -> float:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.kinds.predictive.choice.bench import DecidedWeights
+    from recommender.kinds.predictive.choice.decided import DecidedWeights
     from recommender.kinds.predictive.choice.records import ModelChoice
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask

@@ -6,14 +6,21 @@ among thousands gets the same verdict as alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from recommender.kinds.predictive.choice.bench_state import DecisionClock, first_state, resumption_of
-from recommender.kinds.predictive.choice.experts import SCALES, experts_of, least_short_steps_a_day, usual_of
-from recommender.kinds.predictive.choice.options import BEGINNER
+from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
+from recommender.kinds.predictive.choice.experts import (
+    LEAST_SHORT_STEPS_A_DAY,
+    SCALES,
+    experts_of,
+    least_short_steps_a_day,
+    usual_of,
+)
+from recommender.kinds.predictive.choice.own_record import sums_of_parts
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
 from recommender.kinds.predictive.choice.weights import (
     BILL,
@@ -38,21 +45,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
     from recommender.kinds.predictive.forecast import ForecastTask
 
+_LEAST_SHORT: Final = np.array(LEAST_SHORT_STEPS_A_DAY)
 _AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedWeights:
-    """The decisions, in their order."""
-
-    weights: FloatArray
-    """Weights of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
-    acting: FloatArray
-    """The weights of the acting experts, with the same shape."""
-    sizes: FloatArray
-    """The scale of each model's room, shape (decisions, series, experts)."""
-    ratios: FloatArray
-    """Headroom of the cost that is paid, shape (decisions, series)."""
 
 
 class Bench:
@@ -87,6 +81,7 @@ class Bench:
         self._state = first_state(series, experts, task.headroom_ratio)
         self._configured = np.full(series, task.headroom_ratio)
         self._headroom_shares = np.ones(series)
+        self._acted: Acted | None = None
         self._clock = DecisionClock(first_step, scales[0].every, scales[0].fleet.step_seconds, len(self.load))
         self._given = tuple(proofs[place] if place < len(proofs) else None for place in range(series))
         self._resumption = resumption_of(self._given, self._clock)
@@ -111,7 +106,7 @@ class Bench:
         self._keep_given(kept)
         decisions = [decisions[0]] * first + decisions
         found = DecidedWeights(*(np.stack(each) for each in zip(*decisions, strict=True)))
-        return found if self._task.budget_ratio is not None else _with_beginner(found, self.experts.names)
+        return found if self._task.budget_ratio is not None else with_beginner(found, self.experts.names)
 
     def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the weights, those of what acts, the sizes, and the headroom of a decision."""
@@ -137,7 +132,56 @@ class Bench:
         # Nothing is paid at the cost of the bill while models act at the configured one.
         self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
         sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
-        return weights, acting, sizes, self._acting_ratio()
+        return weights, *self._paid_for(number, acting, sizes)
+
+    def _paid_for(
+        self, number: int, acting: FloatArray, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the weights that act, the sizes and the headroom of the cost that the record allows to pay.
+
+        A cost that changes buys less than a constant one. So it moves from the mean paid so far to the one at which
+        models are proven as far as their gains have paid for it, and not far at once, since the slope by which it is
+        charged is that of nearby costs. While what acted is worse than constant headroom of the mean cost, headroom
+        stands in. What was paid in the first week is not charged: too little is known then.
+        """
+        state, options, wanted = self._state, self._options, self._acting_ratio()
+        if self._task.budget_ratio is not None:
+            return acting, sizes, wanted
+        is_young, begin = self._is_young(number), self.begin(number)
+        state.record = state.record.begun(is_young, wanted)
+        seconds = max(1, number - begin) * self.seconds_between
+        usual = usual_of(self.headroom.stretch(begin, number), state.record.ratio, seconds, _LEAST_SHORT)
+        excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))
+        part = np.clip((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
+        mean, far = state.record.ratio, options.far_ratio
+        near = np.where(is_young, wanted, np.clip(wanted, mean / far, mean * far))
+        paid = np.where(part < 1, mean + (near - mean) * part, near)
+        if (differs := paid != wanted).any() and state.weights[:, :-1].any():
+            begins = self.begins(number)
+            experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
+            found = np.where(begins < number, _sizes_at(paid, experts, rival), 0.0)
+            sizes = np.where(differs[:, np.newaxis], found, sizes)
+        stands_in = (excess > options.harm_ratio)[:, np.newaxis]
+        acting = np.where(stands_in, np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
+        self._acted = Acted(acting, sizes, paid, usual.saved)
+        return acting, sizes, paid
+
+    def _record(self, number: int) -> None:
+        """Add what has acted since the last decision to the record."""
+        if (acted := self._acted) is None:
+            return
+        last, state = self.headroom.stretch(number - 1, number), self._state
+        paid, rival = last.at(np.stack([acted.ratio, state.record.ratio]))
+        if acted.weights[:, :-1].any():
+            paid = sums_of_parts(self.experts.family.stretch(number - 1, number).at(acted.sizes), acted.weights, paid)
+        state.record = state.record.after(
+            paid,
+            rival,
+            acted.saved,
+            acted.ratio,
+            (number - state.began - self._judged).astype(np.float64),
+            self._options.record_seconds / self.seconds_between,
+        )
 
     def _keep(self, number: int) -> None:
         """Keep the states after a decision, of the series that have come so far."""
@@ -162,6 +206,7 @@ class Bench:
     def _learn(self, number: int) -> None:
         """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
         state = self._state
+        self._record(number)
         if not state.weights[:, :-1].any():
             return
         if self._task.budget_ratio is not None:
@@ -301,15 +346,3 @@ def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
     """
     shape = (*ratio.shape[:-1], *rival.sums.shape[:2])
     return experts.at_cost(rival.at(np.broadcast_to(ratio[..., np.newaxis], shape))[..., COST])
-
-
-def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:
-    """Return the decisions with the model that proves its forecasts, as it is, if no model has been judged."""
-    if BEGINNER not in names:
-        return decided
-    place = names.index(BEGINNER)
-    begins = ~decided.weights[..., :-1].any(axis=-1)
-    acting, sizes = decided.acting.copy(), decided.sizes.copy()
-    acting[begins] = np.arange(acting.shape[-1]) == place
-    sizes[begins, place] = 1.0
-    return replace(decided, acting=acting, sizes=sizes)

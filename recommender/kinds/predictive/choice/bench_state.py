@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.choice.own_record import OwnRecord, first_record
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.choice.weights import UNPROVEN
 
@@ -53,6 +54,7 @@ class BenchState:
     """The headroom of the bill, shape (series,), like all fields below."""
     billed: FloatArray
     levels: IntArray
+    record: OwnRecord
     began: IntArray
     """The number of the first decision of each series: negative if it was made before this history begins."""
 
@@ -71,6 +73,7 @@ class BenchState:
                 level=float(self.levels[series]),
                 ratio=float(self.ratio[series]),
                 billed=float(self.billed[series]),
+                record=self.record.figures(series),
                 experts=np.stack([self.weights[series], sizes, self.tried_weights[series], tried_sizes, ages]),
             ),
         )
@@ -88,6 +91,7 @@ def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
         ratio=np.full(series, headroom_ratio),
         billed=np.zeros(series),
         levels=np.full(series, UNPROVEN),
+        record=first_record(series, headroom_ratio),
         began=np.zeros(series, dtype=np.int64),
     )
 
@@ -125,6 +129,7 @@ class Resumption:
                 state.weights[series], state.tried_weights[series] = _of_sum_one(rows[0]), _of_sum_one(rows[2])
                 state.sizes[series], state.tried_sizes[series] = rows[1, :-1], rows[3, :-1]
                 state.ratio[series], state.billed[series] = proven.ratio, proven.billed
+                state.record.resume(series, proven.record)
                 state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, int, FloatArray]]:

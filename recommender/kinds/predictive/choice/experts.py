@@ -88,6 +88,12 @@ class Usual:
     theta: FloatArray
     price: FloatArray
     """The loss that one more replica for one step saves, by which different costs are made comparable."""
+    saved: FloatArray
+    """The short steps and the missing share that it saves, shape (…, series, 2)."""
+
+    def doubt(self, days: float) -> FloatArray:
+        """Return the short steps and the missing share of so many days, shape (…, series, 2)."""
+        return np.stack([self.tau, self.theta], axis=-1) * days
 
     def losses(self, sums: FloatArray) -> FloatArray:
         """Return the losses of stretches, shape (…, series, experts, 3), in days of headroom's usual shortage."""
@@ -105,9 +111,10 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
     tau = np.maximum(sums[..., TAU], least)
     theta = np.maximum(sums[..., THETA], least * missing_share(sums))
     dearer = more[..., COST] - less[..., COST]
-    saved = ((less[..., TAU] - more[..., TAU]) / tau + (less[..., THETA] - more[..., THETA]) / theta) / 2
-    price = np.where(dearer > 0, np.maximum(0.0, saved) / np.where(dearer > 0, dearer, 1.0), 0.0)
-    return Usual(tau, theta, price)
+    saved = less[..., TAU:] - more[..., TAU:]
+    saved /= np.where(dearer > 0, dearer, np.inf)[..., np.newaxis]
+    price = np.maximum(0.0, saved[..., 0] / tau + saved[..., 1] / theta) / 2
+    return Usual(tau, theta, price, np.maximum(0.0, saved))
 
 
 def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatArray:

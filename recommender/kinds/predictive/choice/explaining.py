@@ -14,8 +14,9 @@ from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.bill import Bill
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.choice.bench import Bench, DecidedWeights
+    from recommender.kinds.predictive.choice.bench import Bench
     from recommender.kinds.predictive.choice.blend import Blend
+    from recommender.kinds.predictive.choice.decided import DecidedWeights
 
 DOUBT_STEPS: Final = 2.0
 """Short steps that are added to both sides of a shown quotient, since a handful of them proves nothing."""

@@ -30,6 +30,17 @@ class ChoiceOptions:
     proof_odds: float = 5.0
     """Models act once their odds against plain headroom have grown by this factor, until they have fallen to its
     inverse. On generated walks they grow at most 3 times, on recorded loads with a season 20 times and more."""
+    record_seconds: float = 28 * DAY_SECONDS
+    """How long what has acted is remembered, to be compared with constant headroom of the same mean cost."""
+    harm_ratio: float = 0.033
+    """Once what has acted was short more than that headroom by a larger share, headroom stands in. With the doubt, what
+    this allows is 5 % of the twenty days that a backtest of four weeks judges."""
+    unpaid_ratio: float = 0.0165
+    """A change of the cost ends once the record is worse by this share: half of what lets headroom stand in, so that
+    models which pay for the change by their gains go on."""
+    doubt_days: float = 10.0
+    """So many of headroom's usual days are added to both sides of the record: a handful of short steps proves
+    nothing."""
     early_seconds: float = 6 * DAY_SECONDS
     """How long after the newest model was added fewer long steps suffice to prove it."""
     rate: float = 1.0

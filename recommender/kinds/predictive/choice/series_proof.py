@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.choice.own_record import FIGURES
 from recommender.kinds.predictive.choice.weights import BILL, CONFIGURED, REFUTED, UNPROVEN
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
-_NUMBERS: Final = 6
+_NUMBERS: Final = 6 + FIGURES
 """The numbers of a series that come before the rows of its experts."""
 _ROWS: Final = 5
 _NUMBER: Final = np.dtype("<f8")
@@ -35,6 +36,8 @@ class ProvenSeries:
     """The headroom of the bill."""
     billed: float
     """The number of decisions over which the bill is a running mean."""
+    record: FloatArray
+    """The figures of the record of what has acted, shape (`FIGURES`,)."""
     experts: FloatArray
     """Weights and sizes at the cost of the bill, the same at that of the configured headroom, and for how many
     decisions a model has had an effect; shape (5, experts + 1), plain headroom last, which has weights alone."""
@@ -44,7 +47,7 @@ class ProvenSeries:
         """Return whether this can be the state of a bench."""
         numbers = np.array([self.step, self.step_seconds, self.age, self.level, self.ratio, self.billed])
         with np.errstate(invalid="ignore"):
-            in_range = all(((each >= 0) & (each <= _LARGEST)).all() for each in (numbers, self.experts))
+            in_range = all(((each >= 0) & (each <= _LARGEST)).all() for each in (numbers, self.record, self.experts))
             sums = self.experts[:4:2].sum(axis=1)
         return bool(
             in_range
@@ -71,9 +74,9 @@ class SeriesProof:
         if len(self.values) != _NUMBER.itemsize * (_NUMBERS + shape[0] * shape[1]):
             return None
         numbers = np.frombuffer(self.values, dtype=_NUMBER).astype(np.float64)
-        step, step_seconds, age, level, ratio, billed = numbers[:_NUMBERS].tolist()
-        experts = numbers[_NUMBERS:].reshape(shape)
-        found = ProvenSeries(step, step_seconds, age, level, ratio, billed, experts)
+        step, step_seconds, age, level, ratio, billed = numbers[: _NUMBERS - FIGURES].tolist()
+        record, experts = numbers[_NUMBERS - FIGURES : _NUMBERS], numbers[_NUMBERS:].reshape(shape)
+        found = ProvenSeries(step, step_seconds, age, level, ratio, billed, record, experts)
         return found if found.is_sound else None
 
 
@@ -86,6 +89,7 @@ def proof_of(names: tuple[str, ...], proven: ProvenSeries) -> SeriesProof:
         proven.level,
         proven.ratio,
         proven.billed,
+        *proven.record.tolist(),
         *proven.experts.ravel().tolist(),
     ]
     return SeriesProof(names, np.array(numbers, dtype=_NUMBER).tobytes())

@@ -133,6 +133,29 @@ def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() 
     assert versus.tau_under_versus_headroom < 0.9
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int) -> None:
+    """Ten days at 10 % and the others at 28 % are short more often than all of them at the mean of both costs."""
+    day = np.arange(22 * DAY_STEPS) / DAY_STEPS
+    noise = np.random.default_rng(seed).lognormal(0.0, 0.1, len(day))
+    cycle = 1000 * (1 + 0.6 * np.sin(2 * np.pi * day)) * noise
+    history = with_values(bursts_every_day(22), cycle[np.newaxis])
+    rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
+    forecasts = {**rules, "seasonal": of_yesterday(history, 1.2)}
+    versus = versus_headroom(PlayedChoices(history, forecasts, TASK, FLEET).capacity[0], history, 8)
+    assert (versus.tau_under_versus_headroom or 0.0) <= 1.0
+    assert (versus.theta_under_versus_headroom or 0.0) <= 1.0
+
+
+def test_the_cost_of_the_first_week_is_not_charged() -> None:
+    """What is proven by then is paid for at once."""
+    history = bursts_every_day(12)
+    decided = PlayedChoices(history, {"seasonal": of_yesterday(history)}, TASK, FLEET).decided
+    proven = int(np.flatnonzero(decided.acting[:, 0, 0] > 0)[0])
+    assert proven < 7 * DAY_STEPS
+    assert decided.ratios[proven, 0] > 2 * HEADROOM_RATIO
+
+
 def test_a_breaking_cycle_takes_the_lead_from_the_model_within_a_day() -> None:
     found = run(broken_from(bursts_every_day(12), 8 * DAY_STEPS))
     assert found.in_use[8 * DAY_STEPS - 1] == "seasonal"

@@ -125,6 +125,7 @@ def test_a_state_that_is_no_decision_of_the_history_is_not_gone_on_with() -> Non
                 {"ratio": float("nan")},
                 {"experts": state.experts * 2},
                 {"experts": -state.experts},
+                {"record": state.record - 1},
             )
         ),
     )

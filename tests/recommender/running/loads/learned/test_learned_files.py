@@ -41,7 +41,14 @@ VERDICTS: dict[Target, SeriesVerdict] = {
         proof_of(
             ("conformal", "seasonal"),
             ProvenSeries(
-                2_833_333.0, 600.0, 3_000.0, BILL, 0.31, 144.0, np.array([WEIGHTS, SIZES, WEIGHTS, SIZES, AGES])
+                2_833_333.0,
+                600.0,
+                3_000.0,
+                BILL,
+                0.31,
+                144.0,
+                np.array([0.3, 40.0, 8.0, 50.0, 9.5]),
+                np.array([WEIGHTS, SIZES, WEIGHTS, SIZES, AGES]),
             ),
         ),
     ),

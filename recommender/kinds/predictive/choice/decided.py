@@ -1,0 +1,52 @@
+"""What a bench has decided: the weights, sizes and headroom of each decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.options import BEGINNER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedWeights:
+    """The decisions, in their order."""
+
+    weights: FloatArray
+    """Weights of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
+    acting: FloatArray
+    """The weights of the acting experts, with the same shape."""
+    sizes: FloatArray
+    """The scale of each model's room, shape (decisions, series, experts)."""
+    ratios: FloatArray
+    """Headroom of the cost that is paid, shape (decisions, series)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a decision lets act."""
+
+    weights: FloatArray
+    sizes: FloatArray
+    ratio: FloatArray
+    saved: FloatArray
+    """The short steps and the missing share that one more replica for one step saves, shape (series, 2)."""
+
+
+def with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:
+    """Return the decisions with the model that proves its forecasts, as it is, if no model has been judged."""
+    if BEGINNER not in names:
+        return decided
+    place = names.index(BEGINNER)
+    begins = ~decided.weights[..., :-1].any(axis=-1)
+    acting, sizes = decided.acting.copy(), decided.sizes.copy()
+    acting[begins] = np.arange(acting.shape[-1]) == place
+    sizes[begins, place] = 1.0
+    return replace(decided, acting=acting, sizes=sizes)

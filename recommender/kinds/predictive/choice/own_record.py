@@ -1,0 +1,95 @@
+"""What has acted, compared with constant headroom of the same mean cost (pure).
+
+Experts are compared decision by decision with headroom of the same cost. That says nothing about a cost that changes:
+shortage is convex in cost, so that a cheap week and a dear one are short more often than two weeks at the cost between
+them. This record charges for it. It is compared with headroom of the mean ratio paid so far, and a cost that differs
+from that one is priced at the slope of headroom's frontier there. On a stationary load the sums are those by which a
+backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.shortage_sums import COST, TAU
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+
+FIGURES: Final = 5
+"""The figures of a series: the mean ratio, two sums of what acted, two of headroom."""
+_TINY: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRecord:
+    """The record of several series."""
+
+    ratio: FloatArray
+    """The mean headroom whose cost was paid, shape (series,)."""
+    short: FloatArray
+    """Short steps and missing share of what acted, shape (series, 2)."""
+    expected: FloatArray
+    """The same of constant headroom of the same mean cost."""
+
+    def excess(self, doubt: FloatArray) -> FloatArray:
+        """Return by which share what acted was short more than headroom, in the worse of both measures; (series,).
+
+        `doubt` is added to both, shape (series, 2), since a handful of short steps proves nothing.
+        """
+        return np.asarray(((self.short + doubt) / np.maximum(self.expected + doubt, _TINY)).max(axis=-1) - 1)
+
+    def begun(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
+        """Return the record which, for some series, begins with a ratio."""
+        some = begins[:, np.newaxis]
+        return OwnRecord(
+            np.where(begins, ratio, self.ratio), np.where(some, 0.0, self.short), np.where(some, 0.0, self.expected)
+        )
+
+    def after(
+        self,
+        acted: FloatArray,
+        rival: FloatArray,
+        saved: FloatArray,
+        paid: FloatArray,
+        decisions: FloatArray,
+        most_decisions: float,
+    ) -> OwnRecord:
+        """Return the record after what acted and headroom of the mean ratio had these sums, shape (series, 3).
+
+        `saved` is what one more replica saves, shape (series, 2), `paid` the ratio whose cost was paid. The ratio is a
+        running mean over `decisions`, and the sums forget what was more than about `most_decisions` ago.
+        """
+        kept = 1 - 1 / most_decisions
+        dearer = acted[:, COST:TAU] - rival[:, COST:TAU]
+        return OwnRecord(
+            self.ratio + (paid - self.ratio) / np.clip(decisions, 1.0, most_decisions),
+            self.short * kept + acted[:, TAU:],
+            np.maximum(0.0, self.expected * kept + rival[:, TAU:] - saved * dearer),
+        )
+
+    def figures(self, series: int) -> FloatArray:
+        """Return the figures of one series, shape (`FIGURES`,)."""
+        return np.concatenate([[self.ratio[series]], self.short[series], self.expected[series]])
+
+    def resume(self, series: int, figures: FloatArray) -> None:
+        """Continue a series from its figures."""
+        self.ratio[series] = figures[0]
+        self.short[series], self.expected[series] = figures[1:3], figures[3:]
+
+
+def first_record(series: int, ratio: float) -> OwnRecord:
+    """Return the record before anything has acted."""
+    return OwnRecord(np.full(series, ratio), np.zeros((series, 2)), np.zeros((series, 2)))
+
+
+def sums_of_parts(parts: FloatArray, weights: FloatArray, headroom: FloatArray) -> FloatArray:
+    """Return the sums of what acts: the weighted mean of its parts, shape (series, 3).
+
+    A mixture of capacities lacks at most the weighted mean of what they lack, so the record errs towards headroom.
+    `parts` has the shape (series, experts, 3), the weights (series, experts + 1).
+    """
+    return np.asarray((weights[:, :-1, np.newaxis] * parts).sum(axis=1) + weights[:, -1:] * headroom)
