@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.choice.bench_state import DecisionClock, first_state, resumption_of
+from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
@@ -26,12 +27,10 @@ from recommender.kinds.predictive.choice.weights import (
     BILL,
     CONFIGURED,
     GAINED,
-    REFUTED,
     after_losses,
     odds_of_models,
     proof_levels,
     shared,
-    weighted_medians,
 )
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
@@ -77,6 +76,7 @@ class Bench:
         self._task = task
         self._options = options
         self._judged = max(1, int(options.judge_seconds / self.seconds_between))
+        self._bills = Bills(task, options, self.headroom, self.load, self.seconds_between, self._judged)
         series, experts = self.experts.begins.shape
         self._state = first_state(series, experts, task.headroom_ratio)
         self._configured = np.full(series, task.headroom_ratio)
@@ -117,14 +117,14 @@ class Bench:
         state.levels = self._proof_levels(prior)
         if state.weights[:, :-1].any():
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
-            state.ratio = self._bill_ratio(number, experts, rival)
+            state.ratio = self._bills.ratio(state, number, experts, rival, self._headroom_shares)
             if self._task.budget_ratio is None:
                 both = _sizes_at(np.stack([state.ratio, self._configured]), experts, rival)
                 state.sizes, state.tried_sizes = np.where(begins < number, both, 0.0)
             else:
                 state.sizes = np.where(begins < number, _sizes_at(state.ratio, experts, rival), 0.0)
         else:
-            state.ratio = self._first_ratio(number)
+            state.ratio = self._bills.first_ratio(number, len(state.ratio))
         self._resumption.resume(state, number, self.experts.names)
         is_tried = state.levels == CONFIGURED
         weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
@@ -144,10 +144,11 @@ class Bench:
         charged is that of nearby costs. While what acted is worse than constant headroom of the mean cost, headroom
         stands in. What was paid in the first week is not charged: too little is known then.
         """
-        state, options, wanted = self._state, self._options, self._acting_ratio()
+        state, options = self._state, self._options
+        wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
             return acting, sizes, wanted
-        is_young, begin = self._is_young(number), self.begin(number)
+        is_young, begin = self._bills.is_young(state, number), self.begin(number)
         state.record = state.record.begun(is_young, wanted)
         seconds = max(1, number - begin) * self.seconds_between
         usual = usual_of(self.headroom.stretch(begin, number), state.record.ratio, seconds, _LEAST_SHORT)
@@ -253,41 +254,6 @@ class Bench:
     def _share(self) -> float:
         return float(-np.expm1(-self._options.share_a_day * self.seconds_between / DAY_SECONDS))
 
-    def _first_ratio(self, number: int) -> FloatArray:
-        """Return the headroom that acts while no model does: what the budget allows, or the configured one."""
-        budget, configured = self._task.budget_ratio, self._task.headroom_ratio
-        if budget is None or not number:
-            return np.full(len(self._state.ratio), configured if budget is None else min(budget, configured))
-        begin = self.begin(number)
-        allowed = (1 + budget) * (self.load[number] - self.load[begin])
-        return self.headroom.stretch(begin, number).at_cost(allowed)
-
-    def _bill_ratio(self, number: int, experts: Period, rival: Period) -> FloatArray:
-        """Return the headroom that costs as much as the bill of each series allows.
-
-        With a budget, the operator decides it. Without one, it is the cost at which the weighted median of the experts
-        covers the configured quantile, and never less than the configured headroom.
-        """
-        if self._task.budget_ratio is not None:
-            return self._first_ratio(number)
-        least = self._task.headroom_ratio
-        most = max(least, self._options.most_headroom_ratio)
-        weights = self._state.weights[:, :-1]
-        own = rival.at_cost(experts.sums[:, :, _AS_IT_IS, COST])
-        is_asked: BoolArray = np.asarray(weights.any(axis=1))
-        asked = np.clip(weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
-        moves: BoolArray = is_asked & ~self._stays(number, asked)
-        most_decisions = self._most_bill_decisions(number)
-        billed = self._state.billed + 1
-        billed = np.where(self._is_young(number), np.minimum(billed, np.floor(most_decisions)), billed)
-        self._state.billed = np.where(moves, billed, self._state.billed)
-        moved = self._state.ratio + (asked - self._state.ratio) / np.minimum(billed, most_decisions)
-        return np.where(moves, moved, np.where(is_asked, self._state.ratio, least))
-
-    def _is_young(self, number: int) -> BoolArray:
-        """Return which series have been known for less than the time over which costs are measured."""
-        return np.asarray(number - self._state.began < self._judged)
-
     def _proof_levels(self, prior: FloatArray) -> IntArray:
         """Return, for each series, the cost at which the past proves that models are better than headroom.
 
@@ -296,31 +262,6 @@ class Bench:
         """
         odds, tried = (odds_of_models(each, prior) for each in (self._state.weights, self._state.tried_weights))
         return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
-
-    def _acting_ratio(self) -> FloatArray:
-        """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
-
-        From then on, it is that of the bill: varying payments buy less than a constant bill.
-        """
-        if self._task.budget_ratio is not None:
-            return self._state.ratio
-        levels = self._state.levels
-        return np.where((levels == BILL) | (levels == REFUTED), self._state.ratio, self._task.headroom_ratio)
-
-    def _stays(self, number: int, asked: FloatArray) -> BoolArray:
-        """Whether bills stay: headroom leads, a week is known, and the requested capacity has not changed much."""
-        far = self._options.far_ratio
-        is_near = (self._state.ratio / far <= asked) & (asked <= self._state.ratio * far)
-        return np.asarray(~self._is_young(number) & (self._headroom_shares > self._options.leading_share) & is_near)
-
-    def _most_bill_decisions(self, number: int) -> FloatArray:
-        """Return over how many decisions the bill of each series is a running mean, at most.
-
-        Models with few errors request a lot: their requests in the first week are remembered for at most a day.
-        """
-        slow, fast = self._options.bill_days_of_headroom, self._options.bill_days
-        slowness = np.where(self._is_young(number), 0.0, self._headroom_shares)
-        return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.

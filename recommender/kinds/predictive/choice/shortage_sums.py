@@ -108,9 +108,9 @@ class ShortageScales:
 
         The sums have the shape (decisions, numbers, 3).
         """
-        return np.moveaxis(self.ledger(np.minimum(self.load + rooms, self.limits)), -1, 0)
+        return np.moveaxis(self.sums_at(np.minimum(self.load + rooms, self.limits)), -1, 0)
 
-    def ledger(self, capacity: FloatArray) -> FloatArray:
+    def sums_at(self, capacity: FloatArray) -> FloatArray:
         """Return the sums of policies by their capacities in units of load, shape (…, steps), as (…, 3, decisions)."""
         run = simulate(desired_replicas(capacity, self.fleet.load_per_replica), self.fleet)
         counted = ~np.isnan(self.load)

@@ -1,0 +1,101 @@
+"""The bills of several series: the headroom that costs as much as each may pay (pure).
+
+With `budget`, the operator decides it. Without one, it follows what the models ask for, slowly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.experts import SCALES
+from recommender.kinds.predictive.choice.shortage_sums import COST
+from recommender.kinds.predictive.choice.weights import BILL, REFUTED, weighted_medians
+from recommender.kinds.predictive.history import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.choice.bench_state import BenchState
+    from recommender.kinds.predictive.choice.options import ChoiceOptions
+    from recommender.kinds.predictive.choice.shortage_sums import Family, Period
+    from recommender.kinds.predictive.forecast import ForecastTask
+
+_AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Bills:
+    """How bills are determined. Ratios have the shape (series,)."""
+
+    task: ForecastTask
+    options: ChoiceOptions
+    headroom: Family
+    load: FloatArray
+    """Running sums of the load in replicas, shape (decisions, series)."""
+    seconds_between: float
+    judged_decisions: int
+    """Number of decisions over which costs are measured."""
+
+    def first_ratio(self, number: int, series: int) -> FloatArray:
+        """Return the headroom that acts while no model does: what the budget allows, or the configured one."""
+        budget, configured = self.task.budget_ratio, self.task.headroom_ratio
+        if budget is None or not number:
+            return np.full(series, configured if budget is None else min(budget, configured))
+        begin = max(0, number - self.judged_decisions)
+        allowed = (1 + budget) * (self.load[number] - self.load[begin])
+        return self.headroom.stretch(begin, number).at_cost(allowed)
+
+    def ratio(
+        self, state: BenchState, number: int, experts: Period, rival: Period, headroom_shares: FloatArray
+    ) -> FloatArray:
+        """Return the headroom that costs as much as the bill of each series allows.
+
+        With a budget, the operator decides it. Without one, it is the cost at which the weighted median of the experts
+        covers the configured quantile, and never less than the configured headroom.
+        """
+        if self.task.budget_ratio is not None:
+            return self.first_ratio(number, len(state.ratio))
+        least = self.task.headroom_ratio
+        most = max(least, self.options.most_headroom_ratio)
+        weights = state.weights[:, :-1]
+        own = rival.at_cost(experts.sums[:, :, _AS_IT_IS, COST])
+        is_asked: BoolArray = np.asarray(weights.any(axis=1))
+        asked = np.clip(weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
+        moves: BoolArray = is_asked & ~self._stays(state, number, asked, headroom_shares)
+        most_decisions = self._most_decisions(state, number, headroom_shares)
+        billed = state.billed + 1
+        billed = np.where(self.is_young(state, number), np.minimum(billed, np.floor(most_decisions)), billed)
+        state.billed = np.where(moves, billed, state.billed)
+        moved = state.ratio + (asked - state.ratio) / np.minimum(billed, most_decisions)
+        return np.where(moves, moved, np.where(is_asked, state.ratio, least))
+
+    def acting_ratio(self, state: BenchState) -> FloatArray:
+        """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
+
+        From then on, it is that of the bill: varying payments buy less than a constant bill.
+        """
+        if self.task.budget_ratio is not None:
+            return state.ratio
+        levels = state.levels
+        return np.where((levels == BILL) | (levels == REFUTED), state.ratio, self.task.headroom_ratio)
+
+    def is_young(self, state: BenchState, number: int) -> BoolArray:
+        """Return which series have been known for less than the time over which costs are measured."""
+        return np.asarray(number - state.began < self.judged_decisions)
+
+    def _stays(self, state: BenchState, number: int, asked: FloatArray, headroom_shares: FloatArray) -> BoolArray:
+        """Whether bills stay: headroom leads, a week is known, and the requested capacity has not changed much."""
+        far = self.options.far_ratio
+        is_near = (state.ratio / far <= asked) & (asked <= state.ratio * far)
+        return np.asarray(~self.is_young(state, number) & (headroom_shares > self.options.leading_share) & is_near)
+
+    def _most_decisions(self, state: BenchState, number: int, headroom_shares: FloatArray) -> FloatArray:
+        """Return over how many decisions the bill of each series is a running mean, at most.
+
+        Models with few errors request a lot: their requests in the first week are remembered for at most a day.
+        """
+        slow, fast = self.options.bill_days_of_headroom, self.options.bill_days
+        slowness = np.where(self.is_young(state, number), 0.0, headroom_shares)
+        return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
