@@ -73,8 +73,8 @@ class RequestThreads:
         self._estimate = _FIRST_ESTIMATE_SECONDS
         self._needed_until = -math.inf
         """Until when requests with a reserved thread are expected."""
-        self._in_reserved = 0
-        """Number of requests that reserved threads are answering."""
+        self._in_reserved: set[Connection] = set()
+        """The connections whose requests reserved threads are answering."""
         self._held_since: float | None = None
         """When the others' turn was first put off; None if it was not."""
         self._numbers = itertools.count()
@@ -83,7 +83,7 @@ class RequestThreads:
         """Let a thread answer the request of a connection, when its turn comes."""
         if self._reserved is not None and conn.is_reserved:
             self._needed_until = self._clock() + NEEDED_SECONDS
-            self._in_reserved += 1
+            self._in_reserved.add(conn)
             self._start(self._reserved, conn)
         else:
             due = self._clock() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
@@ -92,8 +92,8 @@ class RequestThreads:
 
     def finished(self, conn: Connection) -> None:
         """Give the thread of an answered request to the next one."""
-        if self._reserved is not None and conn.is_reserved:
-            self._in_reserved -= 1
+        if conn in self._in_reserved:
+            self._in_reserved.remove(conn)
             return
         cost = conn.cost_seconds + _POLLING_SECONDS
         self._estimate += _WEIGHT_OF_NEWEST * (cost - self._estimate)

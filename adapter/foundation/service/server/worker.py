@@ -96,7 +96,7 @@ class TidewatchWorker(AcceptingWorker):
         accepting = max(held, self._accept_share.pause_seconds())
         self.set_accept_enabled(self._may_accept() and not accepting)
         others = max(held, self._others_share.pause_seconds())
-        self._watch_others(not others)
+        self._watch_others(enabled=not others)
         newcomers = max(held, self._handshake_share.pause_seconds()) if self._room.newcomers else LONGEST_WAIT
         return min(
             accepting or LONGEST_WAIT,
@@ -106,7 +106,7 @@ class TidewatchWorker(AcceptingWorker):
             self._ending.next_phase(time.monotonic()),
         )
 
-    def _watch_others(self, enabled: bool) -> None:  # noqa: FBT001 - as `set_accept_enabled`
+    def _watch_others(self, *, enabled: bool) -> None:
         if enabled is self._others_are_watched:
             return
         self._others_are_watched = enabled

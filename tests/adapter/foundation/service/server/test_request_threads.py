@@ -144,6 +144,16 @@ def test_nothing_begins_for_others_while_a_reserved_thread_answers(
     assert turns.started == ["scheduler", "stranger"]
 
 
+def test_an_answered_request_holds_nobody_back_whatever_has_become_of_its_connection(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns, scheduler = Turns(time, *pools), Client("scheduler", is_reserved=True)
+    turns.submit(scheduler)
+    scheduler.is_reserved = False
+    turns.finished(scheduler)
+    assert turns.threads.seconds_to_others() == 0
+
+
 def test_schedulers_that_ask_all_the_time_hold_nobody_back_for_good(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:

@@ -71,7 +71,7 @@ class Turn(TidewatchWorker):
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 - gunicorn's signature
         """Do nothing: there is no real listener."""
 
-    def _watch_others(self, enabled: bool) -> None:  # noqa: FBT001 - the worker's signature
+    def _watch_others(self, *, enabled: bool) -> None:
         self.polled_others.append(enabled)
 
     def _advance(self, conn: Connection) -> None:
