@@ -96,7 +96,7 @@ class Bench:
         """
         first = self._resumption.first
         kept = len(self.load) - 1 - int(np.ceil(self._options.kept_seconds / self.seconds_between))
-        decisions: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        decisions: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]] = []
         for number in range(first, len(self.load)):
             if number > first:
                 self._learn(number)
@@ -108,8 +108,8 @@ class Bench:
         found = DecidedWeights(*(np.stack(each) for each in zip(*decisions, strict=True)))
         return found if self._task.budget_ratio is not None else with_beginner(found, self.experts.names)
 
-    def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the weights, those of what acts, the sizes, and the headroom of a decision."""
+    def _decided(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Return the fields of `DecidedWeights` for one decision."""
         state, begins = self._state, self.begins(number)
         prior = self._prior(number, begins)
         state.weights = shared(state.weights, prior, self._share())
@@ -136,8 +136,8 @@ class Bench:
 
     def _paid_for(
         self, number: int, acting: FloatArray, sizes: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the weights that act, the sizes and the headroom of the cost that the record allows to pay.
+    ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Return the weights that act, the sizes, the headroom of the cost that is paid, and where headroom stands in.
 
         A cost that changes buys less than a constant one. So it moves from the mean paid so far to the one at which
         models are proven as far as their gains have paid for it, and not far at once, since the slope by which it is
@@ -147,7 +147,7 @@ class Bench:
         state, options = self._state, self._options
         wanted = self._bills.acting_ratio(state)
         if self._task.budget_ratio is not None:
-            return acting, sizes, wanted
+            return acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young, begin = self._bills.is_young(state, number), self.begin(number)
         state.record = state.record.begun(is_young, wanted)
         seconds = max(1, number - begin) * self.seconds_between
@@ -162,10 +162,10 @@ class Bench:
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             found = np.where(begins < number, _sizes_at(paid, experts, rival), 0.0)
             sizes = np.where(differs[:, np.newaxis], found, sizes)
-        stands_in = (excess > options.harm_ratio)[:, np.newaxis]
-        acting = np.where(stands_in, np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
+        stands_in: BoolArray = (excess > options.harm_ratio) & acting[:, :-1].any(axis=1)
+        acting = np.where(stands_in[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
         self._acted = Acted(acting, sizes, paid, usual.saved)
-        return acting, sizes, paid
+        return acting, sizes, paid, stands_in
 
     def _record(self, number: int) -> None:
         """Add what has acted since the last decision to the record."""

@@ -12,7 +12,7 @@ from recommender.kinds.predictive.choice.options import BEGINNER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class DecidedWeights:
     """The scale of each model's room, shape (decisions, series, experts)."""
     ratios: FloatArray
     """Headroom of the cost that is paid, shape (decisions, series)."""
+    stands_in: BoolArray
+    """Whether headroom stands in for models that would act but for the record, shape (decisions, series)."""
 
 
 @dataclass(frozen=True, slots=True)

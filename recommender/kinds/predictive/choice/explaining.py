@@ -41,6 +41,8 @@ def choice_at(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment) -> Mo
     reason = ChoiceReason.BETTER
     if not decided.weights[moment.number, moment.series, :-1].any():
         reason = ChoiceReason.NOTHING_KNOWN
+    elif decided.stands_in[moment.number, moment.series]:
+        reason = ChoiceReason.RECORD_IS_WORSE
     elif moment.blend.leader == ModelName.HEADROOM:
         reason = ChoiceReason.NOT_BETTER
     return ModelChoice(moment.step, moment.blend, _bill(bench, moment), reason, records)

@@ -17,6 +17,7 @@ class ChoiceReason(StrEnum):
 
     NOTHING_KNOWN = "no model has been judged for long enough"
     NOT_BETTER = "no model has proven to be short less often than headroom at equal cost"
+    RECORD_IS_WORSE = "what acted before has been short more often than headroom of the same mean cost"
     BETTER = "it is short least often at equal cost"
 
 

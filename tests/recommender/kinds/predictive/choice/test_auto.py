@@ -66,7 +66,7 @@ def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int) 
 
 @pytest.fixture(scope="module")
 def ten_days() -> AutoRun:
-    """What is chosen in ten days of bursts."""
+    """The choices in ten days of bursts."""
     return run(bursts_every_day(10))
 
 
@@ -148,7 +148,7 @@ def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int
 
 
 def test_the_cost_of_the_first_week_is_not_charged() -> None:
-    """What is proven by then is paid for at once."""
+    """Models that are proven by then act at the cost of their bill at once."""
     history = bursts_every_day(12)
     decided = PlayedChoices(history, {"seasonal": of_yesterday(history)}, TASK, FLEET).decided
     proven = int(np.flatnonzero(decided.acting[:, 0, 0] > 0)[0])
@@ -327,6 +327,19 @@ def test_a_model_that_has_gained_nothing_does_not_act() -> None:
     assert record.weight > 0
     assert last.blend.parts == ()
     assert last.reason is ChoiceReason.NOT_BETTER
+
+
+def test_where_headroom_stands_in_for_proven_models_the_reason_is_their_record() -> None:
+    """From the twelfth day on, the bursts of each day come at another time."""
+    days, hours = 16, np.random.default_rng(0)
+    usual = bursts_every_day(days)
+    by_day = usual.values[0, : days * DAY_STEPS].reshape(days, DAY_STEPS)
+    moved = [np.roll(day, int(hours.integers(DAY_STEPS))) if number >= 11 else day for number, day in enumerate(by_day)]
+    history = with_values(usual, np.concatenate(moved)[np.newaxis])
+    played = PlayedChoices(history, {"seasonal": of_yesterday(history, 1.2)}, TASK, FLEET)
+    (numbers,) = np.nonzero(played.decided.stands_in[:, 0])
+    (found,) = played.choices(0, [int(numbers[0])])
+    assert (found.model, found.reason) == ("headroom", ChoiceReason.RECORD_IS_WORSE)
 
 
 def test_before_anything_is_judged_a_proven_rise_acts() -> None:
