@@ -46,8 +46,8 @@ def made_past(plan: PastPlan) -> Recording:
     shares = [random.paretovariate(1.5) for _ in range(_WORKLOADS)]
     total = sum(share * _REQUESTS[number % len(_REQUESTS)][0] / 1000 for number, share in enumerate(shares))
     peaks = [share * cores / total for share in shares]
-    kinds = [_pod_kind(f"web-{number}", _REQUESTS[number % len(_REQUESTS)]) for number in range(_WORKLOADS)]
-    kinds += [_pod_kind(f"job-{number}", _REQUESTS[number % len(_REQUESTS)], "Job") for number in range(_JOB_KINDS)]
+    kinds = [pod_kind(f"web-{number}", _REQUESTS[number % len(_REQUESTS)]) for number in range(_WORKLOADS)]
+    kinds += [pod_kind(f"job-{number}", _REQUESTS[number % len(_REQUESTS)], "Job") for number in range(_JOB_KINDS)]
     end = START + plan.days * DAY_SECONDS
     nodes = [_node(number) for number in range(plan.nodes)]
     room = [float(node.allocatable["cpu"].nanos) / 10**6 - _SYSTEM_POD[0] for node in nodes]
@@ -69,7 +69,7 @@ def made_past(plan: PastPlan) -> Recording:
     for number, living in enumerate(alive):
         pods += [RecordedPod(number, since, since, None, node) for since, node in living]
     system = len(kinds)
-    kinds.append(_pod_kind("logs", _SYSTEM_POD, "DaemonSet"))
+    kinds.append(pod_kind("logs", _SYSTEM_POD, "DaemonSet"))
     pods += [RecordedPod(system, START - 60, START - 60, None, node.name) for node in nodes]
     return Recording(
         f"a made past of {plan.days:g} days (seed {plan.seed})",
@@ -134,7 +134,7 @@ def _node(number: int) -> ClusterNode:
     )
 
 
-def _pod_kind(name: str, amounts: tuple[int, int], kind: str = "ReplicaSet") -> ClusterPod:
+def pod_kind(name: str, amounts: tuple[int, int], kind: str = "ReplicaSet") -> ClusterPod:
     requests = {"cpu": amounts[0], "memory": amounts[1] << 20}
     namespace = "kube-system" if kind == "DaemonSet" else "shop"
     return ClusterPod(

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
-from adapter.foundation.cluster.values.pods import ClusterPod, ControllerReference, SchedulingFacts
-from adapter.foundation.objects.pod_requests import PodResources
-from benchmarks.made_past import START
+from benchmarks.made_past import START, pod_kind
 from benchmarks.report import as_json, as_text, report
 from recommender.shapes.catalogue import candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, chosen
@@ -129,27 +126,9 @@ def made_history(seed: int, pods: int) -> History:
         shares = [random.random() for _ in asked]
         counts = [max(1, round(pods * share / sum(shares))) for share in shares]
         numbers = [number for number, count in enumerate(counts) for _ in range(count)]
-        peaks.append(Peak(START, (), tuple(_pod(f"{peak}-{at}", n, *asked[n]) for at, n in enumerate(numbers))))
+        kinds = (pod_kind(f"web-{number}", asked[number]) for number in numbers)
+        peaks.append(Peak(START, (), tuple(replace(each, name=f"{peak}-{at}") for at, each in enumerate(kinds))))
     return History("made", tuple(peaks), tuple(pod for peak in peaks for pod in peak.pods), ())
-
-
-def _pod(name: str, workload: int, milli: int, mib: int) -> ClusterPod:
-    requests = {"cpu": milli, "memory": mib << 20}
-    return ClusterPod(
-        namespace="shop",
-        name=name,
-        uid="",
-        node="",
-        labels={},
-        controller=ControllerReference("apps/v1", "ReplicaSet", f"web-{workload}", f"uid-{workload}"),
-        phase="Running",
-        is_terminating=False,
-        bound_at=None,
-        ended_at=None,
-        priority=0,
-        resources=PodResources(requests=requests, non_zero_requests=requests),
-        facts=SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always"),
-    )
 
 
 if __name__ == "__main__":
