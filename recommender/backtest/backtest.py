@@ -160,9 +160,9 @@ def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSetting
         suggested_max_replicas(largest, fleet.load_per_replica, ratio, fleet.min_replicas)
         for ratio in (settings.max_over_history, 1.0)
     )
-    needs = f"the largest load, {largest:.6g}, needs {needed} replicas, and the most that is forecast"
-    times = f"{settings.max_over_history:g} times as much, {most}: a `maxReplicas` for the output scale"
-    return (f"{needs}, {times}",)
+    needs = f"The largest load, {largest:.6g}, needs {needed} replicas"
+    times = f"the largest forecast, {settings.max_over_history:g} times as much, needs {most}"
+    return (f"{needs}, and {times}, which suits as `maxReplicas` for the output scale.",)
 
 
 def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:
