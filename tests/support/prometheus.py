@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -51,8 +53,11 @@ class ScrapedPrometheus:
         self.wait_for(seen)
 
     def wait_for(self, expression: str) -> None:
-        """Wait until the query has a result."""
-        until(lambda: self.query(expression), _SEEN_SECONDS)
+        """Wait until the query has a result at the last whole second, which is when the product evaluates queries.
+
+        A sample of this second is not seen by a query of the same second that begins before the next one.
+        """
+        until(lambda: self.query(expression, at=math.floor(time.time())), _SEEN_SECONDS)
 
 
 def reload(prometheus: PrometheusProcess) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 import urllib.request
@@ -85,7 +84,7 @@ TEXT = "\n".join(
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
     server = start_prometheus(stamped=True)
-    publish(server)
+    server.publish(TEXT, seen='odd{pod="fine"}')
     return server
 
 
@@ -113,13 +112,6 @@ def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) ->
         house.pass_time(0.25)
         with pytest.raises(SourceUnreachableError, match=r"3[56]\d\d s behind Prometheus's"):
             ask(house, "load0", "ns0")
-
-
-def publish(server: ScrapedPrometheus) -> None:
-    """Wait until the samples are there for whole seconds, which is what readings ask for."""
-    seen = 'odd{pod="fine"}'
-    server.publish(TEXT, seen=seen)
-    until(lambda: server.query(seen, at=math.floor(time.time())))
 
 
 def queries_counted(server: ScrapedPrometheus) -> int:
@@ -218,7 +210,7 @@ def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
     start_prometheus: Callable[..., ScrapedPrometheus],
 ) -> None:
     limited = start_prometheus(extra_flags=["--query.max-samples=60"], stamped=True)
-    publish(limited)
+    limited.publish(TEXT, seen='odd{pod="fine"}')
     with closing(PrometheusClient(PrometheusSettings(url=limited.url))) as client:
         house = make_house(client, objects=OBJECTS, rules=RULES, real_time=True)
         house.readings.run_due()
@@ -231,7 +223,7 @@ def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
 def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
     """Answers go on until they are too old, then say why; nobody is needed for the recovery."""
     server = start_prometheus(stamped=True)
-    publish(server)
+    server.publish(TEXT, seen='odd{pod="fine"}')
     over = threading.Event()
     settings = ReadingSettings(refresh_interval_seconds=1.0, max_answer_age_seconds=3.0)
     with closing(PrometheusClient(PrometheusSettings(url=server.url))) as client, ThreadPoolExecutor(8) as pool:
