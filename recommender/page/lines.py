@@ -1,10 +1,8 @@
-"""Recommendations and targets as lines of a list, which can be sorted, searched, and grouped if they are equal."""
+"""Recommendations and targets as lines of a list, which can be sorted and searched."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,16 +15,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.record import Record
 
-_WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_TIMES: Final = re.compile(
-    r"\d{4}-\d\d-\d\dT?[0-9:.Z]*|\b\d+(?:\.\d+)? ?(?:ms|s|min|h|d|seconds?|minutes?|hours?|days?)\b"
-)
-_LINE_OF_FILE: Final = re.compile(r"(?<=\.yaml|\.json):\d+(?=: )|(?<=\.yml):\d+(?=: )")
 _DIGITS: Final = re.compile(r"(\d+)")
-_KEY_BYTES: Final = 8
-_COMPARED: Final = 1000
-"""Characters of a reason that are compared to find equals: the cost of a page does not depend on how long reasons
-are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +51,6 @@ class PageLine:
     def has_targets_of_series(self) -> bool:
         """Whether it is a recommendation with `forEach`."""
         return self.first.each is not None
-
-
-@dataclass(frozen=True, slots=True)
-class PageRow:
-    """A line, or a group of lines of one kind that have the same problem."""
-
-    lines: tuple[PageLine, ...]
-    key: str = ""
-    """The key of the group; empty for a single line."""
-
-    @property
-    def first(self) -> PageLine:
-        """The line, or an example of the group."""
-        return self.lines[0]
 
 
 def lines_of(records: Sequence[Record]) -> list[PageLine]:
@@ -150,43 +125,3 @@ def _is_in_record(record: Record, text: str) -> bool:
     return any(
         text in str(outcome.target).casefold() or text in outcome.message.casefold() for outcome in record.targets
     )
-
-
-def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
-    """Return a row for each line, and one for each group of equals, at the place of the first of the group."""
-    keys = [equals_key(line) for line in lines]
-    counts = Counter(keys)
-    places: dict[str, list[PageLine]] = {}
-    rows: list[list[PageLine] | PageLine] = []
-    for line, key in zip(lines, keys, strict=True):
-        if not key or counts[key] == 1:
-            rows.append(line)
-        elif key in places:
-            places[key].append(line)
-        else:
-            rows.append(places.setdefault(key, [line]))
-    return [PageRow((row,)) if isinstance(row, PageLine) else PageRow(tuple(row), equals_key(row[0])) for row in rows]
-
-
-def equals_key(line: PageLine) -> str:
-    """Return the key that lines with the same problem share; empty for lines without a problem and for many targets.
-
-    The same problem means the same status with the same reason, whatever names, times and lines of files it contains.
-    """
-    if len(line.records) > 1 or (line.status is Status.OK and not line.is_refused):
-        return ""
-    record = line.first
-    own = {record.name, *record.name.split("/"), *_names(record)}
-    reason = "\n".join((record.message, *(outcome.message for outcome in record.targets)))
-    general = _WORD.sub(
-        lambda word: "…" if word[0] in own else word[0], _LINE_OF_FILE.sub("", _TIMES.sub("…", reason[:_COMPARED]))
-    )
-    content = f"{record.type}\n{record.status}\n{line.is_refused}\n{general}"
-    return hashlib.blake2s(content.encode(errors="replace"), digest_size=_KEY_BYTES).hexdigest()
-
-
-def _names(record: Record) -> Iterable[str]:
-    places = [outcome.target for outcome in record.targets]
-    for place in places if record.each is None else [record.each, *places]:
-        yield place.namespace
-        yield place.name

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recommender.decisions.summary import WORST_FIRST
 from recommender.kinds.table import kind_named
 from recommender.page.history import chart_of
-from recommender.page.lines import PageLine, PageRow, equals_key, is_found, lines_of, rows_of, sorted_lines
+from recommender.page.lines import PageLine, is_found, lines_of, sorted_lines
 from recommender.page.load_chart import load_chart_of
 from recommender.page.parts import part_of
+from recommender.page.problem_groups import PageRow, problem_key, rows_of
 from recommender.page.target_table import shown_targets, sums_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _found(lines: Sequence[PageLine], selection: Selection) -> list[PageLine]:
         line
         for line in lines
         if selection.status in {None, line.status}
-        and (not selection.equals or equals_key(line) == selection.equals)
+        and (not selection.equals or problem_key(line) == selection.equals)
         and (not text or is_found(line, text))
     ]
 

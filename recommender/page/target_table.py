@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import WORST_FIRST, change_of, summary_of
-from recommender.page.lines import PageRow, equals_key, line_of_target, place_of, rows_of, sorted_lines
+from recommender.page.lines import line_of_target, place_of, sorted_lines
 from recommender.page.parts import part_of
+from recommender.page.problem_groups import PageRow, problem_key, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTarge
     named = [record for record in records if text and text == place_of(record).casefold()]
     lines = [line for record in named or records if is_found_target(line := line_of_target(record), text)]
     if selection.equals:
-        lines = [line for line in lines if equals_key(line) == selection.equals]
+        lines = [line for line in lines if problem_key(line) == selection.equals]
     lines = sorted_lines(lines, selection.sort)
     rows = [PageRow((line,)) for line in lines] if text or selection.equals else rows_of(lines)
     return ShownTargets(part_of(rows, selection.page, MOST_SHOWN), len(lines), selection.filter)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectStore
-    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+    from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace

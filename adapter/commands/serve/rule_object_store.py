@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
 from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings

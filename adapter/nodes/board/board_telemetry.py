@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge
 
-from adapter.foundation.web.metric_text import family, label, sample
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from prometheus_client import CollectorRegistry
 
-    from adapter.nodes.hotspots.crowded import CrowdedReplicas
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.queries.results import RefreshResult
 
@@ -54,21 +49,3 @@ class BoardMetrics:
     def file_failed(self) -> None:
         """Count a write of the state file that failed."""
         self._file_failures.inc()
-
-
-def hot_text(nodes: Iterable[str], crowded: Iterable[CrowdedReplicas] = ()) -> bytes:
-    """Return the nodes and controllers of `/hotspots` in Prometheus's text format."""
-    samples = (sample("tidewatch_node_hot", label("node", name), 1) for name in nodes)
-    shares = (
-        sample(
-            "tidewatch_replicas_on_hot_nodes_ratio",
-            f"{label('controller', each.controller)},{label('controller_namespace', each.namespace)}",
-            round(each.ratio, 4),
-        )
-        for each in crowded
-    )
-    about = "Share of a controller's replicas that are on hot nodes, where it is at least half of them and two."
-    return (
-        family("tidewatch_node_hot", "1 for each node that /hotspots lists.", samples)
-        + family("tidewatch_replicas_on_hot_nodes_ratio", about, shares)
-    ).encode()

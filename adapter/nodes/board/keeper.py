@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
-from adapter.nodes.board.board_telemetry import hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.board.day_keeper import DayKeeper
 from adapter.nodes.board.past_keeper import PastKeeper
@@ -22,6 +21,7 @@ from adapter.nodes.board.reports import RefreshReports
 from adapter.nodes.board.week_keeper import WeekKeeper
 from adapter.nodes.hotspots.crowded import crowded_replicas
 from adapter.nodes.hotspots.debounce import HeatState, advance
+from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.model.board import Board, basis_at_start
 from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs, predicts

@@ -11,8 +11,8 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import Inputs
-from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
+from recommender.running.inputs.target_lookups import TargetLookups
 
 if TYPE_CHECKING:
     from collections.abc import Callable

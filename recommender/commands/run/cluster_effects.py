@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import Attempt, ScaleOutcome
     from recommender.running.effects.writes import Writes
-    from recommender.running.inputs.lookups import TargetLookups
+    from recommender.running.inputs.target_lookups import TargetLookups
     from recommender.running.memory.memories import Memories
 
 

@@ -19,8 +19,8 @@ from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.hosts import only_hosts
 from adapter.foundation.web.wsgi import wsgi_application
 from recommender.commands.program import METRICS_PREFIX
-from recommender.commands.run.cluster import cluster_environment
-from recommender.commands.run.folder import folder_environment
+from recommender.commands.run.cluster_environment import cluster_environment
+from recommender.commands.run.folder_environment import folder_environment
 from recommender.commands.run.followed_objects import without_objects
 from recommender.commands.run.prometheus_inputs import prometheus_inputs
 from recommender.commands.run.shared_services import SharedServices

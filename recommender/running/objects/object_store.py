@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
 from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm, whole_object
 from recommender.configuration.objects.object_reading import RecommendationObject, object_of

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from adapter.foundation.cluster.stores.oldest import in_turns
+from adapter.foundation.cluster.stores.oldest_objects import in_turns
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
@@ -39,7 +39,7 @@ from recommender.running.objects.object_status import decided_status, is_urgent,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+    from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.configuration.objects.admission import Admission
     from recommender.configuration.objects.object_reading import ObjectRefusal

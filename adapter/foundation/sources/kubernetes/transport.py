@@ -10,7 +10,6 @@ import json
 import socket
 import ssl
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -137,8 +136,6 @@ class PackageTransport:
 
 CONNECTIONS: Final = 32
 """Connections that are kept open: as many as threads may call at once."""
-TOKEN_SECONDS: Final = 60.0
-"""How long a token that was read from a file is used."""
 _KEEP_ALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
@@ -165,33 +162,6 @@ class PlainAccess:
     """Name that its certificate must be valid for; None for the host."""
     files: tuple[tuple[Path, Stamp], ...] = ()
     """The files that the certificates were read from, with their state before that."""
-
-
-class TokenFile:
-    """A token in a file, which is read again each minute, since it is rotated. Thread-safe."""
-
-    def __init__(self, path: str, scheme: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read it. Raises ConfigurationError."""
-        self._path = path
-        self._scheme = scheme
-        self._clock = clock
-        self._read: tuple[float, str] = (-TOKEN_SECONDS, "")
-        self()
-
-    def __call__(self) -> str:
-        """Return the value of the header. Raises ConfigurationError."""
-        read_at, value = self._read
-        now = self._clock()
-        if value and now - read_at < TOKEN_SECONDS:
-            return value
-        try:
-            token = Path(self._path).read_text().strip()
-        except (OSError, UnicodeError) as error:
-            raise ConfigurationError(f"the credentials cannot be read ({type(error).__name__})") from None
-        if not token:
-            raise ConfigurationError("the credentials cannot be read (the token file is empty)")
-        self._read = (now, f"{self._scheme} {token}")
-        return self._read[1]
 
 
 class PlainTransport:

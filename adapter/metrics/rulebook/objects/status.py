@@ -18,7 +18,7 @@ from adapter.metrics.rulebook.objects.verdict import Ready, Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+    from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
     from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
     from adapter.metrics.rulebook.objects.verdict import Verdict

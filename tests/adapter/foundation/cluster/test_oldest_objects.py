@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.stores.oldest import ObjectIdentity, OldestObjects, in_turns
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity, OldestObjects, in_turns
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent
 from adapter.foundation.sources.kubernetes.errors import ServerError
 from adapter.foundation.time.rate_limit import RateLimit

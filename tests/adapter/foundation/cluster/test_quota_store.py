@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.stores.oldest import ObjectIdentity
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
 from adapter.foundation.cluster.stores.quota_store import KeptObject, ObjectChange, QuotaStore
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
 

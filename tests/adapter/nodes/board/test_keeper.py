@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry
 from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.files.gzip_format import joined
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.board.board_telemetry import BoardMetrics, hot_text
+from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
+from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.model.loads import AVG, LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import (

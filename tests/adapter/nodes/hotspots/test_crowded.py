@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.foundation.cluster.values.state import ControllerReference
-from adapter.nodes.board.board_telemetry import hot_text
 from adapter.nodes.hotspots.crowded import anti_affinity, crowded_replicas
+from adapter.nodes.hotspots.exposition import hot_text
 from tests.adapter.nodes.extender.boards import board
 from tests.adapter.nodes.hotspots.pods import pod
 

@@ -24,8 +24,8 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions

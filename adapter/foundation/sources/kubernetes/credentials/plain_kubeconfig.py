@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.followed_files import stamps_of
+from adapter.foundation.sources.kubernetes.credentials.token_file import TokenFile
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
-from adapter.foundation.sources.kubernetes.transport import PlainAccess, TokenFile
+from adapter.foundation.sources.kubernetes.transport import PlainAccess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

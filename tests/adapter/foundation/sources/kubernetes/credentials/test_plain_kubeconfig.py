@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access
-from adapter.foundation.sources.kubernetes.transport import PlainTransport, TokenFile
+from adapter.foundation.sources.kubernetes.credentials.token_file import TokenFile
+from adapter.foundation.sources.kubernetes.transport import PlainTransport
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.regex import quote_pattern
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
-from adapter.metrics.rulebook.plans import RowIndex, fold_rows, row_filter, select_rows
-from adapter.metrics.rulebook.plans import rows as rows_module
+from adapter.metrics.rulebook.plans import RowIndex, fold_rows, row_filter, row_selection, select_rows
 from adapter.metrics.rulebook.requests import Fold, Row
 from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers, value_matcher
 from tests.support.plan_trials import same_values
@@ -74,7 +73,7 @@ def test_a_selector_that_compares_numbers_is_refused() -> None:
 
 
 def test_more_values_than_are_remembered_are_matched_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(row_selection, "_MOST_REMEMBERED", 2)
     passes = row_filter(None, None, parse_selector("k in (a.c)"))
     assert [passes({"k": f"a{letter}c"}) for letter in "xyzzy"] == [True] * 5
     assert not passes({"k": "nothing"})

@@ -20,7 +20,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import TargetReference
-from recommender.running.inputs.lookups import TargetLookups
+from recommender.running.inputs.target_lookups import TargetLookups
 from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS
 from tests.support.apiserver_objects import Direct, ObjectStore
 

@@ -1,25 +1,21 @@
-"""The rows of a wide answer for one asker: filtered as by Prometheus, and folded as by the query.
+"""Selects the rows of a wide answer that one asker's exact query would have selected in Prometheus.
 
-A matcher sees an absent label as the empty string, and its regular expression must match the whole value. Folding
-keeps NaN and infinities: the exact query would have summed them, too, and the reader of the result decides what they
-mean.
+A matcher sees an absent label as the empty string, and its regular expression must match the whole value.
 """
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
-from adapter.metrics.rulebook.requests import Row
 from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.metrics.rulebook.requests import Fold
+    from adapter.metrics.rulebook.requests import Row
     from adapter.metrics.rulebook.templates.matchers import Matcher
 
 RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
@@ -46,21 +42,6 @@ def select_rows(
     """Return the rows that the exact query's matchers select. Raises RenderError."""
     passes = row_filter(namespace_label, namespace, selector)
     return [row for row in rows if passes(row.labels)]
-
-
-def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:
-    """Return the asker's answer from the rows that were selected for it."""
-    groups: dict[tuple[str, ...], list[float]] = {}
-    for row in rows:
-        # An empty label is the same as an absent one.
-        groups.setdefault(tuple(row.labels.get(label, "") for label in fold.by), []).append(row.value)
-    if not groups and fold.default is not None:
-        return [Row({}, fold.default)]
-    combine = _COMBINE[fold.operator]
-    return [
-        Row({label: value for label, value in zip(fold.by, group, strict=True) if value}, combine(values))
-        for group, values in groups.items()
-    ]
 
 
 class RowIndex:
@@ -134,25 +115,3 @@ def _matches(label: str, pattern: str, *, wanted: bool) -> RowTest:
         return known
 
     return passes
-
-
-def _sum(values: Sequence[float]) -> float:
-    # Not math.fsum, which raises an error for infinities of both signs, although their sum is NaN.
-    return sum(values)
-
-
-def _smallest(values: Sequence[float]) -> float:
-    """Return the smallest value as PromQL's `min` does: NaN only if all are."""
-    return min((value for value in values if not math.isnan(value)), default=math.nan)
-
-
-def _largest(values: Sequence[float]) -> float:
-    return max((value for value in values if not math.isnan(value)), default=math.nan)
-
-
-_COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
-    "sum": _sum,
-    "count": _sum,
-    "min": _smallest,
-    "max": _largest,
-}

@@ -21,8 +21,8 @@ from recommender.configuration.needs import needs_of_one
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import HistoryAlone
 from recommender.running.effects.writes import Writes
-from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
+from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
