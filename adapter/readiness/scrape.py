@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from adapter.readiness.exposition import MetricValueError, MissingMetricError, SeriesTotal
+from adapter.readiness.application_metric import MetricValueError, MissingMetricError, SeriesTotal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

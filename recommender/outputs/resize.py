@@ -17,7 +17,6 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFou
 from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
 from recommender.decisions.targets.vertical_autoscalers import GROUP, PLURAL, active_autoscalers, autoscaler_of
-from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
     controlled,
@@ -28,6 +27,7 @@ from recommender.outputs.resize_documents import (
     resized,
     resized_pods,
 )
+from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path

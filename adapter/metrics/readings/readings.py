@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.time.clock import Clock
+from adapter.metrics.readings.answer_warnings import rule_warnings, usage_warnings
 from adapter.metrics.readings.answering.current_readings import CurrentReadings
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
@@ -29,7 +30,6 @@ from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.progress import HASTY
 from adapter.metrics.readings.explain.served_memory import ServedMemory, refused_objects, serves
-from adapter.metrics.readings.notices import notices, usage_notices
 from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.reading_sources import ReadingSources
@@ -181,7 +181,7 @@ class Readings:
         """Return what pods or nodes use; for pods, `namespace` None means all namespaces. Raises ReadingError."""
         catalogue, rulebook = self.catalogue, self._cataloguer.rulebook
         answer = self._usage.answer(catalogue, kind, namespace, which)
-        warnings = tuple(usage_notices(rulebook, catalogue.usage_of(kind)))
+        warnings = tuple(usage_warnings(rulebook, catalogue.usage_of(kind)))
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
@@ -262,7 +262,7 @@ class Readings:
         retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
         if not retained and failure is None:
             return reading, ()
-        return reading, tuple(notices(metric.rule, retained, failure, self._current_readings.age(reading)))
+        return reading, tuple(rule_warnings(metric.rule, retained, failure, self._current_readings.age(reading)))
 
     def _overview(self) -> Overview:
         asked, unread = self._scheduler.state, self._number_of_unread_objects()

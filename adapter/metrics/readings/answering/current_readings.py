@@ -14,7 +14,7 @@ from adapter.foundation.sources.prometheus.backends.backend import called
 from adapter.foundation.sources.prometheus.errors import shortened
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
-from adapter.metrics.readings.notices import reason_for_askers
+from adapter.metrics.readings.public_reasons import reason_for_askers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answer_warnings import unreadable_warnings
 from adapter.metrics.readings.answers import ByName
 from adapter.metrics.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
-from adapter.metrics.readings.notices import unreadable
 from adapter.metrics.readings.samples.rule_policies import Asking, asking_of, external_answer, objects_answer
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class MetricAnswers:
         if isinstance(which, ByName) or metric.resource is None:
             return answer
         own = namespace if metric.resource.namespaced else None
-        lacking = unreadable(metric.resource, self._objects.unreadable(metric.resource, own))
+        lacking = unreadable_warnings(metric.resource, self._objects.unreadable(metric.resource, own))
         return replace(answer, warnings=(*answer.warnings, *lacking)) if lacking else answer
 
     def external(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answer_warnings import unreadable_warnings
 from adapter.metrics.readings.answering.ended_containers import EndedContainers
 from adapter.metrics.readings.answering.namespace_usage import (
     NamespaceUsage,
@@ -36,7 +37,7 @@ from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     ReadingError,
 )
-from adapter.metrics.readings.notices import cause_of, unreadable
+from adapter.metrics.readings.public_reasons import cause_of
 from adapter.metrics.rulebook.parsing.resource_rules import NODES
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class UsageAnswers:
         moments = [reading.evaluated.wall for space in answered for reading in space.readings.values()]
         is_list = isinstance(which, BySelector)
         unlisted = unlisted_reasons(kind, answered, metrics) if is_list and not items else ()
-        lacking = unreadable(kind, self._objects.unreadable(kind, namespace)) if is_list else ()
+        lacking = unreadable_warnings(kind, self._objects.unreadable(kind, namespace)) if is_list else ()
         warnings = (*self._age_warnings(answered), *failures.warnings(), *unlisted, *cautions(answered), *lacking)
         return UsageAnswer(items, catalogue.resource.window_seconds, min(moments, default=None), warnings)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
-from adapter.metrics.readings.notices import public_text
+from adapter.metrics.readings.public_reasons import public_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

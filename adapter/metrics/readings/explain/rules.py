@@ -14,7 +14,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Promet
 from adapter.metrics.readings.catalogue.discovery import look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome
 from adapter.metrics.readings.explain.progress import Answered, place, shown
-from adapter.metrics.readings.notices import without_series
+from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.discover import SeriesShapes, namespace_labels, static_metrics
 from adapter.metrics.rulebook.findings import Severity

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
-from adapter.metrics.readings.notices import reason_for_askers
+from adapter.metrics.readings.public_reasons import reason_for_askers
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.objects.verdict import verdict_of
 

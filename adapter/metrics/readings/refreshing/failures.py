@@ -20,7 +20,7 @@ from adapter.metrics.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.notices import public_text
+from adapter.metrics.readings.public_reasons import public_text
 
 _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (PrometheusUnreachableError, SourceUnreachableError),

@@ -20,8 +20,8 @@ from adapter.metrics.readings.errors import (
     ReadingError,
 )
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.notices import without_series
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.readings.refreshing.failures import failure_of
 from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.lint.examples import example_of
+from adapter.metrics.rulebook.lint.own_series_sources import takes_anybodys_series
 from adapter.metrics.rulebook.lint.queries import query_findings
 from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
 from adapter.metrics.rulebook.lint.rule_positions import Place, rule_nodes
 from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything
-from adapter.metrics.rulebook.lint.sources import takes_anybodys_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.readiness.exposition import MetricValueError, MissingMetricError, SeriesTotal
+from adapter.readiness.application_metric import MetricValueError, MissingMetricError, SeriesTotal
 from adapter.readiness.selector import parse_series_choice
 
 

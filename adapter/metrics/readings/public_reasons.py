@@ -1,13 +1,12 @@
-"""Warnings that accompany a good answer: its rule is refused now, or its refreshes fail.
+"""The reason for a failure in words that any client may read.
 
-Any client may read them. So they quote nothing from Prometheus, which may name series of other namespaces, and do not
-say how Prometheus is reached; the log has both. Error messages for clients leave quoted series out, too.
+They quote nothing from Prometheus, which may name series of other namespaces, and do not say how Prometheus is reached;
+the log has both. Error messages leave quoted series out, too.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError, shortened
@@ -25,15 +24,13 @@ from adapter.metrics.readings.errors import (
     TooMuchDemandError,
     UnanswerableSelectorError,
 )
-from adapter.metrics.rulebook.model import Api, PlanKind
+from adapter.metrics.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.readings.failure import Failure
-    from adapter.metrics.rulebook.model import Metric, Rule, Rulebook
 
 _SERIES = re.compile(r"[{\[]")
 """How a set of labels, or a list of sets, begins."""
@@ -56,42 +53,6 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     ObjectsNotKnownError: "the objects of this kind are not known at the moment",
     ReadingError: "internal error, see the adapter's log",
 }
-
-
-def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_seconds: float) -> Iterator[str]:
-    """Yield the warnings about an answer of this rule.
-
-    `retained` has the ids of rules whose last good version is in use; `failure` is why the last refresh failed.
-    """
-    if rule.id in retained:
-        yield retained_notice(rule)
-    if failure is not None:
-        yield f"this answer is {age_seconds:.0f} s old: {cause_of(failure.error)}"
-
-
-def retained_notice(rule: Rule) -> str:
-    """Return the warning about a rule whose last good version is in use."""
-    place = f"{PurePath(rule.file).name}:{rule.line}"
-    return f"the present version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
-
-
-def unreadable(resource: Resource, count: int) -> tuple[str, ...]:
-    """Return the warning that a list may lack objects, with the number of objects of this kind that are unreadable."""
-    if not count:
-        return ()
-    which = f"{count} of the {resource.qualified} cannot be read"
-    return (f"{which}, so objects that match may be missing here: the adapter's log says why",)
-
-
-def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield the warnings about the resource rules of an answer: which are refused, and which former versions serve."""
-    for metric in metrics:
-        if metric.rule.id in rulebook.retained:
-            yield retained_notice(metric.rule)
-    for refused in rulebook.refused:
-        if refused.api is Api.RESOURCE and refused.id not in rulebook.retained:
-            place = f"{PurePath(refused.file).name}:{refused.line}"
-            yield f"{refused.id} ({place}) is refused, so that resource is missing"
 
 
 def cause_of(error: type[ReadingError]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
+from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal
 
 
 def container(requests: dict[str, str], limits: dict[str, str] | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.metrics.readings.notices import public_text, without_series
+from adapter.metrics.readings.public_reasons import public_text, without_series
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
 
 DUPLICATES = (
