@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.inputs import Inputs
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record
     from recommender.kinds.kind import Recommendation
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from recommender.running.inputs.plans import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.polls.leadership import Leadership
-    from recommender.running.polls.poll_results import Decisions
+    from recommender.running.polls.poll_results import Decided, Decisions
 
 _log = logging.getLogger(__name__)
 
@@ -145,9 +146,7 @@ class Runner:
         seconds = min(GATHER_SECONDS, plan.configuration.poll_interval_seconds)
         inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
         now = parts.clock.wall()
-        fresh_seconds = plan.configuration.stale_after_seconds
-        found = self._due_targets.looked_up(inputs.targets, now, fresh_seconds)
-        inputs = replace(inputs, targets=self._object_targets.looked_up(found, now, fresh_seconds))
+        inputs = self._with_last_states(plan, inputs, now)
         self._decided = parts.clock.monotonic()
         decided = parts.decisions.decided(plan, inputs, now)
         unchanged = unchanged_names(plan.configuration, parts.plan().configuration)
@@ -160,32 +159,44 @@ class Runner:
             self._follow()
             return
         self._again = next_decision_at(decided)
+        records = self._carried_out(plan.configuration, decided, now)
+        self._log_changes(records)
+        failures = sum(record.status is Status.ERROR for record in records)
+        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
+        parts.report_poll(records)
+
+    def _with_last_states(self, plan: PollPlan, inputs: Inputs, now: float) -> Inputs:
+        """Return the inputs together with the last state of targets that were not looked up in this poll."""
+        fresh_seconds = plan.configuration.stale_after_seconds
+        targets = self._due_targets.looked_up(inputs.targets, now, fresh_seconds)
+        return replace(inputs, targets=self._object_targets.looked_up(targets, now, fresh_seconds))
+
+    def _carried_out(self, configuration: Configuration, decided: Sequence[Decided], now: float) -> Sequence[Record]:
+        """Publish the decisions, store their memory and start their writes; return all records, also of refusals."""
+        parts = self._parts
         decisions = [decision for each in decided for decision in each.decisions]
         records = (
             *(decision.record for decision in decisions),
-            *(refused_record(refused, now) for refused in plan.configuration.refused),
+            *(refused_record(refused, now) for refused in configuration.refused),
         )
         parts.latest.publish(
             Publication(
                 leads=True,
                 leader=parts.leadership.holder(),
                 time=now,
-                valid_until=now + _valid_seconds(plan.configuration),
+                valid_until=now + _valid_seconds(configuration),
                 records=records,
             )
         )
         for each in decided:
             if each.memory is not None:
                 parts.memories.remember(each.name, each.memory)
-        parts.memories.keep_objects(plan.configuration.object_names)
-        scaling = {each.policy.name for each in plan.configuration.recommendations if _scales(each)}
+        parts.memories.keep_objects(configuration.object_names)
+        scaling = {each.policy.name for each in configuration.recommendations if _scales(each)}
         self._due_targets.decided(record for record in records if record.name in scaling)
         self._object_targets.sized(records)
-        parts.effects.act(plan.configuration, decisions, now)
-        self._log_changes(records)
-        failures = sum(record.status is Status.ERROR for record in records)
-        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
-        parts.report_poll(records)
+        parts.effects.act(configuration, decisions, now)
+        return records
 
     def _next_poll(self, interval_ends: float) -> float:
         """Return the time of the next poll if nothing changes, by the monotonic clock like the end of the interval."""
