@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.scaled_objects import scaled_object_kinds
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adapter.foundation.cluster.values.state import ClusterState
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
@@ -58,8 +61,21 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         counts=frozenset().union(*(part.counts for part in parts)),
         pods=any(part.pods for part in parts),
         scheduling=any(part.scheduling for part in parts),
-        objects=frozenset().union(*(part.objects for part in parts)),
+        objects=scaled_object_kinds(_namespaces_scaled(configuration, scaled_by_series=scaled_by_series)).union(
+            *(part.objects for part in parts)
+        ),
     )
+
+
+def _namespaces_scaled(configuration: Configuration, *, scaled_by_series: bool) -> Iterator[str]:
+    """Yield the namespaces in which KEDA may own a target that is scaled; the empty one means all."""
+    objects = configuration.objects
+    if scaled_by_series or (objects.enabled and Output.SCALE in objects.outputs):
+        yield ""
+    for each in configuration.recommendations:
+        policy = each.policy
+        if Output.SCALE in policy.outputs and policy.owners.autoscalers_required and not policy.namespace:
+            yield from (target.namespace for target in policy.targets)
 
 
 def targets_of(configuration: Configuration) -> frozenset[TargetReference]:

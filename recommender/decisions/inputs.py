@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
-    from adapter.foundation.cluster.values.state import ClusterPod, Observed, Unknown
+    from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, Observed, Unknown
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
 
@@ -101,6 +101,8 @@ class Inputs:
     """Answers of other backends, by the name of the backend and by PromQL text."""
     vertical_autoscalers: ActiveAutoscalers = field(default_factory=dict)
     """The VerticalPodAutoscalers that also size containers."""
+    scaled_objects: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
+    """The ScaledObjects of KEDA by namespace, in the form of HPAs; absent where they are not needed or installed."""
 
     def of_backend(self, backend: str) -> Inputs:
         """Return the inputs of a recommendation that queries this backend, empty for the default one."""

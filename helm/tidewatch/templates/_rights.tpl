@@ -99,7 +99,10 @@
 {{- template "tidewatch.addRight" (list $rights $namespace "" "events" (list "create") "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
-{{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- if .scale -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "keda.sh" "scaledobjects" $watch "") -}}
+{{- end -}}
 {{- if .resize -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get" "update") .name) -}}
 {{- range list "pods" "limitranges" "resourcequotas" }}{{ template "tidewatch.addRight" (list $rights $namespace "" . (list "list") "") }}{{ end -}}
@@ -158,6 +161,7 @@
 {{- template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "autoscaling.k8s.io" "verticalpodautoscalers" $watch "") -}}
+{{- if has "scale" ($objects.outputs | default list) }}{{ template "tidewatch.addRight" (list $rights "/" "keda.sh" "scaledobjects" $watch "") }}{{ end -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
 {{- $kinds := list (dict "apiVersion" "apps/v1" "kind" "Deployment") (dict "apiVersion" "apps/v1" "kind" "StatefulSet") -}}
 {{- range hasKey $objects "targetKinds" | ternary $objects.targetKinds $kinds -}}

@@ -43,6 +43,7 @@ from recommender.commands.run.run_settings import own_namespace
 from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.configuration.rights import rights_of
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.kinds.proportional.kind import parameters_of
 from recommender.running.memory.store import memory_object_name
 
@@ -214,7 +215,7 @@ class _Installation:
         if not self._configuration.recommendations:
             return []
         try:
-            inputs = inputs_of_cluster(self._client, self._configuration)
+            inputs = with_scaled_objects(inputs_of_cluster(self._client, self._configuration))
         except KubernetesError as e:
             return [unknown("owners", f"they could not be looked up: {e}", SEE_APISERVER)]
         now = time.time()

@@ -14,15 +14,21 @@ from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.owners import is_target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
+    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.policy_settings import RecommendationPolicy
+
+    OwnersByNamespace: TypeAlias = "Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown]"
 
 T = TypeVar("T")
 
 OWNERS: Final = "HPAs of the target"
-"""The name of HPAs in the memory of a target; all other known facts are the same for all targets."""
+SCALED_OBJECTS: Final = "ScaledObjects of the target"
+_OF_TARGETS: Final = (OWNERS, SCALED_OBJECTS)
+"""The names of facts in the memory of a target that are its own; all others are the same for all targets."""
 
 
 def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
@@ -45,28 +51,34 @@ def known_now(
 
 
 def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Inputs:
-    """Return the inputs without an answer about HPAs that lacks the one that owned the target."""
-    if not known.get(OWNERS):
+    """Return the inputs without an answer about HPAs or ScaledObjects that lacks the one that owned the target."""
+    if not any(map(known.get, _OF_TARGETS)):
         return inputs
-    found = dict(inputs.cluster.autoscalers)
-    for namespace in {target.namespace for target in policy.targets}:
-        fact = inputs.cluster.autoscalers.get(namespace)
-        if fact is not None:
-            found[namespace] = believed(OWNERS, fact, known)
-    return replace(inputs, cluster=replace(inputs.cluster, autoscalers=found))
+    namespaces = {target.namespace for target in policy.targets}
+    autoscalers = _believed_owners(OWNERS, inputs.cluster.autoscalers, namespaces, known)
+    scaled_objects = _believed_owners(SCALED_OBJECTS, inputs.scaled_objects, namespaces, known)
+    return replace(inputs, cluster=replace(inputs.cluster, autoscalers=autoscalers), scaled_objects=scaled_objects)
+
+
+def _believed_owners(
+    what: str, owners: OwnersByNamespace, namespaces: Iterable[str], known: Mapping[str, int]
+) -> OwnersByNamespace:
+    facts = {namespace: fact for namespace in namespaces if (fact := owners.get(namespace)) is not None}
+    return {**owners, **{namespace: believed(what, fact, known) for namespace, fact in facts.items()}}
 
 
 def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the new memory of a recommendation with at most one target and its HPAs."""
+    """Return the new memory of a recommendation with at most one target and its owners."""
     if Output.SCALE not in policy.outputs:
         return known
     for target in policy.targets:
-        fact = inputs.cluster.autoscalers.get(target.namespace)
-        owners = sum(is_target_of(each, target) for each in fact.value) if isinstance(fact, Observed) else 0
-        known = known_now(OWNERS, fact, owners, known)
+        for what, facts in ((OWNERS, inputs.cluster.autoscalers), (SCALED_OBJECTS, inputs.scaled_objects)):
+            fact = facts.get(target.namespace)
+            owners = sum(is_target_of(each, target) for each in fact.value) if isinstance(fact, Observed) else 0
+            known = known_now(what, fact, owners, known)
     return known
 
 
 def shared(known: Mapping[str, int]) -> Mapping[str, int]:
     """Return the facts about the cluster in the memory of one target, which are the same for all targets."""
-    return {what: number for what, number in known.items() if what != OWNERS}
+    return {what: number for what, number in known.items() if what not in _OF_TARGETS}

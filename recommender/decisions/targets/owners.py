@@ -1,7 +1,8 @@
 """Determines who owns the size of a target, so that two programs never fight over it.
 
-A target is refused if an HPA scales it, if another recommendation of the configuration scales it, or if a field manager
-that keeps writing `spec.replicas` has written it. It is also refused if its owner cannot be looked up.
+A target is refused if an HPA scales it, if a ScaledObject of KEDA names it, if another recommendation of the
+configuration scales it, or if a field manager that keeps writing `spec.replicas` has written it. It is also refused if
+its owner cannot be looked up.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def refusal_of(
         owner = f"recommendation {', '.join(rivals)}"
         fix = "keep the output scale in one of them"
         return TargetRefusal(owner, f"{owner} scales {target} too: {fix}")
-    return _refusal_for_autoscaler(policy, target, inputs, now) or _refusal_for_state(policy, target, inputs, now)
+    return (
+        _refusal_for_autoscaler(policy, target, inputs, now)
+        or _refusal_for_scaled_object(policy, target, inputs, now)
+        or _refusal_for_state(policy, target, inputs, now)
+    )
 
 
 def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
@@ -86,19 +91,36 @@ def _refusal_for_autoscaler(
     policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
 ) -> TargetRefusal | None:
     autoscalers = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
-    if isinstance(autoscalers, Observed):
-        for autoscaler in autoscalers.value:
-            if is_target_of(autoscaler, target):
-                return _owned_by(autoscaler)
-        if is_fresh(autoscalers.time, now, policy.stale_after_seconds):
-            return None
-        reason = "the last answer is too old"
-    elif _may_be_unseen(policy, autoscalers):
+    if _may_be_unseen(policy, autoscalers):
         return None
+    return _refusal_by(autoscalers, "HPAs", policy, target, now)
+
+
+def _refusal_for_scaled_object(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
+    scaled_objects = inputs.scaled_objects.get(target.namespace)
+    return None if scaled_objects is None else _refusal_by(scaled_objects, "ScaledObjects", policy, target, now)
+
+
+def _refusal_by(
+    owners: Observed[tuple[Autoscaler, ...]] | Unknown,
+    called: str,
+    policy: RecommendationPolicy,
+    target: TargetReference,
+    now: float,
+) -> TargetRefusal | None:
+    """Return the refusal by the one of these that owns the target, or because they cannot be looked up."""
+    if isinstance(owners, Unknown):
+        reason, is_awaited = owners.reason, owners.is_awaited
     else:
-        reason = autoscalers.reason
-    where = f"the HPAs of namespace {target.namespace} cannot be looked up"
-    is_awaited = isinstance(autoscalers, Unknown) and autoscalers.is_awaited
+        owner = next((each for each in owners.value if is_target_of(each, target)), None)
+        if owner is not None:
+            return _owned_by(owner)
+        if is_fresh(owners.time, now, policy.stale_after_seconds):
+            return None
+        reason, is_awaited = "the last answer is too old", False
+    where = f"the {called} of namespace {target.namespace} cannot be looked up"
     return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}", is_awaited)
 
 

@@ -17,6 +17,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decision, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers
 from recommender.running.memory.store import MemoryUnavailableError
 from recommender.running.polls.poll_results import Decided
@@ -62,7 +63,7 @@ class PollDecisions:
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decisions in the order of the configuration."""
-        inputs = replace(inputs, vertical_autoscalers=known_autoscalers(inputs.cluster))
+        inputs = with_scaled_objects(replace(inputs, vertical_autoscalers=known_autoscalers(inputs.cluster)))
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
         memories = self._load_memories(tuple(policies), plan)
         listed = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from adapter.foundation.objects.resources import Resource
 from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.cluster_objects import autoscaler_object, node_object
 from tests.support.object_apiserver import HPAS, ObjectApiServer
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from adapter.foundation.objects.resources import Resource
     from tests.support.apiserver_store import Json
 
 NAMESPACE = "kube-system"
+SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "scaledobject", "ScaledObject", namespaced=True)
 COREDNS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}
 
 
@@ -62,6 +63,15 @@ def put_nodes(server: ObjectApiServer, number: int) -> None:
 def put_hpa(server: ObjectApiServer, name: str, **spec: object) -> None:
     """Let an HPA scale CoreDNS."""
     _put(server, "horizontalpodautoscalers", NAMESPACE, autoscaler_object(name, NAMESPACE, COREDNS, None, **spec))
+
+
+def put_scaled_object(server: ObjectApiServer, name: str) -> None:
+    """Let KEDA be installed, and a ScaledObject that is paused, so that it has no HPA, name CoreDNS."""
+    if SCALED_OBJECTS not in server.resources:
+        server.define(SCALED_OBJECTS)
+    annotations = {"autoscaling.keda.sh/paused": "true"}
+    metadata = {"namespace": NAMESPACE, "name": name, "labels": {}, "annotations": annotations}
+    _put(server, "scaledobjects", NAMESPACE, {"metadata": metadata, "spec": {"scaleTargetRef": COREDNS}})
 
 
 def _put(server: ObjectApiServer, plural: str, namespace: str, content: Json) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
+from tests.recommender.commands.cluster_world import cluster_server, put_nodes, put_scaled_object, replicas_of, running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_kinds import CONFIG_MAPS, EVENTS, LEASES
 from tests.support.waiting import until
@@ -58,6 +58,11 @@ def holder(server: ObjectApiServer) -> str:
     return str(lease["spec"]["holderIdentity"]) if lease else ""
 
 
+def outcome_of(recommender: Recommender) -> tuple[str, str]:
+    [target] = (recommender.items().get("coredns") or {}).get("targets") or [{}]
+    return target.get("action", ""), target.get("owner") or ""
+
+
 def test_the_leader_scales_and_remembers(leader: Recommender, server: ObjectApiServer) -> None:
     until(lambda: replicas_of(server) == 3)
     until(lambda: leader.items()["coredns"]["replicas"] == 3)
@@ -106,6 +111,18 @@ def test_a_dry_run_sends_no_write_of_any_kind(folder: Path) -> None:
         assert replicas_of(server) == 2
 
 
+def test_a_target_of_a_scaled_object_that_is_paused_is_never_written(folder: Path, tmp_path: Path) -> None:
+    with cluster_server() as server:
+        put_nodes(server, 48)
+        put_scaled_object(server, "dns")
+        with running("run", *flags(server, folder), log_path=tmp_path / "run.log") as recommender:
+            # The first decision may be made before the first lists have arrived.
+            until(lambda: outcome_of(recommender) == ("refused", "ScaledObject kube-system/dns"), 30)
+            assert replicas_of(server) == 2
+            server.remove("scaledobjects", "kube-system", "dns")
+            until(lambda: replicas_of(server) == 3)
+
+
 def test_a_process_that_starts_with_a_list_of_no_nodes_goes_by_the_memory_of_the_one_before(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -116,7 +133,7 @@ def test_a_process_that_starts_with_a_list_of_no_nodes_goes_by_the_memory_of_the
             until(lambda: replicas_of(server) == 3, 30)
         put_nodes(server, 0)
         with running("run", *command, log_path=tmp_path / "after.log") as recommender:
-            message = until(lambda: (recommender.items().get("coredns") or {}).get("message"), 30)
-            assert "the first list since the start was empty, and 48 nodes were known before" in str(message)
+            doubt = "the first list since the start was empty, and 48 nodes were known before"
+            until(lambda: doubt in str((recommender.items().get("coredns") or {}).get("message")), 30)
             assert recommender.items()["coredns"]["status"] in {"held", "stale"}
         assert replicas_of(server) == 3

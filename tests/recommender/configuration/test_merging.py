@@ -10,6 +10,7 @@ from recommender.configuration.needs import config_maps_of, needs_of, queries_of
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.failures import refused_record
 from recommender.decisions.record import Record, Status, TargetReference
+from recommender.decisions.targets.scaled_objects import scaled_object_kinds
 from tests.recommender.configuration.files import TARGET, entry, whole
 
 if TYPE_CHECKING:
@@ -85,7 +86,11 @@ def test_rivals_follow_what_stands_in() -> None:
 def test_only_what_is_needed_is_looked_up() -> None:
     assert needs_of(read()) == ClusterNeeds()
     found = read(entry("a", *SCALES))
-    assert needs_of(found) == ClusterNeeds(nodes=True, autoscaler_namespaces=frozenset({"kube-system"}))
+    assert needs_of(found) == ClusterNeeds(
+        nodes=True,
+        autoscaler_namespaces=frozenset({"kube-system"}),
+        objects=scaled_object_kinds(["kube-system"]),
+    )
     assert targets_of(found) == {DNS}
     assert (queries_of(found), config_maps_of(found)) == (frozenset(), frozenset())
 

@@ -28,6 +28,7 @@ PROCESS = {
     RoleRule("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
 }
 NODES = RoleRule("", "", "nodes", "", WATCH)
+SCALED_OBJECTS = RoleRule("shop", "keda.sh", "scaledobjects", "", WATCH)
 OF_TARGETS = {
     RoleRule("shop", "", "events", "", CREATE),
     RoleRule("shop", "autoscaling", "horizontalpodautoscalers", "", WATCH),
@@ -60,6 +61,7 @@ CASES = {
         | OF_TARGETS
         | {
             NODES,
+            SCALED_OBJECTS,
             RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
             RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
             RoleRule("shop", "", "replicationcontrollers", "", GET, ("old",)),
@@ -68,7 +70,7 @@ CASES = {
     ),
     "a target of an unknown kind": (
         f"{LINEAR}\n  targets: [{ROLLOUT}]\n  outputs: [scale]",
-        PROCESS | OF_TARGETS | {NODES},
+        PROCESS | OF_TARGETS | {NODES, SCALED_OBJECTS},
     ),
     "parameters in a ConfigMap": (
         "proportional: {configMap: {namespace: kube-system, name: params}}",
@@ -96,6 +98,7 @@ CASES = {
         PROCESS
         | OF_TARGETS
         | {
+            SCALED_OBJECTS,
             RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
             RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
         },
@@ -110,6 +113,7 @@ CASES = {
         | {SHARDS}
         | OF_SERIES
         | {
+            RoleRule("", "keda.sh", "scaledobjects", "", WATCH),
             RoleRule("", "", "replicationcontrollers", "", GET),
             RoleRule("", "", "replicationcontrollers", "scale", KEEP),
         },

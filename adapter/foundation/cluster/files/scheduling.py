@@ -66,7 +66,9 @@ def _objects(
     if not found:
         resource = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
         command = f"kubectl get {resource} -A -o json"
-        return Unknown(f"{where} contains no {kind.kind}: add the output of `{command}`", is_refused=True)
+        reason = f"{where} contains no {kind.kind}: add the output of `{command}`"
+        # Files of a cluster without an optional kind are the usual case.
+        return Unknown(reason, is_refused=True, is_absent=kind.is_optional)
     places = (place for place in sorted(found) if kind.namespace in {"", place[0]} and kind.name in {"", place[1]})
     objects = (found[place] for place in places)
     return Observed(tuple(one for one in objects if not isinstance(one, str)), time)

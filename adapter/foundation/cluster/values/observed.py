@@ -34,3 +34,5 @@ class Unknown:
     """
     is_awaited: bool = False
     """Whether it has been requested and its answer is about to arrive: nothing has failed so far."""
+    is_absent: bool = False
+    """Whether its source does not have the kind of object at all, so that there are no objects of it."""

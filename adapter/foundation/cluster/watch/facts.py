@@ -154,6 +154,7 @@ def _missing(running: RunningWatch) -> Unknown | None:
         return Unknown(
             f"{resource.qualified}: the API server does not serve {served}: install the kind, or do without it",
             is_refused=True,
+            is_absent=True,
         )
     if refusal is not None:
         served = f"{resource.plural} in version {resource.version} of {group}"

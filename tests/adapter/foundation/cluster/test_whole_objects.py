@@ -33,6 +33,22 @@ def test_new_recommendations_of_a_vertical_pod_autoscaler_are_no_change() -> Non
     assert seen("25m") == seen("50m") != seen("50m", "Off")
 
 
+def test_of_a_scaled_object_only_its_name_and_its_target_are_kept() -> None:
+    kind = Resource("keda.sh", "v1alpha1", "scaledobjects", "", "ScaledObject", namespaced=True)
+    content = {
+        "metadata": {"namespace": "shop", "name": "a", "annotations": {"large": "x"}, "labels": {"large": "x"}},
+        "spec": {"scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cron"}]},
+        "status": {"lastActiveTime": "2026-11-22T15:59:58Z"},
+    }
+    form = msgspec.json.decode(msgspec.json.encode(content), type=AnyObjectForm)
+    assert whole_object(kind, form) == {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"namespace": "shop", "name": "a"},
+        "spec": {"scaleTargetRef": {"name": "web"}},
+    }
+
+
 @pytest.mark.parametrize("renewed", [None, 7, "", "soon"])
 def test_a_lease_whose_time_cannot_be_read_is_no_error(renewed: object) -> None:
     assert isinstance(lease(renewed), dict)

@@ -60,6 +60,11 @@ def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
     if resource.kind == "VerticalPodAutoscaler":
         # Its recommender writes the status each minute, which does not change what it sizes.
         content.pop("status", None)
+    if resource.kind == "ScaledObject":
+        # Only the target that it names counts. The rest may be large, and KEDA writes the status at each query.
+        identity = {"namespace": form.metadata.namespace, "name": form.metadata.name}
+        reference = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+        content = {"metadata": identity, "spec": {"scaleTargetRef": reference}}
     return {"apiVersion": resource.api_version, "kind": resource.kind} | content
 
 
