@@ -23,7 +23,7 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_call import ScaleAttempt
-from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
+from recommender.outputs.wishes import Wishes, refused_targets, wishes_of
 from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
+    from adapter.foundation.time.clock import Moment
     from recommender.decisions.record import Record
     from recommender.outputs.wishes import Start, Wish
 
@@ -201,8 +202,7 @@ class ScaleWriter:
             return self._wishes.may_send(wish, self._now())
 
     def _now(self) -> Moment:
-        clock = self._effects.clock
-        return Moment(clock.monotonic(), clock.wall())
+        return self._effects.clock.moment()
 
     def _report(self, outcome: ScaleOutcome) -> None:
         wish = outcome.wish

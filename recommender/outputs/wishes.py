@@ -17,6 +17,7 @@ from recommender.outputs.results import ScaleResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from adapter.foundation.time.clock import Moment
     from recommender.decisions.record import Record, TargetReference
 
 _NO_PLACE_SECONDS = 0.25
@@ -90,14 +91,6 @@ class Wish:
     """For requests: what is written instead of a number of replicas."""
     withdraws: bool = False
     """For a CapacityBuffer: whether it gets back the size that it had before the first write."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One moment on both clocks, in seconds."""
-
-    monotonic: float
-    wall: float
 
 
 @dataclass(frozen=True, slots=True)

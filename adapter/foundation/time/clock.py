@@ -1,13 +1,33 @@
-"""The two clocks of a process, as a value that is passed to the code that needs the time."""
+"""The two clocks of a process, as a value that is passed to the code that needs the time, and a moment on both."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_SET_BACK_SECONDS: Final = 1.0
+"""By how much the wall clock must have been set back to count as set, not as corrected little by little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment on both clocks, in seconds."""
+
+    monotonic: float
+    wall: float
+
+    def as_of(self, now: Moment) -> float:
+        """Return the moment in Unix seconds by the wall clock as it is set now.
+
+        After a wall clock has been set back, what it showed before would lie in the future, or seem younger than it is.
+        One that was set forward is believed: the monotonic clock stands still while a machine sleeps.
+        """
+        shown = now.wall - (now.monotonic - self.monotonic)
+        return shown if self.wall - shown > _SET_BACK_SECONDS else self.wall
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +36,7 @@ class Clock:
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+
+    def moment(self) -> Moment:
+        """Return the present moment."""
+        return Moment(self.monotonic(), self.wall())

@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from adapter.foundation.time.clock import Clock, Moment
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
 class WatchRecords:
     """The records of all watches. Thread-safe."""
 
-    def __init__(self, telemetry: WatchTelemetry) -> None:
+    def __init__(self, telemetry: WatchTelemetry, clock: Clock | None = None) -> None:
         """`telemetry` exposes each kind."""
         self.telemetry = telemetry
+        self.clock = clock or Clock()
         self._lock = threading.Lock()
         self._records: list[WatchRecord] = []
 
@@ -52,11 +55,16 @@ class WatchRecord:
     def __init__(self, records: WatchRecords, resource: str, first_synced: Callable[[], None]) -> None:
         self.resource = resource
         self.is_synced = False
-        self.heard_at: float | None = None
-        """Seconds since the Unix epoch; None before the first answer."""
         self.objects_left_out = 0
         self._records = records
         self._first_synced = first_synced
+        self._heard: Moment | None = None
+
+    @property
+    def heard_at(self) -> float | None:
+        """When the API server last sent anything, by the wall clock as it is set now; None before the first answer."""
+        heard = self._heard
+        return None if heard is None else heard.as_of(self._records.clock.moment())
 
     def synced(self, resource: str, *, synced: bool) -> None:
         """Record whether the first list is complete."""
@@ -69,7 +77,7 @@ class WatchRecord:
 
     def heard(self, resource: str, unix_seconds: float) -> None:
         """Record when the API server last sent anything."""
-        self.heard_at = unix_seconds
+        self._heard = Moment(self._records.clock.monotonic(), unix_seconds)
         if others := self._same_kind():
             times = [one.heard_at for one in others if one.heard_at is not None]
             self._records.telemetry.heard(resource, min(times))

@@ -46,6 +46,7 @@ from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds
 from adapter.foundation.cluster.watch.whole_objects.watching import object_watch
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
+from adapter.foundation.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -108,7 +109,8 @@ class ClusterWatch:
         self._client = client
         self._changed = changed
         self._settings = _often_heard(settings or WatchSettings())
-        self._records = WatchRecords(self._settings.telemetry)
+        clock = Clock(self._settings.clock, self._settings.wall_clock)
+        self._records = WatchRecords(self._settings.telemetry, clock)
         self._tasks = TaskPool(start, "watch cluster")
         self._kinds = ServedKinds(client, self._settings.pace)
         self._lock = threading.Lock()

@@ -15,6 +15,7 @@ from adapter.foundation.objects.resources import Resource
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.time.backoff import Backoff
+from adapter.foundation.time.clock import Moment
 from tests.adapter.foundation.cluster.test_files import NEEDS, OBJECTS, WEB, written
 from tests.support.cluster_objects import Json, autoscaler_object, endpoint, node_object, slice_object
 from tests.support.fake_apiserver import Fault
@@ -56,7 +57,13 @@ class Changes:
 
 
 def settings(**named: object) -> WatchSettings:
-    made = {"backoff": lambda: Backoff(longest_seconds=0.1), "refused_seconds": 0.0, "wall_clock": lambda: NOW}
+    # Both clocks stand still.
+    made = {
+        "backoff": lambda: Backoff(longest_seconds=0.1),
+        "refused_seconds": 0.0,
+        "wall_clock": lambda: NOW,
+        "clock": lambda: 0.0,
+    }
     return WatchSettings(**(made | named))  # type: ignore[arg-type] # as each test names them
 
 
@@ -81,6 +88,22 @@ def watching(
     watch = ClusterWatch(client, needs, tasks.start, settings(), changed or Changes())
     watch.await_first_lists(10.0)
     return watch
+
+
+def test_after_the_wall_clock_was_set_back_facts_are_as_old_as_they_are(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    put(server, node_object("a"))
+    now = [Moment(0.0, NOW)]
+    clocks = settings(wall_clock=lambda: now[0].wall, clock=lambda: now[0].monotonic)
+    watch = ClusterWatch(client, ALL_NODES, tasks.start, clocks, Changes())
+    watch.await_first_lists(10.0)
+    until(lambda: server.watching("nodes"))
+    now[0] = Moment(7.0, NOW + 7.0 - 3600.0)
+    nodes = watch.state().nodes
+    assert isinstance(nodes, Observed)
+    # The answer to the watch may come before or after the clock was set.
+    assert nodes.time in {now[0].wall - 7.0, now[0].wall}
 
 
 def test_a_watch_states_the_same_as_files(
