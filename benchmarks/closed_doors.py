@@ -2,8 +2,9 @@
 
 A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
 TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,
-four clients that send bodies of 20 MB one after another, 20 scrapes a second that nobody reads, and 200 connections
-with 20 requests at once each. Another client asks for `/livez` ten times a second, as no kubelet does.
+four clients that send bodies of 20 MB one after another, 20 scrapes a second that nobody reads, 200 connections
+with 20 requests at once each, and 400 with one request after another. Another client asks for `/livez` ten times a
+second, as no kubelet does, and one for `/watcher` with the token, each time on a new connection.
 
 Three servers: one that is closed, as the chart installs it, one with a token alone, which kube-scheduler cannot send,
 and one that is open to everybody. The floor is the same server while the strangers come to a server on its core that
@@ -46,21 +47,23 @@ if TYPE_CHECKING:
     from benchmarks.report import Report, Row
 
 NAME = "closed_doors"
-BODIES, WHOLE_BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 4, 20.0, 200, 20
+BODIES, WHOLE_BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE, ASKING = 8, 4, 20.0, 200, 20, 400
+READERS = "of-readers"
 DOORS = ("closed", "token", "open")
 _SETTLE_SECONDS = 5.0
-_LIVEZ_EVERY_SECONDS = 0.1
+_VISIT_EVERY_SECONDS = 0.1
 
 
-class Livez:
-    """Asks for `/livez` on a connection of its own each time, in a thread."""
+class Visitor:
+    """Asks one question ten times a second, on a connection of its own each time, in a thread."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, question: bytes) -> None:
         self._port = port
+        self._question = question
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.worst_seconds = 0.0
-        self.asked = self.failed = 0
+        self.seconds: list[float] = []
+        self.failed = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -71,15 +74,25 @@ class Livez:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(_LIVEZ_EVERY_SECONDS):
+        while not self._stop.wait(_VISIT_EVERY_SECONDS):
             began = time.monotonic()
-            self.asked += 1
             try:
                 with KeptConnection(self._port) as connection:
-                    self.failed += connection.ask(get("/livez")).status != 200
+                    self.failed += connection.ask(self._question).status != 200
             except OSError:
                 self.failed += 1
-            self.worst_seconds = max(self.worst_seconds, time.monotonic() - began)
+            self.seconds.append(time.monotonic() - began)
+
+    def row(self, name: str) -> Row:
+        """Return the columns about it."""
+        seconds = sorted(self.seconds) or [0.0]
+        return {
+            f"{name}_asked": len(self.seconds),
+            f"{name}_failed": self.failed,
+            f"{name}_p50_ms": round(1000 * seconds[len(seconds) // 2], 1),
+            f"{name}_p99_ms": round(1000 * seconds[int(0.99 * len(seconds))], 1),
+            f"{name}_worst_ms": round(1000 * seconds[-1], 1),
+        }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,7 +134,8 @@ def _row(
 ) -> Row:
     size = min(names_in_a_request(nodes), nodes)
     judge = judge_of(size)
-    with Livez(plain_port) as livez:
+    reader = get("/watcher", Authorization=f"Bearer {READERS}")
+    with Visitor(plain_port, get("/livez")) as livez, Visitor(running.port, reader) as reading:
         outcome = measured(
             running.port, [post(PRIORITIZE, extender_arguments(size))], judge.any_scores, 1, seconds=seconds, tls=tls
         )
@@ -129,9 +143,8 @@ def _row(
     # The arbiter and its worker share pages, which a limit of memory counts once.
     return {
         **row_of(load, outcome, judge.size),
-        "livez_asked": livez.asked,
-        "livez_failed": livez.failed,
-        "livez_worst_ms": round(1000 * livez.worst_seconds, 1),
+        **livez.row("livez"),
+        **reading.row("reader"),
         "peak_rss_mib": taken.peak_mib,
         "peak_once_mib": round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1),
     }
@@ -140,7 +153,7 @@ def _row(
 def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
     """Return the flags of a server, and what the scheduler asks it with."""
     token = folder / "token"
-    token.write_text("of-readers")
+    token.write_text(READERS)
     if door != "closed":
         return (() if door == "open" else (f"--token-file={token}",)), None
     serving, clients = Authority(folder / "serving"), Authority(folder / "clients", "clients")
@@ -180,6 +193,7 @@ def _strangers(stage: NodesStage, port: int, plain_port: int) -> Iterator[None]:
         scrapes_a_second=SCRAPES_A_SECOND,
         pipelining=PIPELINING,
         requests_at_once=AT_ONCE,
+        asking=ASKING,
         end_at=time.monotonic() + 3600.0,
     )
     file = stage.folder / "strangers.json"

@@ -46,6 +46,8 @@ class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
     scrapes_a_second: float
     pipelining: int
     requests_at_once: int
+    asking: int
+    """Connections with one request after another."""
     end_at: float
 
 
@@ -130,6 +132,7 @@ class Strangers:
             *[lambda: _Body(plan.port)] * plan.bodies,
             *[lambda: _WholeBody(plan.port, _large_request())] * plan.whole_bodies,
             *[lambda: _Pipeline(plan.port, plan.requests_at_once)] * plan.pipelining,
+            *[lambda: _Pipeline(plan.port, 1)] * plan.asking,
         ]
         visits: list[_Body | _WholeBody | _Pipeline | None] = [None] * len(makers)
         while time.monotonic() < plan.end_at:

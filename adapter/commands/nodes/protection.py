@@ -12,7 +12,7 @@ import msgspec
 
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
-from adapter.foundation.web.http import Response
+from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.commands.nodes.client_certificate import ClientCertificate
-    from adapter.foundation.web.http import Request
+    from adapter.foundation.service.server.connections.bodies import Head
     from adapter.foundation.web.routes import Admit, Route
 
 _log = logging.getLogger(__name__)
@@ -52,6 +52,10 @@ class BearerToken:
             look_every_seconds=_LOOK_SECONDS,
             clock=clock,
         )
+
+    def is_in(self, head: Head) -> bool:
+        """Return whether the head of a request carries the token."""
+        return self.problem(Request(head.method, head.target, "", head.headers)) is None
 
     def problem(self, request: Request) -> str | None:
         """Return why the request may not be answered; None if it carries the token."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adapter.foundation.files.kept_contents import KeptContents
     from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
     from adapter.foundation.service.server.addresses import Address
-    from adapter.foundation.service.server.connections.bodies import PlanBody
+    from adapter.foundation.service.server.connections.bodies import AdmitHead, PlanBody
     from adapter.foundation.service.server.server_settings import ServerOptions
 
 _log = logging.getLogger(__name__)
@@ -74,6 +74,8 @@ class WorkerContext:
         self._further_metrics: tuple[Callable[[], Iterable[Piece]], ...] = ()
         self.plan_body: PlanBody | None = None
         """Decides which bodies are received before a thread is given to the request; None for none of them."""
+        self.admit_head: AdmitHead | None = None
+        """Decides whose requests come before those of strangers; None if only those with a verified certificate do."""
         self._metrics = PacedText(self._metrics_text)
         self._metrics.start()
         self._plain = PlainServer(plain, self._answer, metrics=self._metrics, paths=self._paths) if plain else None

@@ -4,6 +4,9 @@ A connection has one request at a time here, but a client that sends many at onc
 the queue again and again before anybody else's turn. So each request that was sent before the previous answer counts as
 if it had arrived later.
 
+Requests of known callers (`Connection.is_admitted`) come before those of strangers, however many of these wait; a share
+of the starts is left to strangers, among whom are a kubelet's probes.
+
 Some threads may be reserved for requests whose heads entitle them to one (`bodies`). As all threads share one
 interpreter, the other requests then have only a part of the processor's time, however many there are. That holds while
 reserved threads are in use, and for a while after it: if nobody needs them, nothing is held back. While such a thread
@@ -23,8 +26,12 @@ from adapter.foundation.time.time_share import TimeShare
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
+    from typing import TypeAlias
 
     from adapter.foundation.service.server.connections.connection import Connection
+
+    _Waiting: TypeAlias = "tuple[float, int, Connection]"
+    """When it counts as arrived, its number, and the connection of the request."""
 
 AHEAD_SECONDS = 0.25
 """Each request that was sent ahead counts as this much later than the one before it."""
@@ -37,6 +44,8 @@ NEEDED_SECONDS = 60.0
 created."""
 LONGEST_HOLD_SECONDS = 0.005
 """Time after which others get a turn even while a reserved thread answers."""
+MOST_KNOWN_IN_A_ROW = 3
+"""Requests of known callers that are started one after the other while strangers wait, too."""
 _BURST_SECONDS = 0.002
 """The allowance after a pause: a few small answers, so that only few threads compete with the reserved ones."""
 _POLLING_SECONDS = 0.0004
@@ -68,7 +77,9 @@ class RequestThreads:
         self._most = threads if reserved else threads * _QUEUED_FOR_A_THREAD
         self._charged: dict[Connection, float] = {}
         """The requests in the common pool, with the processor time that was taken from their share at the start."""
-        self._waiting: list[tuple[float, int, Connection]] = []
+        self._known: list[_Waiting] = []
+        self._strangers: list[_Waiting] = []
+        self._known_in_a_row = 0
         self._share = TimeShare(COMMON_SHARE, _BURST_SECONDS, clock=clock)
         self._estimate = _FIRST_ESTIMATE_SECONDS
         self._needed_until = -math.inf
@@ -87,7 +98,7 @@ class RequestThreads:
             self._start(self._reserved, conn)
         else:
             due = self._clock() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
-            heapq.heappush(self._waiting, (due, next(self._numbers), conn))
+            heapq.heappush(self._known if conn.is_admitted else self._strangers, (due, next(self._numbers), conn))
             self.start_waiting()
 
     def finished(self, conn: Connection) -> None:
@@ -105,7 +116,7 @@ class RequestThreads:
     def start_waiting(self) -> None:
         """Start the requests whose turn it is, as far as there are threads and processor time for them."""
         while self.seconds_to_next_start() <= 0:
-            conn = heapq.heappop(self._waiting)[2]
+            conn = self._next()
             # Charged before its cost is known: otherwise all threads would begin at the same moment, again and again.
             self._charged[conn] = self._estimate if self.is_limited else 0.0
             self._share.spend(self._charged[conn])
@@ -129,9 +140,17 @@ class RequestThreads:
 
     def seconds_to_next_start(self) -> float:
         """Return the seconds until processor time lets a waiting request start; infinity if none waits for that."""
-        if not self._waiting or len(self._charged) >= self._most:
+        if not (self._known or self._strangers) or len(self._charged) >= self._most:
             return math.inf
         return max(self._share.pause_seconds(), self.seconds_to_others()) if self.is_limited else 0.0
+
+    def _next(self) -> Connection:
+        """Take the next request: a known caller's, unless it is the turn of the strangers."""
+        if self._known and not (self._strangers and self._known_in_a_row >= MOST_KNOWN_IN_A_ROW):
+            self._known_in_a_row += 1
+            return heapq.heappop(self._known)[2]
+        self._known_in_a_row = 0
+        return heapq.heappop(self._strangers)[2]
 
     @property
     def is_limited(self) -> bool:
@@ -140,6 +159,7 @@ class RequestThreads:
 
     def shut_down(self) -> None:
         """Start no further request, and wait for none."""
-        self._waiting.clear()
+        self._known.clear()
+        self._strangers.clear()
         for pool in filter(None, (self._common, self._reserved)):
             pool.shutdown(wait=False, cancel_futures=True)

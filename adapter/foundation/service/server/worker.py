@@ -1,16 +1,14 @@
 """gunicorn's threaded worker, changed so that slow clients cannot occupy a thread.
 
-In the stock worker, the request threads perform handshakes, read heads and write answers, so as many silent clients as
-there are threads stop the service. Here the poller thread does this for all connections (`connections`), with a total
-deadline for each stage. The threads get complete heads, and leave what a socket does not accept of their answer in an
-outbox (`outgoing`). If too many connections are open, the oldest unfinished ones are closed first, then the slowest
-readers, then those that have been idle longest, since a new connection is more likely to be a caller than a silent one.
+In the stock worker, request threads perform handshakes, read heads and write answers, so a few silent clients stop the
+service. Here the poller thread does this for all connections (`connections`), with a total deadline for each stage. The
+threads get complete heads, and leave what a socket does not accept of their answer in an outbox (`outgoing`). If there
+are too many, unfinished ones are closed first, then the slowest readers, then those that have been idle longest.
 
-Connections that come first, such as kube-scheduler's, have a poller of their own. All others are polled by a second
-one, which the first one watches: so they cost nothing while their share of the time is used up, or while a reserved
-thread answers, which needs the interpreter.
+Connections that come first, such as kube-scheduler's, have a poller of their own. It watches that of the others, which
+cost nothing while their share of the time is used up, or while a reserved thread needs the interpreter.
 
-Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used as they are.
+Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used.
 """
 
 # gunicorn has no types.
@@ -58,7 +56,7 @@ class TidewatchWorker(AcceptingWorker):
         self._others_are_watched = False
         self._others_are_ready = False
         self._is_others_turn = False
-        """Whether the poller waits for others too; a turn of which it knew nothing would be none."""
+        """Whether the poller waits for others too."""
 
     def init_process(self) -> None:
         """Set up the process after the fork."""
@@ -115,7 +113,7 @@ class TidewatchWorker(AcceptingWorker):
         else:
             self.poller.unregister(self._others.fileno())
 
-    def _note_others(self, _fileobj: object) -> None:
+    def _note_others(self, _: object) -> None:
         self._others_are_ready = True
 
     def _enter(self, phase: Phase) -> None:
@@ -285,8 +283,9 @@ class TidewatchWorker(AcceptingWorker):
             self._submit(conn)
 
     def _submit_unless_busy(self, conn: Connection) -> None:
-        plan_body = self.app.context.plan_body
-        if plan_body is not None and conn.expect_body(plan_body):
+        context = self.app.context
+        conn.judge_head(context.admit_head)
+        if context.plan_body is not None and conn.expect_body(context.plan_body):
             self._room.put(conn, Stage.BODY)
             self._advance(conn)
         elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:

@@ -54,6 +54,8 @@ class BodyPlan:
     """Largest body for whose request a thread is reserved; 0 if none is."""
 
 
+AdmitHead: TypeAlias = Callable[[Head], bool]
+"""Returns whether the head alone proves that its caller may ask this. Never waits."""
 PlanBody: TypeAlias = Callable[[Head], BodyPlan | None]
 """Returns the plan; None if a request thread is to judge the request before anything is read. Never waits."""
 
@@ -105,22 +107,29 @@ class ArrivingBody:
         return newly >= enough and time.monotonic() < self._since + longest_seconds
 
 
+def read_head(head: bytes, peer_chain: tuple[bytes, ...]) -> tuple[Head, str]:
+    """Return a head, which may be malformed, without its empty line, and the version that it states."""
+    line, *rest = head.decode("latin-1").split("\r\n")
+    method, _, others = line.partition(" ")
+    target, _, version = others.partition(" ")
+    headers = tuple((name, value.strip(" \t")) for name, _, value in (text.partition(":") for text in rest))
+    return Head(method, target, headers, peer_chain), version
+
+
 def planned_body(head: bytes, peer_chain: tuple[bytes, ...], plan_body: PlanBody) -> ArrivingBody | None:
     """Return the body to be received for a head, which may be malformed; None if a request thread is to judge it.
 
     Only a body whose length the head states plainly is received: gunicorn's parser judges everything else.
     """
-    line, *rest = head.decode("latin-1").split("\r\n")
-    method, _, others = line.partition(" ")
-    target, _, version = others.partition(" ")
-    headers = tuple((name, value.strip(" \t")) for name, _, value in (text.partition(":") for text in rest))
+    found, version = read_head(head, peer_chain)
+    headers = found.headers
     names = [name.lower() for name, _ in headers]
     if version != "HTTP/1.1" or "transfer-encoding" in names or "expect" in names or names.count("content-length") != 1:
         return None
     length = headers[names.index("content-length")][1]
     if not (length.isascii() and length.isdigit() and len(length) <= 12):
         return None
-    plan = plan_body(Head(method, target, headers, peer_chain))
+    plan = plan_body(found)
     if plan is None or int(length) > plan.largest_bytes:
         return None
     return ArrivingBody(plan, int(length))

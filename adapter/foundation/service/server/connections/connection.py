@@ -19,7 +19,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.connections.bodies import planned_body
+from adapter.foundation.service.server.connections.bodies import planned_body, read_head
 from adapter.foundation.service.server.connections.client_addresses import address_key
 from adapter.foundation.service.server.connections.heads import (
     LARGEST_HEAD,
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
     from gunicorn.config import Config
 
-    from adapter.foundation.service.server.connections.bodies import ArrivingBody, PlanBody
+    from adapter.foundation.service.server.connections.bodies import AdmitHead, ArrivingBody, PlanBody
 
 _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 """Matches the end of a head, or a line end without a carriage return, which makes the head malformed."""
+LARGEST_PROOF = 16 * 1024
+"""Bytes of a head that is judged before its request has a thread, as the poller thread must not be held up."""
 _LONGEST_END = 4
 _DISCARDED_AT_ONCE = 256 * 1024
 _MOST_DISCARDED = 1024 * 1024
@@ -90,6 +92,7 @@ class Connection:
         self.body: ArrivingBody | None = None
         """The body of the present request, if it is received in advance."""
         self._was_reserved = False
+        self._has_proof = False
 
     @property
     def peer_chain(self) -> tuple[bytes, ...]:
@@ -102,6 +105,11 @@ class Connection:
     def is_known(self) -> bool:
         """Whether the client has presented a certificate of a trusted authority."""
         return bool(self.peer_chain)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the caller of the present request is known: by its certificate, or by what the head holds."""
+        return self.is_known or self._has_proof
 
     def read_head(self) -> bool:
         """Read the available bytes and return whether there are enough for the parser.
@@ -149,6 +157,13 @@ class Connection:
         body.received += self.head[start : start + body.missing]
         del self.head[start : start + len(body.received)]
         return True
+
+    def judge_head(self, admits: AdmitHead | None) -> None:
+        """Note whether the buffered head proves who its caller is; a thread judges the request all the same."""
+        if admits is None:
+            return
+        end = self.head.find(b"\r\n\r\n")
+        self._has_proof = 0 <= end <= LARGEST_PROOF and admits(read_head(bytes(self.head[:end]), self.peer_chain)[0])
 
     @property
     def is_reserved(self) -> bool:

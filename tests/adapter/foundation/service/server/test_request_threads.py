@@ -20,10 +20,19 @@ if TYPE_CHECKING:
 class Client:
     """A connection, as far as turns depend on it."""
 
-    def __init__(self, name: str, *, sent_ahead: int = 0, is_reserved: bool = False, cost_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        sent_ahead: int = 0,
+        is_reserved: bool = False,
+        is_admitted: bool = False,
+        cost_seconds: float = 0.0,
+    ) -> None:
         self.name = name
         self.sent_ahead = sent_ahead
         self.is_reserved = is_reserved
+        self.is_admitted = is_admitted
         self.cost_seconds = cost_seconds
 
 
@@ -39,12 +48,15 @@ class Turns:
 
     def __init__(self, time: Time, common: ThreadPoolExecutor, reserved: ThreadPoolExecutor | None) -> None:
         self.started: list[str] = []
+        self.clients: dict[str, Client] = {}
         self._reserved = reserved
         self.threads = RequestThreads(common, reserved, 2, self._start, time.monotonic)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
         assert (pool is self._reserved) is (self._reserved is not None and conn.is_reserved)
-        self.started.append(cast("Client", conn).name)
+        client = cast("Client", conn)
+        self.started.append(client.name)
+        self.clients[client.name] = client
 
     def submit(self, *clients: Client) -> None:
         for client in clients:
@@ -69,6 +81,24 @@ def _time() -> Time:
 def _pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
     with ThreadPoolExecutor(1) as common, ThreadPoolExecutor(1) as reserved:
         yield common, reserved
+
+
+def test_known_callers_come_before_strangers_who_keep_a_part_of_the_starts(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(time, pools[0], None)
+    busy = [Client(f"busy-{number}") for number in range(4)]
+    turns.submit(*busy, *(Client(f"stranger-{number}") for number in range(3)))
+    turns.submit(*(Client(f"known-{number}", is_admitted=True) for number in range(5)))
+    for _ in range(8):
+        turns.finished(busy.pop(0))
+        busy.append(turns.clients[turns.started[-1]])
+    assert turns.started[4:] == [
+        *(f"known-{number}" for number in range(3)),
+        "stranger-0",
+        *(f"known-{number}" for number in range(3, 5)),
+        *(f"stranger-{number}" for number in range(1, 3)),
+    ]
 
 
 def test_requests_that_were_sent_ahead_come_after_those_of_others(
