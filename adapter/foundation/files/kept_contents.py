@@ -1,6 +1,7 @@
-"""Contents of files that outlive a worker: the ones that were loaded last, for the worker that replaces it.
+"""Contents of files that outlive a worker, for the worker that replaces it: what was loaded since all was well.
 
-They are in anonymous memory that the arbiter makes before it forks, so no folder is needed, and nothing is left behind.
+The newest version may be refused in part, and the last good version of that part is in an earlier one. All are in
+anonymous memory that the arbiter makes before it forks, so no folder is needed, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -17,32 +18,53 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _DIGEST_BYTES: Final = 16
+_MOST_VERSIONS: Final = 8
+_MOST_BYTES: Final = 16 * 2**20
+"""Of all versions together; the newest is kept whatever its size."""
 
 
 class KeptContents:
-    """The contents that were kept last. One worker at a time writes, and a later one reads."""
+    """Versions of the contents of files. One worker at a time writes, and a later one reads."""
 
     def __init__(self) -> None:
         self._memory = os.memfd_create("configuration", os.MFD_CLOEXEC)
 
     def keep(self, contents: Sequence[FileContent]) -> None:
-        """Keep these contents in the place of the former ones, without files that could not be read."""
-        kept = [(str(content.path), content.text) for content in contents if content.unread is None]
-        document = json.dumps(kept).encode()
+        """Keep these contents as the newest version, without files that could not be read; forget the oldest ones."""
+        newest = tuple(content for content in contents if content.unread is None)
+        before = self.versions()
+        self._write((*before, newest) if before[-1:] != (newest,) else before)
+
+    def forget_earlier(self) -> None:
+        """Forget all versions but the newest, which is in force as a whole."""
+        self._write(self.versions()[-1:])
+
+    def forget(self) -> None:
+        """Forget all versions."""
+        self._write(())
+
+    def _write(self, versions: Sequence[tuple[FileContent, ...]]) -> None:
+        encoded: list[str] = []
+        for version in reversed(versions[-_MOST_VERSIONS:]):
+            text = json.dumps([(str(content.path), content.text) for content in version])
+            if encoded and sum(map(len, encoded)) + len(text) > _MOST_BYTES:
+                break
+            encoded.insert(0, text)
+        document = f"[{','.join(encoded)}]".encode()
         os.ftruncate(self._memory, 0)
         with open(self._memory, "wb", closefd=False) as memory:
             memory.seek(0)
             memory.write(_digest(document) + document)
 
-    def contents(self) -> tuple[FileContent, ...]:
-        """Return what was kept last; nothing if the worker ended while it wrote."""
+    def versions(self) -> tuple[tuple[FileContent, ...], ...]:
+        """Return what was kept, the newest last; nothing if the worker ended while it wrote."""
         with open(self._memory, "rb", closefd=False) as memory:
             memory.seek(0)
             data = memory.read()
         digest, document = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
         if digest != _digest(document):
             return ()
-        return tuple(FileContent(Path(path), text) for path, text in json.loads(document))
+        return tuple(tuple(FileContent(Path(path), text) for path, text in version) for version in json.loads(document))
 
 
 def _digest(document: bytes) -> bytes:

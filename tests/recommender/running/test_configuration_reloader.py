@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
+from adapter.foundation.files.kept_contents import KeptContents
 from recommender.running.configuration_reloader import ConfigurationReloader
 from tests.recommender.configuration.files import TARGET, entry, whole
 from tests.support.waiting import until
@@ -41,3 +42,18 @@ def test_a_start_with_a_target_of_two_entries_is_an_error_until_one_of_them_lets
 
     until(is_mended)
     assert not any(each.policy.rivals for each in reloader.current.recommendations)
+
+
+def test_the_last_good_version_of_a_refused_entry_outlives_the_worker(tmp_path: Path) -> None:
+    file, registry, kept = tmp_path / "r.yaml", CollectorRegistry(), KeptContents()
+    file.write_text(whole(entry("a", "maxStep: 2")))
+    first = ConfigurationReloader(file, registry, "x", kept)
+    assert first.current.recommendations
+    file.write_text(whole(entry("a", "maxStep: none")))
+
+    def is_refused() -> bool:
+        first.check()
+        return registry.get_sample_value("x_config_last_reload_successful") == 0
+
+    until(is_refused)
+    assert ConfigurationReloader(file, CollectorRegistry(), "x", kept).current == first.current

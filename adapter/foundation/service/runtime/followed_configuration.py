@@ -6,6 +6,7 @@ How a file is read, and whether a part of it may be refused alone, is up to the 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from prometheus_client import Counter, Gauge
@@ -76,8 +77,9 @@ class FollowedConfiguration(Generic[T]):
     ) -> None:
         """Load once. Raises what `load` raises, since there is no last good version at the start.
 
-        If a former worker has `kept` contents, they are loaded instead of files that cannot be used, so that the end of
-        a worker is not the end of what was in force.
+        If a former worker has `kept` contents, they are loaded instead of files that cannot be used. If it had loaded
+        several versions since all was well, they are put in force one after the other first, so that the owner knows
+        the last good version of what the newest refuses. So the end of a worker is not the end of what was in force.
 
         `changed` gets each further version, puts it in force, and returns whether all of it is. If it raises, the next
         look tries again. `unusable` are the errors of `load` that leave the last good version in force; the log states
@@ -91,6 +93,7 @@ class FollowedConfiguration(Generic[T]):
         self._load = load
         self._unusable = unusable
         self._kept = kept
+        self._put_former_in_force()
         self._files = self._followed(by_content(paths))
 
     @property
@@ -102,16 +105,26 @@ class FollowedConfiguration(Generic[T]):
         """Look whether the files have changed; the body of a periodic task."""
         self._files.check()
 
+    def _put_former_in_force(self) -> None:
+        if self._kept is None or len(former := self._kept.versions()) < 2:
+            return
+        _log.info("what was in force before the worker ended is put in force again: %d versions", len(former))
+        # One that ends this worker too is not there for the next one.
+        self._kept.forget()
+        for contents in former:
+            with suppress(*self._unusable):
+                self._change(self._load_and_keep(contents))
+
     def _followed(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
         try:
             return self._follow(look)
         except self._unusable as error:
-            former = () if self._kept is None else self._kept.contents()
+            former = () if self._kept is None else self._kept.versions()[-1:]
             if not former:
                 raise
             for line in str(error).split("\n"):
                 _log.error("%s; what was in force before the worker ended is in force again", line)
-            return self._follow(first_of(former, look))
+            return self._follow(first_of(*former, look))
 
     def _follow(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
         return FollowedFiles(
@@ -136,6 +149,8 @@ class FollowedConfiguration(Generic[T]):
         finally:
             self._metrics.state(is_whole=is_whole)
         self._metrics.count("success" if is_whole else "partial")
+        if is_whole and self._kept is not None:
+            self._kept.forget_earlier()
 
     def _report_refusal(self, error: Exception) -> None:
         self.is_refused = True

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from adapter.commands.serve.rule_reloader import RuleReloader
 from adapter.commands.trials.queries import TRIAL_SECONDS, QueryTrials
 from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.files.kept_contents import KeptContents
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.service.runtime.followed_configuration import LOOKS_UNTIL_SETTLED
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
@@ -52,9 +53,11 @@ def rules(*series: str, query: str = GENERIC) -> str:
 class House:
     """A configuration with what it told."""
 
-    def __init__(self, *paths: Path, prometheus: ScriptedPrometheus | None = None) -> None:
+    def __init__(
+        self, *paths: Path, prometheus: ScriptedPrometheus | None = None, kept: KeptContents | None = None
+    ) -> None:
         self.registry = CollectorRegistry()
-        self.configuration = RuleReloader(paths, RESOLVE, self.registry, "tidewatch_adapter")
+        self.configuration = RuleReloader(paths, RESOLVE, self.registry, "tidewatch_adapter", kept)
         self.applied: list[Rulebook] = []
         self.fault: Exception | None = None
         trials = QueryTrials(lambda _: prometheus, RESOLVE) if prometheus else None
@@ -91,6 +94,25 @@ def write(folder: Path, **texts: str) -> None:
 
 def said(caplog: pytest.LogCaptureFixture, pattern: str) -> list[str]:
     return [record.getMessage() for record in caplog.records if re.search(pattern, record.getMessage())]
+
+
+def test_the_last_good_version_of_a_refused_rule_outlives_the_worker(tmp_path: Path) -> None:
+    kept = KeptContents()
+    write(tmp_path, a=rules("a", "b"))
+    house = House(tmp_path, kept=kept)
+    # One rule is broken; meanwhile another one is changed, then broken too.
+    for text in (rules("a") + RULE.format(name="b", query="7 +"), rules("c") + RULE.format(name="b", query="7 +")):
+        write(tmp_path, a=text)
+        house.look()
+    write(tmp_path, a="rules:\n" + RULE.format(name="c", query="8 +") + RULE.format(name="b", query="7 +"))
+    house.look()
+    assert (house.serves(), house.retained) == (["c", "b"], {"rules[0]", "rules[1]"})
+    after = House(tmp_path, kept=kept)
+    assert (after.serves(), after.retained, after.is_well) == (house.serves(), house.retained, False)
+    assert list(map(says, after.configuration.rulebook.rules)) == list(map(says, house.configuration.rulebook.rules))
+    write(tmp_path, a=rules("c", "b"))
+    after.look()
+    assert (after.serves(), after.retained, after.is_well) == (["c", "b"], set(), True)
 
 
 @pytest.mark.parametrize("broken", ["rules: [\n- a: b\n", "- a\n", "\x00"], ids=["no YAML", "no keys", "rubbish"])

@@ -106,12 +106,44 @@ def test_a_worker_whose_files_cannot_be_used_begins_with_what_the_former_one_loa
     path.unlink() if broken is None else path.write_bytes(broken)
 
     owner = Owner(path, kept)
-    assert (owner.followed.value, owner.in_force) == (3, [])
+    assert (owner.followed.value, owner.in_force) == (3, [2, 3])
+    owner.in_force.clear()
     for _ in range(LOOKS_UNTIL_SETTLED):
         owner.followed.check()
     assert (owner.followed.is_refused, owner.metrics()[0]) == (True, 0)
     owner.write("4")
     assert (owner.followed.value, owner.in_force) == (4, [4])
+
+
+def test_a_worker_knows_the_versions_since_the_last_one_that_was_in_force_as_a_whole(tmp_path: Path) -> None:
+    path, kept = tmp_path / "file", KeptContents()
+    path.write_text("2")
+    first = Owner(path, kept)
+    for number in ("4", "3", "-1", "5"):
+        first.write(number)
+    second = Owner(path, kept)
+    assert (second.followed.value, second.in_force) == (5, [4, 3, 5])
+    second.write("6")
+    assert Owner(path, kept).in_force == []
+
+
+def test_a_former_version_that_ends_the_worker_is_not_tried_by_the_next_one(tmp_path: Path) -> None:
+    path, kept = tmp_path / "file", KeptContents()
+    path.write_text("2")
+    first = Owner(path, kept)
+    for number in ("3", "5"):
+        first.write(number)
+
+    class Doomed(Owner):
+        @staticmethod
+        def _load(contents: Sequence[FileContent]) -> int:
+            if contents[0].text == "3":
+                raise SystemExit
+            return Owner._load(contents)
+
+    with pytest.raises(SystemExit):
+        Doomed(path, kept)
+    assert Doomed(path, kept).followed.value == 5
 
 
 def test_files_that_can_be_used_count_and_not_what_a_former_worker_loaded(tmp_path: Path) -> None:

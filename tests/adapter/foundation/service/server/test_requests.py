@@ -11,6 +11,7 @@ import pytest
 from cryptography import x509
 
 from adapter.foundation.service.server.connections.heads import LARGEST_HEAD
+from demo.machine.files import replace_file
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES
 from tests.adapter.foundation.service.servers import (
     Certificates,
@@ -277,9 +278,9 @@ def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on(
         with server.connect() as old:
             get(old)
             # The certificate first: for a moment the two do not belong together, and the last good pair is shown.
-            certificate.write_bytes(second.certificate_file.read_bytes())
+            replace_file(certificate, second.certificate_file.read_text())
             assert newest_name(server) == "localhost"
-            key.write_bytes(second.key_file.read_bytes())
+            replace_file(key, second.key_file.read_text())
             until(lambda: newest_name(server) == "newer.example")
             assert get(old)[0] == 200
         metrics = server.plain("/metrics")[1]
