@@ -119,12 +119,12 @@ class FollowedConfiguration(Generic[T]):
         try:
             return self._follow(look)
         except self._unusable as error:
-            former = () if self._kept is None else self._kept.versions()[-1:]
+            former = () if self._kept is None else self._kept.versions()
             if not former:
                 raise
             for line in str(error).split("\n"):
                 _log.error("%s; what was in force before the worker ended is in force again", line)
-            return self._follow(first_of(*former, look))
+            return self._follow(first_of(former[-1], look))
 
     def _follow(self, look: Look[tuple[FileContent, ...]]) -> FollowedFiles[tuple[FileContent, ...], T]:
         return FollowedFiles(
