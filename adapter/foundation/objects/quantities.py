@@ -24,6 +24,7 @@ _LARGEST_EXPONENT: Final = 1000
 _EXACT_INTEGERS_FROM: Final = 9.2e15
 """From this value on, int64 milli-units overflow, and every float is an integer."""
 _MOST_WITH_MILLI_UNITS: Final = INT64_MAX // 1000
+_LEAST_READ_BY_GO: Final = -(10**18)
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
@@ -156,7 +157,7 @@ def quantity_of(value: float) -> str:
         whole = int(value)
         if value == whole:
             return str(whole) if whole % 1000 else _whole_text(whole)
-        return milli_quantity(milli_of(value))
+        return _readable_by_go(milli_of(value))
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be written as a quantity")
     return _whole_text(int(Decimal(repr(value))))
@@ -169,8 +170,16 @@ def quantity_cut_in_binary(value: float) -> str:
     int64 milli-units, where that product overflows, the result is that of `quantity_of`.
     """
     if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
-        return milli_quantity(int(value * 1000))
+        return _readable_by_go(int(value * 1000))
     return quantity_of(value)
+
+
+def _readable_by_go(milli: int) -> str:
+    """Return the text of an amount in thousandths; one that Go misreads in whole units, truncated toward zero.
+
+    It misreads negative numbers of more than 18 digits: `-1000000000000000500m` is about -2e9 there.
+    """
+    return milli_quantity(milli if milli > _LEAST_READ_BY_GO else -(-milli // 1000 * 1000))
 
 
 def _interpret_suffix(text: str, suffix: str) -> tuple[int, int, Format]:

@@ -175,6 +175,8 @@ class CrossCheck:
             if isinstance(reading, Failure):
                 return reading
             values[query] = values_for(entry, names, reading)
+            # The other answer is read without this one in memory, which may be as large as an answer may be.
+            del reading
         return values[exact], values[wider]
 
     def _names(self, entry: DemandEntry) -> tuple[str, ...]:

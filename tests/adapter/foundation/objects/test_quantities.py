@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,12 @@ from adapter.foundation.objects.quantities import (
     milli_of,
     milli_quantity,
     parse_quantity,
+    quantity_cut_in_binary,
     quantity_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 texts = st.from_regex(
     r"[+-]?([0-9]{1,25}(\.[0-9]{0,12})?|\.[0-9]{1,12})([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,2})", fullmatch=True
@@ -109,6 +114,24 @@ def test_an_error_says_what_to_write() -> None:
         parse_quantity("5 GB")
     with pytest.raises(QuantityError, match="unknown suffix 'ki'"):
         parse_quantity("5ki")
+
+
+@pytest.mark.parametrize("write", [quantity_of, quantity_cut_in_binary])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-1e15 + 0.125, "-999999999999999875m"),
+        (-1e15 - 0.125, "-1P"),
+        (-1e15 - 1.5, "-1000000000000001"),
+        (-9.1e15 - 1, "-9100000000000001"),
+        (1e15 + 0.125, "1000000000000000125m"),
+    ],
+)
+def test_a_served_amount_never_has_more_digits_than_go_reads(
+    write: Callable[[float], str], value: float, text: str
+) -> None:
+    # Go's ParseQuantity reads at most 18 digits of a negative number: of one more it makes about -2e9.
+    assert write(value) == text
 
 
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
