@@ -53,7 +53,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/numbers.py::NOT_NUMBERS",
         f"{_COMPATIBILITY}::test_beyond_what_was_a_number_there_both_are_ours",
     ),
-    "below −1e15 with a fraction": (
+    "an amount with a fraction below": (
         "tests/adapter/foundation/objects/test_quantities.py::test_a_served_amount_never_has_more_digits_than_go_reads",
     ),
     "thousandths are cut from the binary product": (

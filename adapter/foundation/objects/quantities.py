@@ -25,6 +25,7 @@ _EXACT_INTEGERS_FROM: Final = 9.2e15
 """From this value on, int64 milli-units overflow, and every float is an integer."""
 _MOST_WITH_MILLI_UNITS: Final = INT64_MAX // 1000
 _LEAST_READ_BY_GO: Final = -(10**18)
+"""Thousandths. Go misreads negative numbers of more than 18 digits: `-1000000000000000500m` is about -2e9 there."""
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
@@ -150,14 +151,16 @@ def milli_of(value: float) -> int:
 def quantity_of(value: float) -> str:
     """Return a float as a canonical decimal quantity with thousandths, truncated toward zero.
 
-    From 9.2e15 on, where int64 milli-units end, the amount is a whole number, in exponent form beyond the suffix `E`.
+    From 9.2e15 on, where int64 milli-units end, and down from -1e15, the amount is a whole number, in exponent form
+    beyond the suffix `E`.
     Raises ValueError for NaN and infinities.
     """
     if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
         whole = int(value)
         if value == whole:
             return str(whole) if whole % 1000 else _whole_text(whole)
-        return _readable_by_go(milli_of(value))
+        milli = milli_of(value)
+        return milli_quantity(milli if milli > _LEAST_READ_BY_GO else -(-milli // 1000 * 1000))
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be written as a quantity")
     return _whole_text(int(Decimal(repr(value))))
@@ -167,19 +170,11 @@ def quantity_cut_in_binary(value: float) -> str:
     """Return a float as prometheus-adapter writes it, which may be a thousandth less than `quantity_of`.
 
     There, thousandths are truncated from the binary product: 1.001 is a little less than that, so it is `1`. Beyond
-    int64 milli-units, where that product overflows, the result is that of `quantity_of`.
+    int64 milli-units, where that product overflows, and down from -1e15, the result is that of `quantity_of`.
     """
-    if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
-        return _readable_by_go(int(value * 1000))
+    if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM and (milli := int(value * 1000)) > _LEAST_READ_BY_GO:
+        return milli_quantity(milli)
     return quantity_of(value)
-
-
-def _readable_by_go(milli: int) -> str:
-    """Return the text of an amount in thousandths; one that Go misreads in whole units, truncated toward zero.
-
-    It misreads negative numbers of more than 18 digits: `-1000000000000000500m` is about -2e9 there.
-    """
-    return milli_quantity(milli if milli > _LEAST_READ_BY_GO else -(-milli // 1000 * 1000))
 
 
 def _interpret_suffix(text: str, suffix: str) -> tuple[int, int, Format]:

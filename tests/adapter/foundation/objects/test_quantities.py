@@ -117,21 +117,13 @@ def test_an_error_says_what_to_write() -> None:
 
 
 @pytest.mark.parametrize("write", [quantity_of, quantity_cut_in_binary])
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (-1e15 + 0.125, "-999999999999999875m"),
-        (-1e15 - 0.125, "-1P"),
-        (-1e15 - 1.5, "-1000000000000001"),
-        (-9.1e15 - 1, "-9100000000000001"),
-        (1e15 + 0.125, "1000000000000000125m"),
-    ],
-)
-def test_a_served_amount_never_has_more_digits_than_go_reads(
-    write: Callable[[float], str], value: float, text: str
-) -> None:
-    # Go's ParseQuantity reads at most 18 digits of a negative number: of one more it makes about -2e9.
-    assert write(value) == text
+@given(value=st.floats(min_value=-9.2e15, max_value=-1e14))
+def test_a_served_amount_never_has_more_digits_than_go_reads(write: Callable[[float], str], value: float) -> None:
+    # Go's ParseQuantity reads at most 18 digits of a negative number: of -1000000000000000500m it makes about -2e9.
+    text = write(value)
+    assert sum(map(str.isdigit, text)) <= 18
+    assert abs(parse_quantity(text).nanos / 1e9 - value) <= 1
+    assert text.endswith("m") <= (value > -1e15)
 
 
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
