@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from adapter.foundation.cluster.files.reading import read_contents, state_of
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unknown
 from adapter.foundation.objects.selectors import parse_selector
-from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
 from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
@@ -165,7 +165,8 @@ def _decided(
     case: str, state: ClusterState, settings: ClusterSizeSettings
 ) -> tuple[ClusterSizeAnswer, dict[str, Cell]]:
     began, cpu = time.perf_counter(), time.process_time()
-    answer = decide_size(_situation(state, settings), settings)
+    with no_collections():  # as the command does
+        answer = decide_size(_situation(state, settings), settings)
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
     return answer, {"case": case, "seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2)}
 

@@ -22,7 +22,7 @@ from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
-from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
@@ -128,7 +128,7 @@ def _recommend(values: FlagValues) -> NoReturn:
     except _UNREADABLE as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
-    with redirect_stdout(sys.stderr):  # Output of plugins is not part of the answer.
+    with redirect_stdout(sys.stderr), no_collections():  # Output of plugins is not part of the answer.
         records = records_of(configuration, inputs, now)
     _print(values, records, now)
     sys.exit(0 if all(record.has_value for record in records) else 1)

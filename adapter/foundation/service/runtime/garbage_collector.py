@@ -48,3 +48,19 @@ def rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """Collect nothing, while a command makes its one decision.
+
+    What it makes for each node and pod is in use until the decision is made. Walking all of it took a tenth of the time
+    for 1,000 nodes and a quarter for 4,000: more, the larger the cluster.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.runtime.garbage_collector import rare_collections, settle_collector
+from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections, settle_collector
 from adapter.foundation.service.runtime.process_telemetry import (
     ConnectionCollector,
     TaskMetrics,
@@ -86,3 +86,15 @@ def test_collections_are_rare_until_a_command_has_ended() -> None:
         assert gc.get_threshold()[0] > before[0]
     assert gc.get_freeze_count() == 0
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_nothing_is_collected_during_a_decision_and_the_former_state_comes_back(*, is_enabled: bool) -> None:
+    was_enabled = gc.isenabled()
+    try:
+        (gc.enable if is_enabled else gc.disable)()
+        with no_collections():
+            assert not gc.isenabled()
+        assert gc.isenabled() == is_enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
