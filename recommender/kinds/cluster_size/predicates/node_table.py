@@ -56,6 +56,7 @@ class NodeTable(Mapping[str, "NodeInfo"]):
     def forget(self, info: NodeInfo) -> None:
         """Undo `append` of a node."""
         del self._by_name[info.node.name], self._places[info.place]
+        info.is_removed = True
 
     def remove(self, info: NodeInfo) -> None:
         """Take a node out, but keep its place."""

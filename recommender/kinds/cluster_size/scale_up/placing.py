@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.estimator.estimate import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
 from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
+from recommender.kinds.cluster_size.scale_up.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,9 +26,8 @@ _MOST_REPETITIONS: Final = 3
 class _Refused:
     """Pods of one shape that no node has taken, but one might take after others have been placed."""
 
-    judge: PodFilter
+    turns: Turns
     pods: Sequence[ClusterPod]
-    nodes: Sequence[NodeInfo]
     placed: int
     """How many pods had been placed then."""
 
@@ -40,8 +38,8 @@ class Placer:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._filters: dict[int, PodFilter] = {}
-        self._candidates: dict[int, list[NodeInfo]] = {}
-        """The nodes that last had resources for a pod, by shape that depends on other pods."""
+        self._turns: dict[int, Turns] = {}
+        """The nodes that may take a pod, by shape that depends on other pods."""
 
     def filter_of(self, shape: PodShape) -> PodFilter:
         """Return the filter of a shape."""
@@ -72,10 +70,10 @@ class Placer:
             if judge.unschedulable() is not None:
                 left += batch
             elif is_passing(shape):
-                candidates = self._with_resources(shape, nodes, changed, roomy)
-                count = self._one_by_one(judge, batch, candidates)
+                turns = self._turns_of(shape, nodes, roomy, is_first=changed is None)
+                count = turns.place(batch)
                 placed += count
-                refused.append(_Refused(judge, batch[count:], candidates, placed))
+                refused.append(_Refused(turns, batch[count:], placed))
             else:
                 count = self._fill_nodes(judge, batch, roomy.of(shape))
                 placed += count
@@ -93,9 +91,9 @@ class Placer:
                 break
             still: list[_Refused] = []
             for one in waiting:
-                count = 0 if one.placed == placed else self._one_by_one(one.judge, one.pods, one.nodes)
+                count = 0 if one.placed == placed else one.turns.place(one.pods)
                 placed += count
-                still.append(_Refused(one.judge, one.pods[count:], one.nodes, placed))
+                still.append(_Refused(one.turns, one.pods[count:], placed))
             waiting = [one for one in still if one.pods]
         return [pod for one in waiting for pod in one.pods]
 
@@ -118,34 +116,23 @@ class Placer:
                 break
         return placed
 
-    def _with_resources(
-        self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None, roomy: RoomyNodes
-    ) -> list[NodeInfo]:
-        """Return the nodes that have resources for a pod of the shape: those of the last time and changed ones.
+    def forget_refusals(self) -> None:
+        """Ask every node again, because pods or nodes were removed from the snapshot."""
+        for turns in self._turns.values():
+            turns.forget_refusals()
 
-        `roomy` has the changed nodes alone, if there are some.
+    def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> Turns:
+        """Return the nodes that may take pods of a shape: all at first, then those of the last time and changed ones.
+
+        `roomy` has the changed nodes alone, unless this is the first time for all shapes.
         """
-        asked = roomy.of(shape)
-        if changed is not None:
-            known = self._candidates.get(id(shape))
-            asked = nodes if known is None else [*known, *asked]
-        present = self._snapshot.nodes
-        found = [info for info in asked if has_resources(info, shape) and present.get(info.node.name) is info]
-        self._candidates[id(shape)] = found
-        return found
-
-    def _one_by_one(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Sequence[NodeInfo]) -> int:
-        """Place pods each on the next node that takes it, beginning after the one that took the last."""
-        start = 0
-        for placed, pod in enumerate(batch):
-            for position in chain(range(start, len(nodes)), range(start)):
-                if judge.fits(nodes[position]):
-                    self._snapshot.place(pod, nodes[position].node.name)
-                    start = position
-                    break
-            else:
-                return placed
-        return len(batch)
+        known = None if is_first else self._turns.get(id(shape))
+        if known is None:
+            known = self._turns[id(shape)] = Turns(self._snapshot, self.filter_of(shape), shape)
+            known.add(roomy.of(shape) if is_first else nodes)
+        else:
+            known.add(roomy.of(shape))
+        return known
 
 
 def place_nominated(pods: Iterable[ClusterPod], snapshot: Snapshot, usable: Iterable[NodeInfo]) -> list[ClusterPod]:

@@ -107,6 +107,7 @@ class Rounds:
         count = sum(len(group.pods) for group in groups)
         if len(left) == count:
             self._snapshot.revert(mark)
+            self._placer.forget_refusals()
             return None
         nodes += added
         self.added += added

@@ -1,0 +1,77 @@
+"""Nodes that take pods of one shape in turn, where each placed pod may change which of them accept the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.filters import PodFilter
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+class Turns:
+    """Nodes in a circle, of which those after the one that took the last pod are asked first.
+
+    While pods and nodes are only added, a node that refuses a pod refuses it until the smallest count of all domains
+    changes. Nodes that have refused since the last such change are not asked again.
+    """
+
+    def __init__(self, snapshot: Snapshot, judge: PodFilter, shape: PodShape) -> None:
+        """Begin without nodes; `judge` is the filter of the shape."""
+        self._snapshot, self._judge, self._shape = snapshot, judge, shape
+        self._nodes: list[NodeInfo] = []
+        self._start = 0
+        """The node that is asked first."""
+        self._refused = 0
+        """How many nodes before the start, in the circle, have refused a pod under the present smallest counts."""
+        self._minima: tuple[int, ...] | None = None
+        """The smallest counts under which they have refused; None if every node is to be asked."""
+
+    def add(self, nodes: Iterable[NodeInfo]) -> None:
+        """Add nodes at the end; drop those without resources for a pod, unless none of the earlier ones is asked."""
+        if self._is_current() and self._refused == len(self._nodes):
+            self._nodes += filter(self._has_resources, nodes)
+            self._start = self._refused
+        else:
+            self._nodes = [info for info in (*self._nodes, *nodes) if self._has_resources(info)]
+            self.forget_refusals()
+
+    def forget_refusals(self) -> None:
+        """Ask every node again, because a pod or node was removed."""
+        self._minima = None
+
+    def place(self, pods: Sequence[ClusterPod]) -> int:
+        """Place pods, each on the next node that takes it, until no node takes one; return how many are placed."""
+        if not self._is_current():
+            self._start = 0
+        for placed, pod in enumerate(pods):
+            info = self._next()
+            if info is None:
+                return placed
+            self._snapshot.place(pod, info.node.name)
+        return len(pods)
+
+    def _next(self) -> NodeInfo | None:
+        if not self._is_current():
+            self._refused, self._minima = 0, self._judge.spread_minima
+        nodes, fits = self._nodes, self._judge.fits
+        for distance in range(len(nodes) - self._refused):
+            position = (self._start + distance) % len(nodes)
+            if fits(nodes[position]):
+                self._start = position
+                self._refused += distance
+                return nodes[position]
+        self._refused = len(nodes)
+        return None
+
+    def _is_current(self) -> bool:
+        return self._minima is not None and self._minima == self._judge.spread_minima
+
+    def _has_resources(self, info: NodeInfo) -> bool:
+        return not info.is_removed and has_resources(info, self._shape)

@@ -1,0 +1,117 @@
+"""Nodes that refused are not asked again in vain, and pods get the nodes that they would get if all were asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm, SpreadConstraint
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_up.turns import Turns
+from tests.recommender.kinds.cluster_size.builders import node, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+
+ZONE = "topology.kubernetes.io/zone"
+APPS = [parse_selector(f"app=a{number}") for number in range(2)]
+CONSTRAINTS = [
+    made
+    for selector in APPS
+    for made in (
+        PodScheduling(spread=(SpreadConstraint(ZONE, 1, selector),)),
+        PodScheduling(spread=(SpreadConstraint(HOSTNAME_LABEL, 2, selector), SpreadConstraint(ZONE, 1, selector))),
+        PodScheduling(spread=(SpreadConstraint(ZONE, 1, selector, min_domains=3),)),
+        PodScheduling(affinity=(PodTerm(ZONE, selector, frozenset({"default"})),)),
+        PodScheduling(
+            spread=(SpreadConstraint(ZONE, 3, selector),),
+            anti_affinity=(PodTerm(HOSTNAME_LABEL, selector, frozenset({"default"})),),
+        ),
+    )
+]
+NODES = st.lists(st.tuples(st.integers(1, 4), st.sampled_from("xyz")), max_size=6)
+BATCHES = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(1, 2), st.integers(0, 1), st.sampled_from(CONSTRAINTS), NODES),
+    min_size=1,
+    max_size=6,
+)
+
+
+def of(number: int, cores: int, zone: str) -> ClusterNode:
+    name = f"n{number}"
+    return node(name, str(cores), "16Gi", labels={ZONE: zone, HOSTNAME_LABEL: name})
+
+
+class EveryNode:
+    """Asks each node for every pod."""
+
+    def __init__(self, snapshot: Snapshot, judge: PodFilter) -> None:
+        self._snapshot, self._judge = snapshot, judge
+
+    def place(self, pods: Sequence[ClusterPod]) -> int:
+        nodes = list(self._snapshot.nodes.values())
+        start = 0
+        for placed, its in enumerate(pods):
+            order = [*range(start, len(nodes)), *range(start)]
+            position = next((number for number in order if self._judge.fits(nodes[number])), None)
+            if position is None:
+                return placed
+            self._snapshot.place(its, nodes[position].node.name)
+            start = position
+        return len(pods)
+
+
+@settings(max_examples=300, deadline=None)
+@given(NODES, BATCHES)
+def test_pods_get_the_nodes_that_they_would_get_if_all_were_asked(
+    present: list[tuple[int, str]],
+    batches: list[tuple[int, int, int, PodScheduling, list[tuple[int, str]]]],
+) -> None:
+    places = []
+    for is_naive in (False, True):
+        nodes = [of(number, cores, zone) for number, (cores, zone) in enumerate(present)]
+        snapshot = Snapshot(nodes, ())
+        known: dict[int, Turns] = {}
+        fresh: dict[int, int] = {}
+        for number, (count, cores, app, scheduling, added) in enumerate(batches):
+            for one in added:
+                snapshot.add_node(of(len(snapshot.nodes), *one))
+            pods = [
+                pod(f"p{number}-{each}", str(cores), "1Gi", labels={"app": f"a{app}"}, scheduling=scheduling)
+                for each in range(count)
+            ]
+            shape = snapshot.shape(pods[0])
+            judge = PodFilter(snapshot, shape)
+            if is_naive:
+                EveryNode(snapshot, judge).place(pods)
+                continue
+            turns = known.setdefault(id(shape), Turns(snapshot, judge, shape))
+            turns.add(list(snapshot.nodes.values())[fresh.get(id(shape), 0) :])
+            fresh[id(shape)] = len(snapshot.nodes)
+            turns.place(pods)
+            turns.place([])
+        places.append({key: info.node.name for info in snapshot.nodes.values() for key in info.pods})
+    assert places[0] == places[1]
+
+
+def test_nodes_that_refused_are_asked_again_once_the_pods_that_came_with_a_new_node_are_gone() -> None:
+    snapshot = Snapshot([of(0, 4, "x"), of(1, 1, "y")], [])
+    first, second, third, daemon = (
+        pod(name, "1", "1Gi", labels={"app": "a0"}, scheduling=CONSTRAINTS[0]) for name in ("p0", "p1", "p2", "daemon")
+    )
+    shape = snapshot.shape(first)
+    turns = Turns(snapshot, PodFilter(snapshot, shape), shape)
+    turns.add(list(snapshot.nodes.values()))
+    assert turns.place([first, second]) == 2
+    mark = snapshot.checkpoint()
+    turns.add([snapshot.add_node(of(2, 1, "x"), [daemon])])
+    assert turns.place([third]) == 0
+    snapshot.revert(mark)
+    turns.forget_refusals()
+    assert turns.place([third]) == 1
