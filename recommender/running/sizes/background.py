@@ -80,9 +80,11 @@ def providers_of(
     plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState
 ) -> tuple[PluginReading, ...]:
     """Return the present answers of the providers of a recommendation's node groups."""
-    name = recommendation.policy.name
-    settings = cluster_size_settings((recommendation,)).get(name)
-    return () if settings is None else plugins.read(name, settings.node_groups, cluster)
+    policy = recommendation.policy
+    settings = cluster_size_settings((recommendation,)).get(policy.name)
+    if settings is None:
+        return ()
+    return plugins.read(policy.name, settings.node_groups, cluster, policy.stale_after_seconds)
 
 
 def with_facts(recommendation: Recommendation, inputs: Inputs, facts: SizeFacts) -> Inputs:

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 class ReadsPlugins(Protocol):
     """Reads from providers."""
 
-    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
-        """Return the present answers of the providers of a recommendation's node groups."""
+    def read(
+        self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState, stale_after_seconds: float
+    ) -> tuple[PluginReading, ...]:
+        """Return the present answers of the providers of a recommendation's node groups.
+
+        An earlier answer counts only until it is `stale_after_seconds` old.
+        """
         ...
 
 
@@ -52,8 +57,13 @@ class PluginHosts:
         self._lock = threading.Lock()
         self._hosts: dict[str, Hosts] = {}
 
-    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
-        """Return the present answers of the providers of a recommendation's node groups."""
+    def read(
+        self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState, stale_after_seconds: float
+    ) -> tuple[PluginReading, ...]:
+        """Return the present answers of the providers of a recommendation's node groups.
+
+        An earlier answer counts only until it is `stale_after_seconds` old.
+        """
         with self._lock:
             known = self._hosts.pop(recommendation, {})
             hosts: Hosts = {}
@@ -66,7 +76,7 @@ class PluginHosts:
             if hosts:
                 self._hosts[recommendation] = hosts
         nodes = cluster.nodes.value if isinstance(cluster.nodes, Observed) else ()
-        return tuple(host.read(nodes) for _, host in hosts.values())
+        return tuple(host.read(nodes, kept_seconds=stale_after_seconds) for _, host in hosts.values())
 
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
         """Return the provider's present state of a group. Raises ProviderUnreachableError."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.reports.counts import listed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
@@ -49,6 +50,10 @@ def plugin_groups(
     lacking = [one.name for one in reading.groups if written is not None and not (one.has_writes or one.problem)]
     kept = f"the node groups of {reading.shown} are those of its last answer: {reading.kept_because}"
     problems = [kept] if reading.kept_because else []
+    for why in sorted(set(reading.kept.values())):
+        names = sorted(name for name, its in reading.kept.items() if its == why)
+        verb = "counts with its last answer" if len(names) == 1 else "count with their last answers"
+        problems.append(f"{listed(names)} of {reading.shown} {verb}: {why}")
     if lacking:
         problems.append(
             f"{', '.join(lacking)} of {reading.shown} cannot be written, since increase_size, decrease_target_size or "

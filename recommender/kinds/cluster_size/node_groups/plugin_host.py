@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups, provider_name
+from recommender.kinds.cluster_size.node_groups.last_answers import KEPT_SECONDS, LastAnswers
 from recommender.kinds.cluster_size.node_groups.plugin_reading import (
     PluginError,
     PluginReading,
@@ -49,8 +50,6 @@ _TURN_SECONDS: Final = 1.0
 """How long a decision waits for the end of a change."""
 _SLOW_SECONDS: Final = 2.0
 """A provider that failed only after this time counts as hung."""
-_KEPT_SECONDS: Final = 60.0
-"""How long the last groups of a provider that fails count: an outage is no reason to add nodes to other groups."""
 _CHANGE_SECONDS: Final = 15.0
 """How long a change may take beyond the provider's own deadline."""
 
@@ -124,28 +123,31 @@ class PluginHost:
         """The running call holds the lock until it ends, even if nobody waits for it any more."""
         self._running: _Call | None = None
         self._is_suspect = False
-        self._good: PluginReading | None = None
-        self._good_at = 0.0
+        self._last = LastAnswers(self._name)
 
-    def read(self, nodes: Iterable[ClusterNode]) -> PluginReading:
-        """Return the provider's current statement; if it fails, the last one for up to a minute.
+    def read(self, nodes: Iterable[ClusterNode], *, kept_seconds: float = KEPT_SECONDS) -> PluginReading:
+        """Return the provider's current statement; of groups without one, the last one for up to a minute.
 
-        After that, a provider that raises or does not answer in time has no groups, and a problem. While an earlier
-        call has not ended, no other one begins.
+        After that, or after `kept_seconds` if that is less, a provider that raises or does not answer in time has no
+        groups, and a problem. While an earlier call has not ended, no other one begins.
         """
+
+        def lacks(problem: str) -> PluginReading:
+            return self._last.without_reading(problem, self._clock(), kept_seconds)
+
         known = tuple(ProviderNode(node.name, node.provider_id, node.labels, node.annotations) for node in nodes)
         seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
         call = self._begin_call(partial(self._read, known), 0.0 if self._is_suspect else _TURN_SECONDS)
         if call is None:
             running = self._running
             since = 0.0 if running is None else self._clock() - running.since
-            return self._reading_with_problem(f"its call that began {since:.0f} s ago has not ended")
+            return lacks(f"its call that began {since:.0f} s ago has not ended")
         if not call.ended.wait(seconds):
             self._is_suspect = True
-            return self._reading_with_problem(f"it has not answered within {seconds:g} s")
+            return lacks(f"it has not answered within {seconds:g} s")
         if call.reading is not None and not call.reading.problem:
-            return call.reading
-        return self._reading_with_problem(call.reading.problem if call.reading is not None else _text(call.error))
+            return self._last.completed(call.reading, self._clock(), kept_seconds)
+        return lacks(call.reading.problem if call.reading is not None else _text(call.error))
 
     def look(self, group: str) -> PluginGroup:
         """Return the provider's current statement about a group. Raises ProviderUnreachableError."""
@@ -222,7 +224,7 @@ class PluginHost:
         except PluginMissingError as error:
             call.reading = PluginReading(self._name, problem=str(error))
         else:
-            self._good, self._good_at = call.reading, self._clock()
+            self._last.note(call.reading, call.since)
 
     def _look(self, name: str, call: _Call) -> None:
         provider = self._loaded_provider()
@@ -240,12 +242,6 @@ class PluginHost:
         if not isinstance(found, WritableNodeGroup):
             raise PluginError(f"the group {name!r} lacks increase_size, decrease_target_size or delete_nodes")
         return found
-
-    def _reading_with_problem(self, problem: str) -> PluginReading:
-        good = self._good
-        if good is not None and self._clock() - self._good_at <= _KEPT_SECONDS:
-            return replace(good, kept_because=problem)
-        return PluginReading(self._name, problem=problem)
 
 
 def _text(error: Exception | None) -> str:

@@ -71,6 +71,8 @@ class PluginReading:
     """Why the plugin has no groups now; empty if it has answered."""
     kept_because: str = ""
     """Why these are the groups of an earlier answer; empty if they are current."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """The groups of a current answer that come from an earlier one, with the reason."""
 
     @property
     def shown(self) -> str:

@@ -46,7 +46,9 @@ def test_a_recommendation_keeps_its_plugin_and_shares_it_with_nobody(
     started: Started,
 ) -> None:
     hosts = PluginHosts()
-    readings = [hosts.read(name, sources, CLUSTER)[0] for name, sources in (("a", NORTH), ("b", SOUTH), ("a", NORTH))]
+    readings = [
+        hosts.read(name, sources, CLUSTER, 60.0)[0] for name, sources in (("a", NORTH), ("b", SOUTH), ("a", NORTH))
+    ]
     assert [(options["region"], provider.refreshes) for options, provider in started] == [("north", 2), ("south", 1)]
     assert all(reading.problem == "" for reading in readings)
 
@@ -55,9 +57,9 @@ def test_changed_settings_close_the_plugin_and_start_another_one(
     started: Started,
 ) -> None:
     hosts = PluginHosts()
-    hosts.read("a", NORTH, CLUSTER)
-    hosts.read("b", NORTH, CLUSTER)
-    hosts.read("a", SOUTH, CLUSTER)
+    hosts.read("a", NORTH, CLUSTER, 60.0)
+    hosts.read("b", NORTH, CLUSTER, 60.0)
+    hosts.read("a", SOUTH, CLUSTER, 60.0)
     assert [(options["region"], provider.closed) for options, provider in started] == [
         ("north", True),
         ("north", False),
@@ -69,10 +71,10 @@ def test_a_recommendation_that_names_a_plugin_no_longer_closes_it(
     started: Started,
 ) -> None:
     hosts = PluginHosts()
-    assert hosts.read("a", WITHOUT, CLUSTER) == ()
+    assert hosts.read("a", WITHOUT, CLUSTER, 60.0) == ()
     assert started == []
-    hosts.read("a", NORTH, CLUSTER)
-    assert hosts.read("a", WITHOUT, CLUSTER) == ()
+    hosts.read("a", NORTH, CLUSTER, 60.0)
+    assert hosts.read("a", WITHOUT, CLUSTER, 60.0) == ()
     assert [provider.closed for _, provider in started] == [True]
     hosts.close()
     assert [provider.refreshes for _, provider in started] == [1]
@@ -80,8 +82,8 @@ def test_a_recommendation_that_names_a_plugin_no_longer_closes_it(
 
 def test_all_plugins_are_closed_at_the_end(started: Started) -> None:
     hosts = PluginHosts()
-    hosts.read("a", NORTH, CLUSTER)
-    hosts.read("b", SOUTH, CLUSTER)
+    hosts.read("a", NORTH, CLUSTER, 60.0)
+    hosts.read("b", SOUTH, CLUSTER, 60.0)
     hosts.close()
     assert [provider.closed for _, provider in started] == [True, True]
 
@@ -89,5 +91,5 @@ def test_all_plugins_are_closed_at_the_end(started: Started) -> None:
 @pytest.mark.usefixtures("started")
 def test_a_plugin_is_asked_while_nodes_are_unknown_and_claims_none_of_them() -> None:
     unknown = ClusterState(nodes=Unknown("the API server has not answered yet"))
-    (reading,) = PluginHosts().read("a", NORTH, unknown)
+    (reading,) = PluginHosts().read("a", NORTH, unknown, 60.0)
     assert ([group.name for group in reading.groups], reading.group_of) == (["small", "large"], {})

@@ -24,6 +24,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_reading import MOST_GROUP
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider, example
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -107,6 +108,83 @@ def test_a_plugin_that_hangs_is_left_out_and_no_second_call_begins() -> None:
     assert PluginHost(SETTINGS, load=lambda _: provider).read(NODES).problem == ""
     host.close()
     assert provider.closed
+
+
+def vanish(provider: ExampleProvider) -> None:
+    del provider.groups[0]
+
+
+def state_the_impossible(provider: ExampleProvider) -> None:
+    provider.groups[0].answers["target_size"] = -1
+
+
+@pytest.mark.parametrize(
+    ("fail", "why"),
+    [
+        (vanish, "it is not among the groups that the provider lists"),
+        (state_the_impossible, "target_size() returns -1"),
+    ],
+)
+def test_a_group_that_fails_alone_keeps_its_last_answer_for_a_minute(
+    fail: Callable[[ExampleProvider], None], why: str
+) -> None:
+    now = [0.0]
+    provider = example()
+    host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: now[0])
+    before = groups_of(host.read(NODES))
+    fail(provider)
+    for now[0] in (10.0, 59.0):
+        kept = host.read(NODES)
+        assert groups_of(kept).groups == before.groups
+        assert groups_of(kept).group_of == before.group_of
+        assert [each for each in groups_of(kept).problems if why in each] == [
+            f"small of the plugin example counts with its last answer: {why}"
+            + (": it must be a whole number of at least 0" if "returns" in why else "")
+        ]
+    now[0] = 61.0
+    assert "small" not in {group.name for group in groups_of(host.read(NODES)).groups if not group.problem}
+
+
+def test_a_node_that_has_another_group_now_is_not_kept_in_the_group_that_fails() -> None:
+    provider = example()
+    host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: 0.0)
+    host.read(NODES)
+    provider.groups[0].answers["target_size"] = -1
+    provider.groups[1].machines, provider.groups[0].machines = ["x:///1"], []
+    assert host.read(NODES).group_of == {"n1": "large", "n2": "small"}
+
+
+def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
+    now = 0.0
+    provider = example()
+    host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: now)
+    host.read(NODES)
+    provider.on_refresh = raising
+    now = 31.0
+    assert host.read(NODES, kept_seconds=30.0).problem == "RuntimeError: no credentials"
+    assert host.read(NODES, kept_seconds=300.0).kept_because == "RuntimeError: no credentials"
+
+
+def test_what_a_provider_that_hung_states_in_the_end_is_as_old_as_the_question() -> None:
+    now = 0.0
+    released, hung = threading.Event(), threading.Event()
+    provider = example()
+
+    def hang() -> None:
+        hung.set()
+        released.wait(30.0)
+
+    host = PluginHost(SETTINGS, seconds=0.01, load=lambda _: provider, clock=lambda: now)
+    provider.on_refresh = hang
+    assert host.read(NODES).problem
+    assert hung.wait(30.0)
+    now = 70.0
+    released.set()
+    for thread in threading.enumerate():
+        if thread.name == "node group plugin":
+            thread.join(30.0)
+    provider.on_refresh = raising
+    until(lambda: host.read(NODES).problem == "RuntimeError: no credentials")
 
 
 BROKEN: list[tuple[str, object, str]] = [

@@ -1,0 +1,73 @@
+"""The last usable answer about each group of a provider, which counts for a while if the next one is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
+
+KEPT_SECONDS: Final = 60.0
+"""How long the last answer about a group counts at most: an outage is no reason to add nodes to other groups."""
+_UNLISTED: Final = "it is not among the groups that the provider lists"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    group: PluginGroup
+    nodes: tuple[str, ...]
+    asked: float
+
+
+class LastAnswers:
+    """The answers of one provider by group. One thread at a time notes them; any number may read them."""
+
+    def __init__(self, provider: str) -> None:
+        """Begin without an answer; `provider` is the name that readings have."""
+        self._provider = provider
+        self._answers: Mapping[str, _Answer] = {}
+
+    def note(self, reading: PluginReading, asked: float) -> None:
+        """Remember the usable groups of a reading that was asked for at a time, by the monotonic clock."""
+        members: dict[str, list[str]] = {}
+        for node, name in reading.group_of.items():
+            members.setdefault(name, []).append(node)
+        self._answers = {
+            **{name: one for name, one in self._answers.items() if asked - one.asked <= KEPT_SECONDS},
+            **{
+                group.name: _Answer(group, tuple(members.get(group.name, ())), asked)
+                for group in reading.groups
+                if not group.problem
+            },
+        }
+
+    def completed(self, reading: PluginReading, now: float, kept_seconds: float) -> PluginReading:
+        """Return the reading with the last answers about groups that it lacks or that have a problem in it."""
+        problems = {group.name: group.problem for group in reading.groups}
+        kept = {
+            name: one
+            for name, one in self._answers.items()
+            if problems.get(name, _UNLISTED) and now - one.asked <= min(kept_seconds, KEPT_SECONDS)
+        }
+        if not kept:
+            return reading
+        unlisted = [one.group for name, one in kept.items() if name not in problems]
+        former = {node: name for name, one in kept.items() for node in one.nodes}
+        return replace(
+            reading,
+            groups=(*(kept[each.name].group if each.name in kept else each for each in reading.groups), *unlisted),
+            group_of={**former, **reading.group_of},
+            kept={name: problems.get(name, _UNLISTED) for name in kept},
+        )
+
+    def without_reading(self, problem: str, now: float, kept_seconds: float) -> PluginReading:
+        """Return what counts while the provider does not answer: the last answers, or no group and the problem."""
+        found = self.completed(PluginReading(self._provider), now, kept_seconds)
+        if not found.groups:
+            return PluginReading(self._provider, problem=problem)
+        return replace(found, kept={}, kept_because=problem)
