@@ -16,12 +16,12 @@ from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
-    SCALES,
     experts_of,
     least_short_steps_a_day,
     usual_of,
 )
 from recommender.kinds.predictive.choice.own_record import sums_of_parts
+from recommender.kinds.predictive.choice.payment import needed_odds, paid_ratio, part_of_way, weights_between
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
 from recommender.kinds.predictive.choice.weights import (
     BILL,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
 
 _LEAST_SHORT: Final = np.array(LEAST_SHORT_STEPS_A_DAY)
-_AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
 
 
 class Bench:
@@ -128,44 +127,47 @@ class Bench:
         self._resumption.resume(state, number, self.experts.names)
         is_tried = state.levels == CONFIGURED
         weights = np.where(is_tried[:, np.newaxis], state.tried_weights, state.weights)
-        acting = self._acting(weights, prior)
         # Nothing is paid at the cost of the bill while models act at the configured one.
-        self._headroom_shares = np.where(is_tried, 1.0, acting[:, -1])
+        self._headroom_shares = np.where(is_tried, 1.0, self._acting(weights, prior)[:, -1])
         sizes = np.where(is_tried[:, np.newaxis], state.tried_sizes, state.sizes)
-        return weights, *self._paid_for(number, acting, sizes)
+        return self._paid_for(number, weights, prior, sizes)
 
     def _paid_for(
-        self, number: int, acting: FloatArray, sizes: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-        """Return the weights that act, the sizes, the headroom of the cost that is paid, and where headroom stands in.
+        self, number: int, weights: FloatArray, prior: FloatArray, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Return the fields of `DecidedWeights` for one decision; `weights` are those where models are proven.
 
-        A cost that changes buys less than a constant one. So it moves from the mean paid so far to the one at which
-        models are proven as far as their gains have paid for it, and not far at once, since the slope by which it is
-        charged is that of nearby costs. While what acted is worse than constant headroom of the mean cost, headroom
-        stands in. What was paid in the first week is not charged: too little is known then.
+        A cost below that of the bill is paid with the models that are known to be good there, or not at all. While what
+        acted is worse than constant headroom of the mean cost, headroom stands in.
         """
         state, options = self._state, self._options
-        wanted = self._bills.acting_ratio(state)
+        wanted, acting = self._bills.acting_ratio(state), self._acting(weights, prior)
         if self._task.budget_ratio is not None:
-            return acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
+            return weights, acting, sizes, wanted, np.zeros(len(wanted), dtype=bool)
         is_young, begin = self._bills.is_young(state, number), self.begin(number)
         state.record = state.record.begun(is_young, wanted)
+        mean = state.record.ratio
         seconds = max(1, number - begin) * self.seconds_between
-        usual = usual_of(self.headroom.stretch(begin, number), state.record.ratio, seconds, _LEAST_SHORT)
+        usual = usual_of(self.headroom.stretch(begin, number), mean, seconds, _LEAST_SHORT)
         excess = np.where(is_young, 0.0, state.record.excess(usual.doubt(options.doubt_days)))
-        part = np.clip((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
-        mean, far = state.record.ratio, options.far_ratio
-        near = np.where(is_young, wanted, np.clip(wanted, mean / far, mean * far))
-        paid = np.where(part < 1, mean + (near - mean) * part, near)
+        paid = paid_ratio(wanted, mean, excess, is_young, options)
+        if (is_less := (state.levels == BILL) & (paid < wanted)).any():
+            part = part_of_way(paid, self._configured, state.ratio)
+            weights = np.where(
+                is_less[:, np.newaxis], weights_between(state.tried_weights, state.weights, part), weights
+            )
+            is_unproven = is_less & (odds_of_models(weights, prior) < needed_odds(part, options.proof_odds))
+            acting = _headroom_in(is_unproven, self._acting(weights, prior))
+            paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
             begins = self.begins(number)
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             found = np.where(begins < number, _sizes_at(paid, experts, rival), 0.0)
             sizes = np.where(differs[:, np.newaxis], found, sizes)
         stands_in: BoolArray = (excess > options.harm_ratio) & acting[:, :-1].any(axis=1)
-        acting = np.where(stands_in[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
+        acting = _headroom_in(stands_in, acting)
         self._acted = Acted(acting, sizes, paid, usual.saved)
-        return acting, sizes, paid, stands_in
+        return weights, acting, sizes, paid, stands_in
 
     def _record(self, number: int) -> None:
         """Add what has acted since the last decision to the record."""
@@ -278,6 +280,11 @@ class Bench:
         """Return what headroom cost over the stretch of each expert; sums of shape (series, experts, numbers, 1)."""
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
         return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+
+
+def _headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
+    """Return the acting weights with headroom alone in some of the series."""
+    return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
 
 
 def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:

@@ -147,6 +147,26 @@ def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int
     assert (versus.theta_under_versus_headroom or 0.0) <= 1.0
 
 
+@pytest.mark.parametrize(("seed", "strays"), [(1, 4), (4, 4), (9, 2)])
+def test_models_that_are_proven_too_late_to_be_paid_for_do_not_act_at_a_lower_cost(seed: int, strays: int) -> None:
+    """Jobs of four times the load, some of them at any time: little of what covers them only wastes what it costs."""
+    rng = np.random.default_rng(seed)
+    days = 16
+    load = np.full(days * DAY_STEPS, 40.0)
+    begins = [day * DAY_STEPS + 20 + 48 * job + rng.normal(0, 2) for day in range(days) for job in range(3)]
+    begins.extend(rng.integers(0, len(load) - 9, days * strays))
+    for begin in begins:
+        load[int(begin) : int(begin) + int(rng.integers(3, 9))] += 120.0
+    history = with_values(bursts_every_day(days), (load * rng.lognormal(0.0, 0.08, len(load)))[np.newaxis])
+    rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
+    around = np.fmax.reduce([np.roll(of_yesterday(history, 1.0).upper, shift, axis=1) for shift in range(-6, 7)])
+    around[:, : 2 * DAY_STEPS] = np.nan
+    played = PlayedChoices(history, {**rules, "seasonal": Forecasts(around, around)}, TASK, FLEET)
+    versus = versus_headroom(played.capacity[0], history, 8)
+    assert (versus.tau_under_versus_headroom or 0.0) <= 1.02
+    assert (versus.theta_under_versus_headroom or 0.0) <= 1.02
+
+
 def test_the_cost_of_the_first_week_is_not_charged() -> None:
     """Models that are proven by then act at the cost of their bill at once."""
     history = bursts_every_day(12)

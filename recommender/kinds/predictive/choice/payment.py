@@ -1,0 +1,60 @@
+"""The cost that is paid: how far it moves to the one at which models are proven, and what is known of it (pure).
+
+Shortage is convex in cost, so a cost that changes buys less than a constant one. A cost that lies between the two at
+which models are compared with headroom has no evidence of its own; what is known at both counts in proportion to
+how near they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.choice.options import ChoiceOptions
+
+_LEAST_RISE: Final = 0.02
+"""Headroom that may be paid after none: twice nothing is nothing."""
+
+
+def paid_ratio(
+    wanted: FloatArray, mean: FloatArray, excess: FloatArray, is_young: BoolArray, options: ChoiceOptions
+) -> FloatArray:
+    """Return the headroom whose cost is paid, all of shape (series,).
+
+    It moves from the mean paid so far to the wanted one as far as the models' gains have paid for it, and not far at
+    once, since the slope by which it is charged is that of nearby costs. `excess` is by which share what acted was
+    short more than headroom. What is paid in the first week is not charged: too little is known then.
+    """
+    part = np.clip((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
+    most = np.maximum(mean * options.far_ratio, _LEAST_RISE)
+    near = np.where(is_young, wanted, np.clip(wanted, mean / options.far_ratio, most))
+    return np.where(part < 1, mean + (near - mean) * part, near)
+
+
+def part_of_way(paid: FloatArray, configured: FloatArray, bill: FloatArray) -> FloatArray:
+    """Return how far the paid headroom is from the configured one to that of the bill, from 0 to 1."""
+    whole = bill - configured
+    return np.clip(np.where(whole > 0, (paid - configured) / np.where(whole > 0, whole, 1.0), 1.0), 0.0, 1.0)
+
+
+def needed_odds(part: FloatArray, proof_odds: float) -> FloatArray:
+    """Return the least odds with which models act at a part of the way from the configured cost to the bill.
+
+    They are half of a proof at the configured cost, the reversal of one at that of the bill, where models are proven,
+    and the same part of the way between both by the logarithm.
+    """
+    return np.asarray(proof_odds ** ((1 - part) / 2 - part))
+
+
+def weights_between(tried: FloatArray, weights: FloatArray, part: FloatArray) -> FloatArray:
+    """Return the weights at a part of the way from the configured cost to the bill, shape (series, experts + 1).
+
+    Logarithms of weights are sums of losses, so they are what is interpolated. By Hölder's inequality the odds are no
+    larger than those that are interpolated likewise.
+    """
+    part = part[:, np.newaxis]
+    found = tried ** (1 - part) * weights**part
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
