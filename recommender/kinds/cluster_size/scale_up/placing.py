@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.estimator.estimate import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.scale_up.node_turns import NodeTurns
 from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
-from recommender.kinds.cluster_size.scale_up.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _MOST_REPETITIONS: Final = 3
 class _Refused:
     """Pods of one shape that no node has taken, but one might take after others have been placed."""
 
-    turns: Turns
+    turns: NodeTurns
     pods: Sequence[ClusterPod]
     placed: int
     """How many pods had been placed then."""
@@ -38,7 +38,7 @@ class Placer:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._filters: dict[int, PodFilter] = {}
-        self._turns: dict[int, Turns] = {}
+        self._turns: dict[int, NodeTurns] = {}
         """The nodes that may take a pod, by shape that depends on other pods."""
 
     def filter_of(self, shape: PodShape) -> PodFilter:
@@ -121,14 +121,14 @@ class Placer:
         for turns in self._turns.values():
             turns.forget_refusals()
 
-    def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> Turns:
+    def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> NodeTurns:
         """Return the nodes that may take pods of a shape: all at first, then those of the last time and changed ones.
 
         `roomy` has the changed nodes alone, unless this is the first time for all shapes.
         """
         known = None if is_first else self._turns.get(id(shape))
         if known is None:
-            known = self._turns[id(shape)] = Turns(self._snapshot, self.filter_of(shape), shape)
+            known = self._turns[id(shape)] = NodeTurns(self._snapshot, self.filter_of(shape), shape)
             known.add(roomy.of(shape) if is_first else nodes)
         else:
             known.add(roomy.of(shape))

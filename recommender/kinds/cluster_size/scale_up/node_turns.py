@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 
-class Turns:
+class NodeTurns:
     """Nodes in a circle, of which those after the one that took the last pod are asked first.
 
     While pods and nodes are only added, a node that refuses a pod refuses it until the smallest count of all domains

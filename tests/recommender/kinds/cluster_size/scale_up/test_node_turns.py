@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodSch
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from recommender.kinds.cluster_size.scale_up.turns import Turns
+from recommender.kinds.cluster_size.scale_up.node_turns import NodeTurns
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_pods_get_the_nodes_that_they_would_get_if_all_were_asked(
     for is_naive in (False, True):
         nodes = [of(number, cores, zone) for number, (cores, zone) in enumerate(present)]
         snapshot = Snapshot(nodes, ())
-        known: dict[int, Turns] = {}
+        known: dict[int, NodeTurns] = {}
         fresh: dict[int, int] = {}
         for number, (count, cores, app, scheduling, added) in enumerate(batches):
             for one in added:
@@ -91,7 +91,7 @@ def test_pods_get_the_nodes_that_they_would_get_if_all_were_asked(
             if is_naive:
                 EveryNode(snapshot, judge).place(pods)
                 continue
-            turns = known.setdefault(id(shape), Turns(snapshot, judge, shape))
+            turns = known.setdefault(id(shape), NodeTurns(snapshot, judge, shape))
             turns.add(list(snapshot.nodes.values())[fresh.get(id(shape), 0) :])
             fresh[id(shape)] = len(snapshot.nodes)
             turns.place(pods)
@@ -106,7 +106,7 @@ def test_nodes_that_refused_are_asked_again_once_the_pods_that_came_with_a_new_n
         pod(name, "1", "1Gi", labels={"app": "a0"}, scheduling=CONSTRAINTS[0]) for name in ("p0", "p1", "p2", "daemon")
     )
     shape = snapshot.shape(first)
-    turns = Turns(snapshot, PodFilter(snapshot, shape), shape)
+    turns = NodeTurns(snapshot, PodFilter(snapshot, shape), shape)
     turns.add(list(snapshot.nodes.values()))
     assert turns.place([first, second]) == 2
     mark = snapshot.checkpoint()
