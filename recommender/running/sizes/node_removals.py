@@ -142,7 +142,7 @@ class NodeRemovals:
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
         for name in names:
-            if not self._parts.fence.permit(self._parts.fence.seconds):
+            if not self._may_write():
                 return
             try:
                 self._advance(name)
@@ -177,13 +177,22 @@ class NodeRemovals:
         elif waited >= SETTLE_SECONDS:
             self._delete(node, mark)
 
+    def _may_write(self) -> bool:
+        return self._parts.fence.permit(self._parts.fence.seconds)
+
     def _pods(self, node: str) -> tuple[Mapping[str, Any], ...]:
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return items(self._parts.objects.get("/api/v1/pods", query, seconds=READ_SECONDS).document, "items")
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
         """Evict pods that are not ending yet, within the budgets; give up after a while."""
-        refusals = [why for pod in pods if not pod.is_terminating and (why := self._refused_eviction(pod))]
+        refusals: list[str] = []
+        for pod in pods:
+            # Many evictions take longer than the Lease may last.
+            if not self._may_write():
+                return
+            if not pod.is_terminating and (why := self._refused_eviction(pod)):
+                refusals.append(why)
         if refusals:
             self._evicts_at[text(node, "metadata", "name")] = self._parts.clock.monotonic() + _RETRY_SECONDS
         if refusals and waited > EVICTION_SECONDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.running.sizes.provider_world import ProviderWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 def test_a_node_is_cordoned_drained_and_then_deleted() -> None:
@@ -161,6 +161,27 @@ def test_a_process_that_ends_in_the_middle_of_a_deletion_does_not_let_it_be_aske
     world.later(300)
     assert world.group.changes == [("delete", ["n2"])]
     assert REMOVAL in world.api.nodes["n2"]["metadata"]["annotations"], "the machine is gone, and its Node will be"
+
+
+def test_a_process_that_loses_the_lease_between_two_evictions_sends_no_further_one() -> None:
+    world = ProviderWorld()
+    for number in range(3):
+        world.api.add_pod(f"web-{number}", "n2")
+    world.resize(1, "n2")
+    evict = world.api.create
+
+    def lose_the_lease(collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
+        world.permits = False
+        return evict(collection, document, seconds=seconds)
+
+    world.api.create = lose_the_lease  # type: ignore[method-assign]
+    world.later(300)
+    assert (len(world.api.evicted), world.is_cordoned("n2"), world.events) == (1, True, [])
+    world.api.create = evict  # type: ignore[method-assign]
+    world.permits = True
+    world.begin()
+    world.later(10)
+    assert (len(world.api.evicted), world.group.changes) == (3, [("delete", ["n2"])])
 
 
 def test_a_deletion_that_did_not_take_effect_makes_the_node_usable_again() -> None:
