@@ -62,6 +62,8 @@ class KeptSurvey:
             if answer.warnings:
                 # Partial counts would claim that series in another store do not exist.
                 raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
+            if not all(math.isfinite(value) for _, value in samples):
+                raise UnexpectedAnswerError(query, "a count is not a number")
         except PrometheusError:
             # Queries also work without it, but may be larger than necessary.
             self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -59,7 +60,7 @@ class Scripted:
 class Surveyed(Scripted):
     """Answers the survey too: so many series of each resource."""
 
-    def __init__(self, series: int, envelope: dict[str, Any]) -> None:
+    def __init__(self, series: float, envelope: dict[str, Any]) -> None:
         super().__init__()
         self.series = series
         self.envelope = envelope
@@ -91,12 +92,20 @@ def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -
 
 
 @pytest.mark.parametrize(
-    ("envelope", "measured"), [({}, set()), ({"warnings": ["a store is away"]}, set(LoadResource))]
+    ("series", "envelope", "measured"),
+    [
+        (0, {}, set()),
+        (0, {"warnings": ["a store is away"]}, set(LoadResource)),
+        (math.nan, {}, set(LoadResource)),
+        (math.inf, {}, set(LoadResource)),
+    ],
 )
-def test_a_partial_survey_is_not_believed(envelope: dict[str, Any], measured: set[LoadResource]) -> None:
+def test_a_survey_that_is_partial_or_no_count_is_not_believed(
+    series: float, envelope: dict[str, Any], measured: set[LoadResource]
+) -> None:
     """One of several stores is away, and the others have no series of a resource: nothing is known of the first."""
 
-    prometheus = Surveyed(0, envelope)
+    prometheus = Surveyed(series, envelope)
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
     samples = refresher.refresh(START, None, None).samples
     assert set(samples.grids) == measured

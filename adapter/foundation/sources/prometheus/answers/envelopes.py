@@ -88,8 +88,8 @@ def _what_is_wrong(body: bytearray, problem: Exception | None) -> str:
 
 
 def refuse_failure(query: str, envelope: Envelope) -> None:
-    """Raise UnexpectedAnswerError for an answer with HTTP status 200 whose own status is not success."""
-    if envelope.status != "success":
+    """Raise UnexpectedAnswerError for an answer with HTTP status 200 that is not a success or also states an error."""
+    if envelope.status != "success" or envelope.error:
         raise UnexpectedAnswerError(
             query, f"the answer has the status {shortened(envelope.status)}: {shortened(envelope.error)}"
         )

@@ -162,6 +162,7 @@ def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expect
     ("body", "expected"),
     [
         ({"status": "error", "error": "store is down"}, "the answer has the status error: store is down"),
+        ({"status": "success", "error": "a store is away", "data": {}}, "has the status success: a store is away"),
         ({"status": "success", "data": {"resultType": "scalar", "result": [60, "1"]}}, "is not a matrix"),
     ],
 )
