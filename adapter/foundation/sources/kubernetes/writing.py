@@ -116,10 +116,15 @@ class ObjectClient:
         self._limit = ThreadLimit(_MOST_AT_ONCE)
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
-        """Return the object at the path. Raises KubernetesError."""
+        """Return the object at the path. Raises KubernetesError, also for an answer that is another object."""
         request = KubernetesRequest("GET", path, query or {})
         answer = self._answer(request, self._sending(request, seconds))
-        return Reply(_document(request.what, answer.body), answer.headers.get("Date", ""))
+        document = _document(request.what, answer.body)
+        name, metadata = _name_in(path), document.get("metadata")
+        found = metadata.get("name") if isinstance(metadata, dict) else None
+        if name and "items" not in document and found != name:
+            raise UnexpectedResponseError(f"{request.what}: the answer is not the object {name}")
+        return Reply(document, answer.headers.get("Date", ""))
 
     def create(self, collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
         """POST an object to its collection, or a review; return the created object.
@@ -230,6 +235,15 @@ class ObjectClient:
         except RuntimeError:  # No thread could be started.
             inside.close()
             raise
+
+
+def _name_in(path: str) -> str:
+    """Return the name of the object that a path leads to; empty for a collection and for what is not a resource."""
+    parts = path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:]
+    if len(rest) > len(("namespaces", "shop")) and rest[0] == "namespaces":
+        rest = rest[2:]
+    return rest[1] if len(rest) > 1 else ""
 
 
 def _document(what: str, body: bytes) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def test_where_all_is_well_every_line_is_ok(installation: Installation, promethe
 class TestMetricRules:
     GROUP = "/apis/tidewatch.io/v1alpha1"
     SERVED = (200, {"resources": [{"name": "metricrules"}, {"name": "metricrules/status"}]})
-    NAME = "definition/metricrules.tidewatch.io"
+    NAME_OF_KIND = "metricrules.tidewatch.io"
+    NAME = f"definition/{NAME_OF_KIND}"
 
     def test_they_are_checked_only_where_they_are_to_be_served(self, installation: Installation) -> None:
         assert not any("metricrules" in name for name in installation.lines())
@@ -55,8 +56,8 @@ class TestMetricRules:
 
     def test_a_definition_of_an_earlier_version_is_a_warning(self, installation: Installation) -> None:
         installation.cluster.answers[self.GROUP] = self.SERVED
-        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/metricrules.tidewatch.io"
-        installation.cluster.answers[path] = (200, {"spec": {"versions": []}})
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{self.NAME_OF_KIND}"
+        installation.cluster.answers[path] = (200, {"metadata": {"name": self.NAME_OF_KIND}, "spec": {"versions": []}})
         line = installation.lines("--metric-rules")[self.NAME]
         assert (line.status, "spec.api" in line.message) == (CheckStatus.WARNING, True)
 

@@ -32,7 +32,7 @@ def register(
 
 def with_service(installation: Installation) -> None:
     path = f"/api/v1/namespaces/{SERVICE.namespace}/services/{SERVICE.name}"
-    installation.cluster.answers[path] = (200, {"kind": "Service"})
+    installation.cluster.answers[path] = (200, {"kind": "Service", "metadata": {"name": SERVICE.name}})
 
 
 def removed(installation: Installation, *more: str) -> Ended:

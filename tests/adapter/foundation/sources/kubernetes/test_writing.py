@@ -162,6 +162,22 @@ def test_an_answer_that_is_no_object_is_refused(server: ObjectApiServer, objects
         objects.get("/apis/x/v1")
 
 
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/scale", APISERVICE, "/api/v1/namespaces/shop"])
+@pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"name": "other", "resourceVersion": "7"}}])
+def test_an_answer_that_is_another_object_is_refused(
+    server: ObjectApiServer, objects: ObjectClient, path: str, document: dict[str, Any]
+) -> None:
+    server.answers[path] = (200, document)
+    with pytest.raises(UnexpectedResponseError, match="the answer is not the object"):
+        objects.get(path)
+
+
+@pytest.mark.parametrize("path", [COLLECTION, "/apis/apps/v1/deployments", "/api/v1", "/apis/apps/v1"])
+def test_what_is_no_single_object_has_no_name(server: ObjectApiServer, objects: ObjectClient, path: str) -> None:
+    server.answers[path] = (200, {"kind": "of its own"})
+    assert objects.get(path).document == {"kind": "of its own"}
+
+
 def test_an_answer_tells_the_time_of_the_server(server: ObjectApiServer, objects: ObjectClient) -> None:
     now = parsedate_to_datetime(objects.get("/version").date)
     server.clock_error = 3600.0
