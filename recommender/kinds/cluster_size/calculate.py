@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.bound_terms import within_term_bound
+from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.places import PlaceKind
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterSizeAnswer:
     """Return the answer, before brakes. Broken data is named in the answer; it never raises an exception."""
     bound = within_term_bound(situation.pods, (*situation.nodes, *_templates(situation)))
-    situation = dataclasses.replace(situation, pods=bound.pods)
+    nodes = tuple(map(with_readiness_taint, situation.nodes))
+    situation = dataclasses.replace(situation, nodes=nodes, pods=bound.pods)
     snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
     scaled = scale_up(situation, settings, snapshot)
     lowered = scale_down(situation, settings, snapshot, scaled)

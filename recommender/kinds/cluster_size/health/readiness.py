@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.state import Taint
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import Unready
+
+_NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHEDULE)
+
+
+def with_readiness_taint(node: ClusterNode) -> ClusterNode:
+    """Return the node with the taint that a controller gives it a moment after it ceases to be ready.
+
+    Until then, the scheduler may still place pods on the node, but nothing should count on that.
+    """
+    if node.ready or _NOT_READY in node.taints:
+        return node
+    return replace(node, taints=(*node.taints, _NOT_READY))
 
 
 @dataclass(frozen=True, slots=True)
