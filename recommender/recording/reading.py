@@ -137,7 +137,9 @@ class _Reader:
                         _refuse_impossible_time(event)
                     except (msgspec.MsgspecError, OverflowError) as error:
                         if number == 1:
-                            raise RecordingError(f"{path} is not a recording of `run`: {error}") from error
+                            raise RecordingError(
+                                f"{path} is not a recording: {error}: name a file that `run` writes with `record: 30d`"
+                            ) from error
                         if line.endswith(b"\n"):
                             self._notes.append(
                                 f"{path.name}, line {number}: {error}; the rest of the file is left out."

@@ -8,6 +8,7 @@ from itertools import chain, combinations, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.opened import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.shapes.packing import demand_of, packed
@@ -90,7 +91,7 @@ def _nearest_refusal(every: PackingDemand, shape: PodShape, groups: Sequence[Nod
         for refusal in judge.refusals(info):
             reasons[f"{refusal.reason}{f' ({refusal.detail})' if refusal.detail else ''}"] += 1
     every.snapshot.revert(mark)
-    return ", ".join(f"{reason} on {number}" for reason, number in reasons.most_common(3))
+    return ", ".join(f"{reason} on {count_of(number, 'shape')}" for reason, number in reasons.most_common(3))
 
 
 class _Search:

@@ -44,7 +44,10 @@ def read_past(
     step = values.seconds("step")
     if step < 1 or step != int(step):
         raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")
-    end = math.floor(_end(values, now) / step) * step
+    given = _end(values, now)
+    if given > now:
+        raise UsageError(f"--end: {values.text('end')} is in the future: write a time that is past")
+    end = math.floor(given / step) * step
     start = end - math.floor(values.seconds("last") / step) * step
     if not 0 <= start < end:
         raise UsageError("--last must be longer than --step and begin after 1970: write a duration such as 14d")

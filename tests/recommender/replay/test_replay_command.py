@@ -179,6 +179,11 @@ def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], co
         (("--config", "CONFIG", "--recording", "x", "--prometheus-url", "http://x"), "cannot be combined"),
         (("--config", "CONFIG", "--recommendation", "node", "--recording", "x"), "did you mean nodes?"),
         (("--config", "CONFIG", "--recording", "CONFIG"), "is not a recording"),
+        (("--config", "CONFIG", "--recording", "CONFIG"), "name a file that `run` writes with `record: 30d`"),
+        (
+            ("--config", "CONFIG", "--prometheus-url", "http://x", "--end", "2199-01-01"),
+            "--end: 2199-01-01 is in the future: write a time that is past",
+        ),
         (
             ("--config", "CONFIG", "--recording", "x", "--plot", "FOLDER/x.txt"),
             "x.txt cannot be written: its name must end with .png or .svg",

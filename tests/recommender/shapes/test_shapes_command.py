@@ -97,6 +97,7 @@ def test_pods_without_a_machine_end_with_no(
     assert status == 1
     assert out.startswith("No shapes are recommended: pods of the history fit on no machine of the catalogue.")
     assert "Insufficient cpu" in out
+    assert "on 1 shape" in out
 
 
 @pytest.mark.parametrize(
