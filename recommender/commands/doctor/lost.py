@@ -57,7 +57,10 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
         "VerticalPodAutoscalers that size a target too: none is named, and the output resize writes nothing",
         _WARNING,
     ),
-    "scaledobjects": ("ScaledObjects that may own a target: the targets keep their sizes", _ERROR),
+    "scaledobjects": (
+        "ScaledObjects that may own a target: where KEDA is installed, the targets keep their sizes",
+        _WARNING,
+    ),
     "configmaps": ("priorities of groups, or which of them Cluster Autoscaler manages", _ERROR),
     "capacitybuffers": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
     "podtemplates": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),

@@ -55,6 +55,7 @@ def everything() -> Configuration:
         (INFRASTRUCTURE, "*", WATCH, WARNING, "have no node"),
         ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "the definition of a chunk"),
         ("autoscaling.x-k8s.io", "capacitybuffers", KEEP, ERROR, "keeps the one that it has"),
+        ("keda.sh", "scaledobjects", WATCH, WARNING, "where KEDA is installed, the targets keep their sizes"),
         ("example.com", "rockets", WATCH, ERROR, "what is counted or sized by this kind"),
         ("example.com", "rockets", GET, WARNING, "field managers"),
     ],
