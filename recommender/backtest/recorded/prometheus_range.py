@@ -57,11 +57,7 @@ def read_range(
     """
     step = asked.step_seconds
     first, end = math.ceil(asked.start / step), math.floor(asked.end / step) + 1
-    if not 0 < end - first <= _MOST_STEPS:
-        raise BacktestError(
-            f"{asked.source}: the range covers {max(0, end - first):,} steps of {step} s: "
-            f"write a range of 1 to {_MOST_STEPS:,} steps"
-        )
+    _require_steps(asked, end - first)
     chunks = range(first // CHUNK_STEPS, (end - 1) // CHUNK_STEPS + 1)
     parts = []
     for place, chunk in enumerate(chunks):
@@ -79,6 +75,19 @@ def read_range(
     # Steps without a value at both ends carry no information.
     kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
     return RecordedLoad(asked.source, times[kept], values[kept])
+
+
+def _require_steps(asked: LoadRange, steps: int) -> None:
+    """Raise BacktestError for a range that holds no step, or more than can be replayed."""
+    seconds, step = asked.end - asked.start, asked.step_seconds
+    if steps <= 0:
+        wrong, fix = "no step", "write a longer --last, such as 14d (a number without a unit is seconds)"
+    elif steps > _MOST_STEPS:
+        wrong = f"{steps:,} steps, more than {_MOST_STEPS:,},"
+        fix = f"write a shorter --last or a later --start, or --step={math.ceil(seconds / (_MOST_STEPS - 1))}s"
+    else:
+        return
+    raise BacktestError(f"{asked.source}: the range of {seconds:,.0f} s covers {wrong} of {step} s: {fix}")
 
 
 def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, int], now: float) -> FloatArray:
@@ -106,8 +115,8 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
         raise BacktestError(f"{asked.source}: {error}") from error
     if len(series) > 1:
         raise BacktestError(
-            f"{asked.source}: the query has {len(series)} series, and a backtest replays one: write sum(…) around it, "
-            "or a selector of one series"
+            f"{asked.source}: the query has {len(series)} series, and a backtest replays one: write --query with "
+            "sum(…) around it, or with a selector of one series"
         )
     values = np.full(end - begin, np.nan)
     for at, value in series[0] if series else ():

@@ -83,9 +83,18 @@ def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, 
         read_range(what, cache_of(tmp_path, what), NOW)
 
 
-def test_a_range_without_a_step_is_refused(tmp_path: Path) -> None:
-    what = asked("http://127.0.0.1:9", "load", 5, 4)
-    with pytest.raises(BacktestError, match="covers 0 steps of 60 s"):
+@pytest.mark.parametrize(
+    ("first", "last", "message"),
+    [
+        (5, 4, "covers no step of 60 s: write a longer --last, such as 14d"),
+        (0, 3_000_000, "covers 3,000,001 steps, more than 2,000,000, of 60 s: .* or --step=91s"),
+    ],
+)
+def test_a_range_that_cannot_be_replayed_is_refused_with_what_to_write(
+    tmp_path: Path, first: int, last: int, message: str
+) -> None:
+    what = asked("http://127.0.0.1:9", "load", first, last)
+    with pytest.raises(BacktestError, match=message):
         read_range(what, cache_of(tmp_path, what), NOW)
 
 

@@ -99,7 +99,7 @@ def test_a_query_replaces_that_of_the_configuration(
     ("query", "message"),
     [
         ("sum(nothing)", "the query has no value from 2026-01-01T00:00:00Z to 2026-01-03T00:00:00Z: check it, and"),
-        ("load", "the query has 2 series, and a backtest replays one: write sum(…) around it"),
+        ("load", "the query has 2 series, and a backtest replays one: write --query with sum(…) around it"),
         ("sum(", "parse error"),
     ],
 )
