@@ -14,10 +14,12 @@ import numpy as np
 from recommender.kinds.predictive.choice.bench_state import DecisionClock, first_state, resumption_of
 from recommender.kinds.predictive.choice.bills import Bills
 from recommender.kinds.predictive.choice.decided import Acted, DecidedWeights, with_beginner
+from recommender.kinds.predictive.choice.evidence import after_gains, larger_odds, paired
 from recommender.kinds.predictive.choice.experts import (
     LEAST_SHORT_STEPS_A_DAY,
     experts_of,
     least_short_steps_a_day,
+    sizes_at,
     usual_of,
 )
 from recommender.kinds.predictive.choice.own_record import sums_of_parts
@@ -28,7 +30,6 @@ from recommender.kinds.predictive.choice.weights import (
     CONFIGURED,
     GAINED,
     after_losses,
-    odds_of_models,
     proof_levels,
     shared,
 )
@@ -113,15 +114,17 @@ class Bench:
         prior = self._prior(number, begins)
         state.weights = shared(state.weights, prior, self._share())
         state.tried_weights = shared(state.tried_weights, prior, self._share())
+        state.evidence = shared(state.evidence, paired(prior), self._share())
+        state.tried_evidence = shared(state.tried_evidence, paired(prior), self._share())
         state.levels = self._proof_levels(prior)
         if state.weights[:, :-1].any():
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
             state.ratio = self._bills.ratio(state, number, experts, rival, self._headroom_shares)
             if self._task.budget_ratio is None:
-                both = _sizes_at(np.stack([state.ratio, self._configured]), experts, rival)
+                both = sizes_at(np.stack([state.ratio, self._configured]), experts, rival)
                 state.sizes, state.tried_sizes = np.where(begins < number, both, 0.0)
             else:
-                state.sizes = np.where(begins < number, _sizes_at(state.ratio, experts, rival), 0.0)
+                state.sizes = np.where(begins < number, sizes_at(state.ratio, experts, rival), 0.0)
         else:
             state.ratio = self._bills.first_ratio(number, len(state.ratio))
         self._resumption.resume(state, number, self.experts.names)
@@ -153,16 +156,16 @@ class Bench:
         paid = paid_ratio(wanted, mean, excess, is_young, options)
         if (is_less := (state.levels == BILL) & (paid < wanted)).any():
             part = part_of_way(paid, self._configured, state.ratio)
-            weights = np.where(
-                is_less[:, np.newaxis], weights_between(state.tried_weights, state.weights, part), weights
-            )
-            is_unproven = is_less & (odds_of_models(weights, prior) < needed_odds(part, options.proof_odds))
+            between = weights_between(state.tried_weights, state.weights, part)
+            weights = np.where(is_less[:, np.newaxis], between, weights)
+            odds = larger_odds(between, weights_between(state.tried_evidence, state.evidence, part), prior)
+            is_unproven = is_less & (odds < needed_odds(part, options.proof_odds))
             acting = _headroom_in(is_unproven, self._acting(weights, prior))
             paid = np.where(is_unproven, mean, paid)
         if (differs := paid != wanted).any() and state.weights[:, :-1].any():
             begins = self.begins(number)
             experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
-            found = np.where(begins < number, _sizes_at(paid, experts, rival), 0.0)
+            found = np.where(begins < number, sizes_at(paid, experts, rival), 0.0)
             sizes = np.where(differs[:, np.newaxis], found, sizes)
         stands_in: BoolArray = (excess > options.harm_ratio) & acting[:, :-1].any(axis=1)
         acting = _headroom_in(stands_in, acting)
@@ -212,20 +215,22 @@ class Bench:
         self._record(number)
         if not state.weights[:, :-1].any():
             return
+        rate = self._options.rate
         if self._task.budget_ratio is not None:
-            state.weights = self._weights_after(number, state.weights, state.sizes, state.ratio)
+            losses = self._losses(number, state.weights, state.sizes, state.ratio)
+            state.weights = after_losses(state.weights, losses, rate)
+            state.evidence = after_gains(state.evidence, losses)
             return
-        state.weights, state.tried_weights = self._weights_after(
-            number,
-            np.stack([state.weights, state.tried_weights]),
-            np.stack([state.sizes, state.tried_sizes]),
-            np.stack([state.ratio, self._configured]),
-        )
+        weights = np.stack([state.weights, state.tried_weights])
+        sizes = np.stack([state.sizes, state.tried_sizes])
+        losses = self._losses(number, weights, sizes, np.stack([state.ratio, self._configured]))
+        state.weights, state.tried_weights = after_losses(weights, losses, rate)
+        state.evidence, state.tried_evidence = after_gains(np.stack([state.evidence, state.tried_evidence]), losses)
 
-    def _weights_after(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
-        """Return the weights after the losses of experts of these sizes, which cost as much as headroom of `ratio`.
+    def _losses(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
+        """Return what experts of these sizes lost beside headroom of `ratio`, which costs as much; 0 without a weight.
 
-        Weights and sizes have the shape (…, series, experts), ratios (…, series).
+        Weights, sizes and losses have the shape (…, series, experts), with headroom last, and ratios (…, series).
         """
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
@@ -239,7 +244,7 @@ class Bench:
         found = self.experts.family.stretch(number - 1, number).at(sizes)
         losses = np.zeros(weights.shape)
         losses[..., :-1] = np.where(weights[..., :-1] > 0, usual.losses(found - rival[..., np.newaxis, :]), 0.0)
-        return after_losses(weights, losses, self._options.rate)
+        return losses
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
         """Return the weights that experts have before anything is known about them; 0 for those that take no part."""
@@ -262,8 +267,10 @@ class Bench:
         If they are not, their odds against headroom, divided by those of their prior, are expected to stay 1, so they
         seldom grow much (Ville's inequality). The proof holds until they have fallen as much below 1.
         """
-        odds, tried = (odds_of_models(each, prior) for each in (self._state.weights, self._state.tried_weights))
-        return proof_levels(self._state.levels, odds, tried, self._options.proof_odds)
+        state = self._state
+        odds = larger_odds(state.weights, state.evidence, prior)
+        tried = larger_odds(state.tried_weights, state.tried_evidence, prior)
+        return proof_levels(state.levels, odds, tried, self._options.proof_odds)
 
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.
@@ -285,12 +292,3 @@ class Bench:
 def _headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
     """Return the acting weights with headroom alone in some of the series."""
     return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)
-
-
-def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
-    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (…, series, experts).
-
-    The ratios have the shape (…, series).
-    """
-    shape = (*ratio.shape[:-1], *rival.sums.shape[:2])
-    return experts.at_cost(rival.at(np.broadcast_to(ratio[..., np.newaxis], shape))[..., COST])

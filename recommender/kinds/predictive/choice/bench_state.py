@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.choice.evidence import RATES, by_rate, of_rates, paired
 from recommender.kinds.predictive.choice.own_record import OwnRecord, first_record
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.choice.weights import UNPROVEN
@@ -50,6 +51,9 @@ class BenchState:
     tried_weights: FloatArray
     """The same at the cost of the configured headroom, which is paid until models are proven at that of the bill."""
     tried_sizes: FloatArray
+    evidence: FloatArray
+    """The weights of pairs of a model and a rate at the cost of the bill (`evidence`), headroom last."""
+    tried_evidence: FloatArray
     ratio: FloatArray
     """The headroom of the bill, shape (series,), like all fields below."""
     billed: FloatArray
@@ -64,6 +68,8 @@ class BenchState:
         ages = np.maximum(0.0, number - experts.begins[series])
         models = (self.sizes[series], self.tried_sizes[series], ages)
         sizes, tried_sizes, ages = (np.concatenate([row, none]) for row in models)
+        rows = np.stack([self.weights[series], sizes, self.tried_weights[series], tried_sizes, ages])
+        evidence = by_rate(self.evidence[series]), by_rate(self.tried_evidence[series])
         return proof_of(
             names,
             ProvenSeries(
@@ -74,7 +80,7 @@ class BenchState:
                 ratio=float(self.ratio[series]),
                 billed=float(self.billed[series]),
                 record=self.record.figures(series),
-                experts=np.stack([self.weights[series], sizes, self.tried_weights[series], tried_sizes, ages]),
+                experts=np.concatenate([rows, *evidence]),
             ),
         )
 
@@ -83,11 +89,14 @@ def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
     """Return the initial state: plain headroom alone."""
     weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
     sizes = np.zeros((series, experts))
+    evidence = paired(weights)
     return BenchState(
         weights=weights,
         sizes=sizes,
         tried_weights=weights.copy(),
         tried_sizes=sizes.copy(),
+        evidence=evidence,
+        tried_evidence=evidence.copy(),
         ratio=np.full(series, headroom_ratio),
         billed=np.zeros(series),
         levels=np.full(series, UNPROVEN),
@@ -128,6 +137,9 @@ class Resumption:
                 proven = found[1]
                 state.weights[series], state.tried_weights[series] = _of_sum_one(rows[0]), _of_sum_one(rows[2])
                 state.sizes[series], state.tried_sizes[series] = rows[1, :-1], rows[3, :-1]
+                evidence, tried = np.split(rows[-2 * len(RATES) :], 2)
+                state.evidence[series] = _of_sum_one(of_rates(evidence))
+                state.tried_evidence[series] = _of_sum_one(of_rates(tried))
                 state.ratio[series], state.billed[series] = proven.ratio, proven.billed
                 state.record.resume(series, proven.record)
                 state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)

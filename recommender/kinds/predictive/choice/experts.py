@@ -134,3 +134,12 @@ def missing_share(sums: FloatArray) -> FloatArray:
     """Return the share of its needs that a short step lacks, by sums of shape (…, 3); 1 where none was short."""
     tau = sums[..., TAU]
     return np.where(tau > 0, sums[..., THETA] / np.where(tau > 0, tau, 1.0), 1.0)
+
+
+def sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
+    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (…, series, experts).
+
+    The ratios have the shape (…, series).
+    """
+    shape = (*ratio.shape[:-1], *rival.sums.shape[:2])
+    return experts.at_cost(rival.at(np.broadcast_to(ratio[..., np.newaxis], shape))[..., COST])

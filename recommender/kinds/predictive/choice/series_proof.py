@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.kinds.predictive.choice.evidence import RATES
 from recommender.kinds.predictive.choice.own_record import FIGURES
 from recommender.kinds.predictive.choice.weights import BILL, CONFIGURED, REFUTED, UNPROVEN
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = 6 + FIGURES
 """The numbers of a series that come before the rows of its experts."""
-_ROWS: Final = 5
+_ROWS: Final = 5 + 2 * len(RATES)
 _NUMBER: Final = np.dtype("<f8")
 _ROUNDING: Final = 1e-6
 _LARGEST: Final = 1e9
@@ -40,7 +41,8 @@ class ProvenSeries:
     """The figures of the record of what has acted, shape (`FIGURES`,)."""
     experts: FloatArray
     """Weights and sizes at the cost of the bill, the same at that of the configured headroom, and for how many
-    decisions a model has had an effect; shape (5, experts + 1), plain headroom last, which has weights alone."""
+    decisions a model has had an effect; then the evidence at both costs, a row for each of its rates. Plain headroom is
+    last, and has weights alone; shape (5 + 2 rates, experts + 1)."""
 
     @property
     def is_sound(self) -> bool:
@@ -48,7 +50,8 @@ class ProvenSeries:
         numbers = np.array([self.step, self.step_seconds, self.age, self.level, self.ratio, self.billed])
         with np.errstate(invalid="ignore"):
             in_range = all(((each >= 0) & (each <= _LARGEST)).all() for each in (numbers, self.record, self.experts))
-            sums = self.experts[:4:2].sum(axis=1)
+            evidence = self.experts[5:].reshape(2, -1)
+            sums = np.concatenate([self.experts[:4:2].sum(axis=1), evidence.sum(axis=1)])
         return bool(
             in_range
             and self.step_seconds > 0

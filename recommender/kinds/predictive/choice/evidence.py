@@ -1,0 +1,60 @@
+"""The evidence that models are better than headroom: it grows quickly for one that is far ahead (pure).
+
+Source: Koolen and van Erven, "Second-order Quantile Methods for Experts and Combinatorial Games", COLT 2015; the
+inequality is that of Cesa-Bianchi, Mansour and Stoltz, "Improved second-order bounds for prediction with expert
+advice", Machine Learning 66 (2007). With the gain `r` of a model on headroom, `exp(c r - c² r²)` is at most `1 + c r`
+where `c r` is -1/2 or more. So if no model gains anything in the mean, none of these weights is expected to grow,
+whatever the rate `c`, and their mean over rates need not know which one is right: a large one for small gains that
+hardly vary, a small one for gains that do. Without the second term, the weight of a model without any gain grows. A
+rare loss that is far beyond the gains counts for less than the inequality asks; the record of what acted (`own_record`)
+charges for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+
+RATES: Final = np.array([0.5, 1.0, 2.0, 4.0])
+_LEAST_GAIN: Final = -5.0
+"""A larger loss counts as this one: a single flood refutes a model anyway."""
+
+
+def paired(weights: FloatArray) -> FloatArray:
+    """Return weights of pairs of a model and a rate, of shape (…, experts x rates + 1), headroom last."""
+    models = np.repeat(weights[..., :-1] / len(RATES), len(RATES), axis=-1)
+    return np.concatenate([models, weights[..., -1:]], axis=-1)
+
+
+def after_gains(evidence: FloatArray, losses: FloatArray) -> FloatArray:
+    """Return the weights of pairs after a loss of each expert beside headroom; losses of shape (…, experts + 1)."""
+    gains = np.maximum(-losses[..., :-1, np.newaxis] * RATES, _LEAST_GAIN)
+    found = np.zeros(evidence.shape)
+    found[..., :-1] = (np.square(gains) - gains).reshape(*gains.shape[:-2], -1)
+    return after_losses(evidence, found, 1.0)
+
+
+def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the odds of all models against headroom, by their weights or by the evidence, whichever says more.
+
+    Few large gains, as with steps of half an hour, say more by the weights; many small ones by the evidence.
+    """
+    return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired(prior)))
+
+
+def by_rate(evidence: FloatArray) -> FloatArray:
+    """Return the weights of one series, shape (rates, experts + 1); headroom's stands in the first row."""
+    models = evidence[:-1].reshape(-1, len(RATES)).T
+    rest = np.concatenate([evidence[-1:], np.zeros(len(RATES) - 1)])
+    return np.concatenate([models, rest[:, np.newaxis]], axis=1)
+
+
+def of_rates(rows: FloatArray) -> FloatArray:
+    """Return the weights of pairs from what `by_rate` returned."""
+    return np.concatenate([rows[:, :-1].T.ravel(), rows[:1, -1]])

@@ -1,0 +1,57 @@
+"""Evidence that a model is better than headroom: quick where it gains all the time, and none where it gains nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.kinds.predictive.choice.evidence import RATES, after_gains, by_rate, larger_odds, of_rates, paired
+from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models
+
+PRIOR = np.array([0.25, 0.25, 0.5])
+
+
+def odds_after(gains: list[float], model: int = 0) -> tuple[float, float]:
+    """Return the odds by the evidence and by weights, after one of two models has gained this in each decision."""
+    evidence, weights = paired(PRIOR), PRIOR
+    for gain in gains:
+        losses = np.zeros(3)
+        losses[model] = -gain
+        evidence, weights = after_gains(evidence, losses), after_losses(weights, losses, 1.0)
+    return float(odds_of_models(evidence, paired(PRIOR))), float(odds_of_models(weights, PRIOR))
+
+
+@given(gain=st.floats(0.0, 10.0), lucky=st.floats(0.05, 0.8))
+def test_odds_are_not_expected_to_grow_where_gains_have_the_mean_nothing(gain: float, lucky: float) -> None:
+    loss = gain * lucky / (1 - lucky)
+    after, _ = odds_after([gain])
+    otherwise, _ = odds_after([-loss])
+    # A loss beyond half of an inverse rate counts a little less than the inequality asks for.
+    assert lucky * after + (1 - lucky) * otherwise <= 1 + (1e-9 if loss * RATES.max() <= 0.5 else 0.001)
+
+
+@pytest.mark.parametrize("model", [0, 1])
+def test_many_small_gains_prove_a_model_sooner_than_its_weight(model: int) -> None:
+    by_evidence, by_weights = odds_after([0.02] * 100, model)
+    assert by_evidence > 5 > by_weights
+
+
+def test_one_large_gain_is_little_evidence_and_much_weight() -> None:
+    by_evidence, by_weights = odds_after([3.0])
+    assert by_evidence < 2 < by_weights
+
+
+def test_the_odds_that_say_more_count() -> None:
+    evidence, weights = paired(PRIOR), np.array([0.8, 0.1, 0.1])
+    assert larger_odds(weights, evidence, PRIOR) == pytest.approx(9.0)
+    assert larger_odds(PRIOR, paired(weights), PRIOR) == pytest.approx(9.0)
+
+
+def test_rows_by_rate_are_those_that_were_stored() -> None:
+    evidence = np.random.default_rng(0).dirichlet(np.ones(2 * 4 + 1))
+    rows = by_rate(evidence)
+    assert rows.shape == (4, 3)
+    assert rows.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(of_rates(rows), evidence)
