@@ -116,7 +116,10 @@ class LearnedFiles:
         if lost := sum(bool(bytes(each.proof)) for each in stored.verdicts) - sum(
             verdict.proof is not None for verdict in found.values()
         ):
-            message = "stored proofs of models are damaged and not used: these models prove themselves anew"
+            message = (
+                "stored proofs of models are damaged or of an earlier build and not used: these models prove "
+                "themselves anew"
+            )
             _log.warning(message, extra=fields(recommendation=need.name, targets=lost))
         return found
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.evidence import by_rate, paired
 from recommender.kinds.predictive.choice.series_proof import ProvenSeries, proof_of
 from recommender.kinds.predictive.choice.weights import BILL
 from recommender.kinds.predictive.learning import SeriesVerdict
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 SHOP = need("load")
 NOW = 1_700_000_000.0
 WEIGHTS, SIZES, AGES = [0.25, 0.7, 0.05], [0.4, 1.2, 0.0], [2_000.0, 1_700.0, 0.0]
+EVIDENCE = by_rate(paired(np.array(WEIGHTS)))
 VERDICTS: dict[Target, SeriesVerdict] = {
     None: SeriesVerdict("headroom", "headroom until …", Blend(0.1)),
     target_of({"namespace": "a", "deployment": "b"}, FOR_EACH): SeriesVerdict(
@@ -48,7 +50,7 @@ VERDICTS: dict[Target, SeriesVerdict] = {
                 0.31,
                 144.0,
                 np.array([0.3, 40.0, 8.0, 50.0, 9.5]),
-                np.array([WEIGHTS, SIZES, WEIGHTS, SIZES, AGES]),
+                np.concatenate([[WEIGHTS, SIZES, WEIGHTS, SIZES, AGES], EVIDENCE, EVIDENCE]),
             ),
         ),
     ),
@@ -107,7 +109,7 @@ def test_a_damaged_proof_is_lost_without_its_verdict(
     path.write_text(re.sub('"values":"[^"]*"', damage, path.read_text()))
     found = LearnedFiles(tmp_path / "loads", lambda: NOW).restore(SHOP)
     assert found == {target: replace(verdict, proof=None) for target, verdict in VERDICTS.items()}
-    assert "stored proofs of models are damaged" in caplog.text
+    assert "stored proofs of models are damaged or of an earlier build" in caplog.text
 
 
 def test_a_file_of_the_version_without_proofs_is_read_and_written_anew(tmp_path: Path) -> None:
