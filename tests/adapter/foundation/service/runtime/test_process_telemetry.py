@@ -95,6 +95,9 @@ def test_nothing_is_collected_during_a_decision_and_the_former_state_comes_back(
         (gc.enable if is_enabled else gc.disable)()
         with no_collections():
             assert not gc.isenabled()
+            made = [[number] for number in range(1000)]
         assert gc.isenabled() == is_enabled
+        assert gc.get_freeze_count() >= len(made), "the next collection does not walk what was made"
     finally:
+        gc.unfreeze()
         (gc.enable if was_enabled else gc.disable)()
