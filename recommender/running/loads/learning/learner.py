@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
@@ -74,6 +75,8 @@ class Learner:
         self._states: dict[str, _State] = {}
         self._served: dict[str, float] = {}
         """When each recommendation last learned anything."""
+        self._resumed: set[str] = set()
+        """The recommendations whose former choice has its fits again after a restart, as far as they can be made."""
         self._many = ManyTargetsLearner(services)
         self._rest_seconds = 0.0
         self._log = StateLog(_log)
@@ -90,22 +93,38 @@ class Learner:
         self._states = {name: each for name, each in self._states.items() if name in histories}
         self._many.keep(set(histories))
         self._rest_seconds = 0.0
-        for name in sorted(histories, key=lambda name: self._served.get(name, -1.0)):
-            began = self._services.clock.monotonic()
-            try:
-                if self._learn_due(histories[name]):
-                    self._served[name] = self._services.clock.monotonic()
-                    if self._many.is_settled(name):
-                        # There is no hurry, and others also need the processor.
-                        self._rest_seconds = self._served[name] - began
-                    return True
-            except ChildClosedError:
-                # This process is about to end.
-                return False
-            except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
-                message = f"recommendation {name}: models cannot be fitted because of an internal error"
-                self._log.failed(f"{name} fault", message, problem=f"{type(error).__name__}: {error}")
-        return False
+        self._resumed &= set(histories)
+        try:
+            # What acted before a restart comes first: the trial of one recommendation takes a minute of a core.
+            for name, history in histories.items():
+                self._supervised(name, partial(self._resume, history))
+            names = sorted(histories, key=lambda name: self._served.get(name, -1.0))
+            return any(self._supervised(name, partial(self._take_turn, histories[name])) for name in names)
+        except ChildClosedError:
+            # This process is about to end.
+            return False
+
+    def _supervised(self, name: str, work: Callable[[], bool]) -> bool:
+        """Return the result of `work` for a recommendation; False if it fails, so that the others go on."""
+        try:
+            return work()
+        except ChildClosedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
+            message = f"recommendation {name}: models cannot be fitted because of an internal error"
+            self._log.failed(f"{name} fault", message, problem=f"{type(error).__name__}: {error}")
+            return False
+
+    def _take_turn(self, history: TargetHistory) -> bool:
+        """Learn what is due for a recommendation; return whether anything was."""
+        name, began = history.need.name, self._services.clock.monotonic()
+        if not self._learn_due(history):
+            return False
+        self._served[name] = self._services.clock.monotonic()
+        if self._many.is_settled(name):
+            # There is no hurry, and others also need the processor.
+            self._rest_seconds = self._served[name] - began
+        return True
 
     def learn_once(self, history: TargetHistory) -> None:
         """Let a recommendation learn for a single decision; of very many targets, only those with the largest loads."""
@@ -128,7 +147,7 @@ class Learner:
         # This is noted before anything can fail, so that the others have their turn.
         began = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), began, began, has_problems=True, models=names)
-        before = self._go_on(need, self._services.models.get(need), targets, past, task)
+        before = self._with_fits(need, self._services.models.get(need), targets, past, task)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, ModelTrial] = {}
         problems: dict[str, str] = {}
@@ -152,9 +171,9 @@ class Learner:
     def _learn_due(self, history: TargetHistory) -> bool:
         """Learn what is due for a recommendation; return whether anything was."""
         now, state, need = self._services.clock.monotonic(), self._states.get(history.need.name), history.need
-        known = float(history.known_seconds(history.targets(), self._services.clock.wall()).max(initial=0.0))
-        if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
+        if not self._is_known(history):
             return False
+        known = self._known_seconds(history)
         if len(history.targets()) > MOST_FITTED_TARGETS:
             self._states.pop(need.name, None)
             return self._many.learn_due(history, len(self._histories()))
@@ -173,7 +192,29 @@ class Learner:
         self._judge(history, need, learned, known_past(history, learned.targets, self._services.clock.wall()))
         return True
 
-    def _go_on(
+    def _is_known(self, history: TargetHistory) -> bool:
+        """Return whether enough of the load is known to learn from it."""
+        return history.is_downloaded and self._known_seconds(history) >= LEAST_HISTORY_SECONDS
+
+    def _known_seconds(self, history: TargetHistory) -> float:
+        return float(history.known_seconds(history.targets(), self._services.clock.wall()).max(initial=0.0))
+
+    def _resume(self, history: TargetHistory) -> bool:
+        """Make the fits of what acted before a restart, once; return whether there was anything to do."""
+        need, targets = history.need, history.targets()
+        if need.name in self._resumed or not self._is_known(history):
+            return False
+        self._resumed.add(need.name)
+        learned = self._services.models.get(need)
+        if learned is None or need.name in self._states:
+            return False
+        if len(targets) > MOST_FITTED_TARGETS:
+            return not learned.shared and self._many.learn_due(history, len(self._histories()))
+        past = known_past(history, targets, self._services.clock.wall())
+        task = task_of(need, self._services.delays.delays(need))
+        return self._with_fits(need, learned, targets, past, task) is not learned
+
+    def _with_fits(
         self,
         need: LoadNeed,
         learned: Learned | None,
@@ -185,6 +226,8 @@ class Learner:
         if learned is None or learned.trials or not learned.verdicts:
             return learned
         chosen = {part.model for verdict in learned.verdicts.values() for part in verdict.blend.parts}
+        if (learned.targets, learned.task) == (targets, task):
+            chosen -= set(learned.shared)
         # Fits for all targets first: they take a second or two, those for each target up to a minute.
         for names in (sorted(chosen & POOLED), sorted(chosen & FITTED_ALONE)):
             limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)

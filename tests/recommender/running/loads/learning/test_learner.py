@@ -87,11 +87,15 @@ class World:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
-        telemetry = LoadTelemetry(self.registry)
+        self._telemetry = LoadTelemetry(self.registry)
+        self.learner = self.learner_of(())
+
+    def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
+        """Return a learner for these histories; for that of this world without any."""
         services = LearningServices(
-            DelayMeter(), self.learned_models, self.run_child, telemetry, self, self.clocks.clock()
+            DelayMeter(), self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
         )
-        self.learner = Learner(lambda: (self.history,), services)
+        return Learner(lambda: histories or (self.history,), services)
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
         self.saved[need.name] = dict(learned.verdicts)
@@ -282,17 +286,50 @@ def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() 
     assert world.proofs == [(chosen.proof,)], "what was proven is gone on with"
 
 
+def test_after_a_restart_what_acted_for_each_recommendation_is_fitted_before_any_model_is_tried() -> None:
+    """A trial takes a minute of a core: the last of many entries would have waited for all others."""
+    needs = [replace(AUTO, name=name) for name in ("first", "second", "third")]
+    world = World(daily(AUTO, 4), is_choice_skipped=True)
+    chosen = SeriesVerdict("boosted", "auto: boosted leads", Blend(0.3, (Part("boosted", 1.0, 0.9),)))
+    for each in needs[:2]:
+        world.learned_models.put(each, Learned(task_of(each, DelayMeter().delays(each)), verdicts={None: chosen}))
+    fits = {"boosted": SharedFit((0,), (object(),))}
+    world.answers = {
+        "restart": lambda _past: fits,
+        **dict.fromkeys({*HEAVY, *LIGHT}, lambda past: ModelTrial("", None, 0, np.full(past.values.shape, np.nan))),
+    }
+    learner = world.learner_of(tuple(daily(each, 4) for each in needs))
+    learner.step()
+    assert world.ran[:3] == ["restart", "restart", "largest-hour"]
+    second = world.learned_models.get(needs[1])
+    assert second is not None
+    assert second.has("boosted")
+
+    for _ in range(5):
+        learner.step()
+    assert world.ran.count("restart") == 2
+    assert world.ran.count("choice") == 3
+
+
+def test_after_a_restart_the_fits_for_many_targets_do_not_wait_for_a_trial_either() -> None:
+    def trial_or_fits(past: LoadHistory) -> object:
+        return {} if len(past.values) > 1 else ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
+
+    world = World(daily(AUTO, 4), is_choice_skipped=True)
+    world.learned_models.put(
+        MANY, Learned(task_of(MANY, DelayMeter().delays(MANY)), verdicts=dict.fromkeys(TARGETS, VERDICT))
+    )
+    world.answers = dict.fromkeys({*HEAVY, *LIGHT}, trial_or_fits)
+    world.learner_of((daily(replace(AUTO, name="first"), 4), daily(MANY, 9, TARGETS))).step()
+    assert world.ran[:3] == ["quantile", "boosted", "largest-hour"]
+
+
 def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
     good = replace(AUTO, name="good", settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     world = World(daily(AUTO, 3), is_choice_skipped=True)
     histories = (world.history, daily(good, 3))
     world.answers = {"linear": lambda _: 1 / 0}
-    telemetry = LoadTelemetry(CollectorRegistry())
-    services = LearningServices(
-        DelayMeter(), world.learned_models, world.run_child, telemetry, world, world.clocks.clock()
-    )
-    learner = Learner(lambda: histories, services)
-    learner.step()
+    world.learner_of(histories).step()
 
     assert world.learned_models.get(good) is not None
     assert world.learned_models.get(AUTO) is None
