@@ -40,7 +40,7 @@ class LastAnswers:
         self._answers = {
             **{name: one for name, one in self._answers.items() if asked - one.asked <= KEPT_SECONDS},
             **{
-                group.name: _Answer(group, tuple(members.get(group.name, ())), asked)
+                group.name: _Answer(group, tuple(members.get(group.name, ())), asked - group.age_seconds)
                 for group in reading.groups
                 if not group.problem
             },

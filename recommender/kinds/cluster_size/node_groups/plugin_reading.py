@@ -15,6 +15,7 @@ from adapter.foundation.cluster.forms.objects import NodeForm
 from adapter.foundation.objects.decoders import converted
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.node_groups.protocol import (
+    AnswersLater,
     InstanceState,
     LabelsGpuNodes,
     ProviderInstance,
@@ -55,6 +56,8 @@ class PluginGroup:
     """The label of nodes with GPUs, in addition to the known ones; empty if there is none."""
     has_writes: bool = False
     """Whether it has the methods by which its size is changed."""
+    age_seconds: float = 0.0
+    """How old the size and the machines were when the plugin stated them."""
     problem: str = ""
 
 
@@ -142,6 +145,7 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
         options=_options(group.options()),
         gpu_label=_gpu_label(group.gpu_label()) if isinstance(group, LabelsGpuNodes) else "",
         has_writes=isinstance(group, WritableNodeGroup),
+        age_seconds=_age(group.age_seconds()) if isinstance(group, AnswersLater) else 0.0,
     )
 
 
@@ -187,6 +191,12 @@ def _price(value: object) -> float | None:
         return None
     if not _is_number(value, math.inf):
         raise PluginError(f"price() returns {value!r}: it must be a number of at least 0, or None")
+    return float(value)
+
+
+def _age(value: object) -> float:
+    if not _is_number(value, math.inf):
+        raise PluginError(f"age_seconds() returns {value!r}: it must be a number of at least 0")
     return float(value)
 
 

@@ -106,6 +106,15 @@ class LabelsGpuNodes(Protocol):
 
 
 @runtime_checkable
+class AnswersLater(Protocol):
+    """A group whose size and machines may have been learned before the refresh."""
+
+    def age_seconds(self) -> float:
+        """Return how old they are; 0 if the refresh has asked for them."""
+        ...
+
+
+@runtime_checkable
 class WritableNodeGroup(ProviderNodeGroup, Protocol):
     """A group whose size can be changed.
 

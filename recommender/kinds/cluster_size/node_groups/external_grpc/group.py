@@ -38,6 +38,8 @@ class GroupFacts:
     """The label of the provider's nodes with GPUs; empty if there is none."""
     is_twice: bool = False
     """Whether the group's id is listed more than once."""
+    age_seconds: float = 0.0
+    """How long ago size and machines were asked for, before the refresh."""
 
 
 class ExternalGroup:
@@ -106,6 +108,10 @@ class ExternalGroup:
     def gpu_label(self) -> str:
         """Return the label of nodes with GPUs."""
         return self._facts.gpu_label
+
+    def age_seconds(self) -> float:
+        """Return how old size and machines are: those of a group that was late may be older than the refresh."""
+        return self._facts.age_seconds
 
     def increase_size(self, delta: int) -> None:
         """Request more nodes. Raises CallError and OutcomeUnknownError."""

@@ -28,6 +28,8 @@ class LateAnswer:
 
     size: NodeGroupTargetSizeResponse | CallError
     machines: NodeGroupNodesResponse | CallError
+    age_seconds: float = 0.0
+    """How long ago it was asked for, before the present refresh."""
 
     @property
     def silence(self) -> CallError | None:
@@ -44,11 +46,11 @@ class _Asked:
     size: BegunCall[NodeGroupTargetSizeResponse]
     machines: BegunCall[NodeGroupNodesResponse]
 
-    def answer(self) -> LateAnswer | None:
+    def answer(self, now: float) -> LateAnswer | None:
         """Return the answer; None while one of the calls is running."""
         if not (self.size.is_done and self.machines.is_done):
             return None
-        return LateAnswer(self.size.answer(), self.machines.answer())
+        return LateAnswer(self.size.answer(), self.machines.answer(), now - self.since)
 
 
 class LateGroups:
@@ -82,10 +84,10 @@ class LateGroups:
     def answer(self, group: str) -> LateAnswer:
         """Return the answer of a group and stop querying it in the background; without an answer, it stays late."""
         asked = self._asked[group]
-        found = asked.answer()
+        found = asked.answer(self._clock())
         if found is None:
             return LateAnswer(asked.failed, asked.failed)
-        if found.silence is None and self._clock() - asked.since <= _USABLE_SECONDS:
+        if found.silence is None and found.age_seconds <= _USABLE_SECONDS:
             del self._asked[group]
             return found
         failed = found.silence or asked.failed

@@ -94,7 +94,8 @@ class ExternalGrpcProvider:
         self._slow.retain(groups)
         label = self._gpu_label_of_nodes()
         facts = {
-            name: GroupFacts(each.size, each.machines, label, is_twice=times[name] > 1) for name, each in stated.items()
+            name: GroupFacts(each.size, each.machines, label, is_twice=times[name] > 1, age_seconds=each.age_seconds)
+            for name, each in stated.items()
         }
         # The others come first, or they would have no time left again.
         ordered = sorted(groups, key=lambda name: (_is_silent(facts[name].size), self._slow.has_failed(name)))

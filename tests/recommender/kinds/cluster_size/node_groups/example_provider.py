@@ -67,6 +67,9 @@ class ExampleGroup:
     def gpu_label(self) -> str:
         return self._answer("gpu_label", "")  # type: ignore[return-value]
 
+    def age_seconds(self) -> float:
+        return self._answer("age_seconds", 0.0)  # type: ignore[return-value]
+
     def increase_size(self, delta: int) -> None:
         self.changes.append(("increase", delta))
         if not 0 < delta <= self.max_size() - self.target_size():

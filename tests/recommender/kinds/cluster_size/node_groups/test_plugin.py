@@ -165,6 +165,18 @@ def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
     assert host.read(NODES, kept_seconds=300.0).kept_because == "RuntimeError: no credentials"
 
 
+def test_an_answer_that_was_late_counts_no_longer_for_that() -> None:
+    """The group has hung, and its provider states what it learned in the background."""
+    now = 0.0
+    provider = example()
+    provider.groups[0].answers["age_seconds"] = 20.0
+    host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: now)
+    assert len(host.read(NODES).groups) == 2
+    provider.on_refresh = raising
+    now = 41.0
+    assert [group.name for group in host.read(NODES).groups] == ["large"]
+
+
 def test_what_a_provider_that_hung_states_in_the_end_is_as_old_as_the_question() -> None:
     now = 0.0
     released, hung = threading.Event(), threading.Event()
@@ -215,6 +227,8 @@ BROKEN: list[tuple[str, object, str]] = [
     ("options", GroupOptions(zero_or_max=1), "zero_or_max=1: it must be True or False"),  # type: ignore[arg-type]
     ("gpu_label", None, "gpu_label() returns None: it must be a string"),
     ("gpu_label", ["gpu"], "gpu_label() returns ['gpu']"),
+    ("age_seconds", -1.0, "age_seconds() returns -1.0: it must be a number of at least 0"),
+    ("age_seconds", float("nan"), "age_seconds() returns nan"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -30,7 +31,7 @@ from tests.support.grpc_provider import CloudGroup, GrpcProvider, ProviderFaultE
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from recommender.kinds.cluster_size.model.size_settings import ProviderSettings
@@ -275,8 +276,10 @@ def test_a_group_that_did_not_answer_delays_no_decision_again_and_comes_back() -
         until(lambda: not any(group.problem for group in host.read(()).groups))
 
 
-def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> None:
-    now, provider, asked = [0.0], GrpcProvider(CloudGroup("odd", target=3)), list[float]()
+@contextmanager
+def late_at_first(now: list[float], asked: list[float]) -> Iterator[tuple[GrpcProvider, PluginHost]]:
+    """Run a provider whose group does not answer the first question; the next one is answered in the background."""
+    provider = GrpcProvider(CloudGroup("odd", target=3))
 
     def answer(request: wire.GroupRequest) -> object:
         asked.append(now[0])
@@ -292,6 +295,21 @@ def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> Non
     with served(provider, load=load) as host:
         assert host.read(()).groups[0].problem
         until(lambda: len(provider.made("NodeGroupNodes")) == 1)
+        yield provider, host
+
+
+def test_an_answer_in_the_background_is_as_old_as_its_question() -> None:
+    now = [0.0]
+    with late_at_first(now, []) as (_, host):
+        now[0] = 15.0
+        (late,) = until(lambda: [each for each in host.read(()).groups if not each.problem])
+        assert late.age_seconds == 15.0
+        assert host.read(()).groups[0].age_seconds == 0.0
+
+
+def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> None:
+    now, asked = [0.0], list[float]()
+    with late_at_first(now, asked) as (provider, host):
         now[0] = 30.0
         provider.groups["odd"].target = 5
         until(lambda: not host.read(()).groups[0].problem)
