@@ -12,6 +12,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.documents.tree import nearest
+from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import is_coloured
@@ -115,7 +116,9 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
     if "startup-seconds" in values.given:
         startup = values.seconds("startup-seconds")
         if startup > _LONGEST_STARTUP_SECONDS:
-            raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a pod, at most a day")
+            raise UsageError(
+                f"--startup-seconds of {format_duration(startup)}: write the start-up time of a pod, at most a day"
+            )
     return BacktestOptions(
         settings=known,
         actuator=Actuator(values.text("actuator")),

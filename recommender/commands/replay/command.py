@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import is_coloured
@@ -72,7 +73,9 @@ def _check_flags(values: FlagValues) -> None:
 def _report(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> ReplayReport:
     startup = values.seconds("startup-seconds") if "startup-seconds" in values.given else None
     if startup is not None and startup > _LONGEST_STARTUP_SECONDS:
-        raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a node, at most a day")
+        raise UsageError(
+            f"--startup-seconds of {format_duration(startup)}: write the start-up time of a node, at most a day"
+        )
     assumptions = assumptions_of(values, configuration, settings)
     with rare_collections(), closing(ProgressLine()) as line:
         recording = read_past(values, configuration, settings, line.show)
