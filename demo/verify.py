@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
 END_WRITES_SECONDS = (1.75, 2.5)
-OLDEST_ANSWER_SECONDS = 11.0
-"""The adapter's refresh interval, which holds until the interval of a new asker is known, and a second to ask."""
+OLDEST_ANSWER_SECONDS = 12.0
+"""The adapter's refresh interval, which holds until the interval of a new asker is known, a second because queries are
+evaluated at the last whole one, and a second to ask."""
 OBJECTS_SECONDS = 5.0
 """How long a pod that has started may be missing."""
 CONNECTIONS = 'websocket_connections{{job="gateway",namespace="{}"}}'
