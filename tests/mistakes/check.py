@@ -273,7 +273,7 @@ CHECK: Final = (
         "a CA file with no certificate",
         "check --config rules.yaml --prometheus-url {tls} --prometheus-ca-file rules.yaml",
         "Prometheus TLS files (rules.yaml)",
-        "NO_CERTIFICATE_OR_CRL_FOUND] no certificate or crl found (_ssl.c:4154)",
+        "NO_CERTIFICATE_OR_CRL_FOUND] no certificate or crl found",
         "correct the file, or name another one",
         GOOD,
     ),

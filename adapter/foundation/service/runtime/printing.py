@@ -41,7 +41,7 @@ def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
             raise
         line = f"{program}: the output cannot be written: {error.strerror}: make room, or write it elsewhere"
         with suppress(OSError):  # stderr may be on the same disk
-            print(line, file=sys.stderr)  # noqa: T201 - the one line
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 - the one line
         _end(CANNOT_WRITE)
 
 
@@ -67,6 +67,8 @@ def _reader_is_gone() -> bool:
 
 
 def _end(status: int) -> NoReturn:
-    # The interpreter flushes stdout once more when it exits, and would print an error.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # The interpreter flushes both streams once more when it exits: it would print an error, and exit with status 120.
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(null, stream.fileno())
     sys.exit(status)

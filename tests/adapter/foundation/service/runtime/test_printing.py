@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,9 @@ PATIENCE = 60.0
 def _run(arguments: str, redirection: str) -> subprocess.CompletedProcess[str]:
     program = f"from adapter.commands.main import main; main({arguments.split()!r})"
     shell = ["sh", "-c", f'exec "$0" -c "$1" {redirection}', sys.executable, program]
-    return subprocess.run(shell, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    # Unbuffered streams have nothing left to write when the interpreter exits, which is where it fails.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(shell, capture_output=True, text=True, timeout=PATIENCE, check=False, env=buffered)
 
 
 @pytest.mark.parametrize("arguments", ["--version", "schema", "serve --help"])
