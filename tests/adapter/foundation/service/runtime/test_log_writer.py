@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import logging
@@ -10,7 +9,9 @@ import os
 import re
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import FileIO
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,57 +34,64 @@ if TYPE_CHECKING:
 PIPE_BYTES = 4096
 
 
+@dataclass(frozen=True)
+class Pipe:
+    """The smallest pipe that there is, and every handler that writes into it."""
+
+    reading: FileIO
+    writing: FileIO
+    handlers: list[QueuedHandler] = field(default_factory=list)
+
+    def handler(self, most_bytes: int = 1 << 20) -> QueuedHandler:
+        stream = os.fdopen(self.writing.fileno(), "w", closefd=False)
+        handler = QueuedHandler(stream, most_bytes)
+        handler.setFormatter(TextFormatter())
+        self.handlers.append(handler)
+        return handler
+
+
 @pytest.fixture(name="pipe")
-def _pipe() -> Iterator[tuple[int, int]]:
-    """The reading and the writing end of the smallest pipe that there is."""
+def _pipe() -> Iterator[Pipe]:
+    """A pipe that is closed once nothing more will be written.
+
+    A thread of a handler that still has lines would write them into whatever file has the descriptor's number next.
+    """
     reading, writing = os.pipe()
-    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    yield reading, writing
-    for descriptor in (reading, writing):
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
-
-
-def handler_to(writing: int, most_bytes: int = 1 << 20) -> QueuedHandler:
-    stream = os.fdopen(writing, "w", closefd=False)
-    handler = QueuedHandler(stream, most_bytes)
-    handler.setFormatter(TextFormatter())
-    return handler
+    with FileIO(writing, "wb") as writer, FileIO(reading, "rb") as reader:
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        pipe = Pipe(reader, writer)
+        yield pipe
+        reader.close()
+        for handler in pipe.handlers:
+            handler.flush()
 
 
 def record(message: str, *args: object) -> logging.LogRecord:
     return logging.LogRecord("adapter.x", logging.INFO, "x.py", 1, message, args, None)
 
 
-def lines_read(reading: int, handler: QueuedHandler, writing: int) -> list[str]:
+def lines_read(pipe: Pipe, handler: QueuedHandler) -> list[str]:
     """Read until everything is written."""
-    collected = bytearray()
-
-    def read() -> None:
-        while data := os.read(reading, 65536):
-            collected.extend(data)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    handler.flush()
-    os.close(writing)
-    reader.join()
-    return collected.decode().splitlines()
+    with ThreadPoolExecutor(1) as pool:
+        everything = pool.submit(pipe.reading.readall)
+        handler.flush()
+        pipe.writing.close()
+        return everything.result(PATIENCE).decode().splitlines()
 
 
-def test_lines_arrive_in_order(pipe: tuple[int, int]) -> None:
-    handler = handler_to(pipe[1])
+def test_lines_arrive_in_order(pipe: Pipe) -> None:
+    handler = pipe.handler()
     for number in range(500):
         handler.handle(record("line %d", number))
-    lines = lines_read(pipe[0], handler, pipe[1])
+    lines = lines_read(pipe, handler)
     assert [line.rsplit(" ", 1)[1] for line in lines] == [str(number) for number in range(500)]
 
 
-def test_nobody_waits_for_a_log_that_is_not_read_and_what_was_lost_is_told(pipe: tuple[int, int]) -> None:
-    handler = handler_to(pipe[1], most_bytes=100_000)
+def test_nobody_waits_for_a_log_that_is_not_read_and_what_was_lost_is_told(pipe: Pipe) -> None:
+    handler = pipe.handler(most_bytes=100_000)
     for number in range(1000):
         handler.handle(record("line %d %s", number, "x" * 1000))
-    lines = lines_read(pipe[0], handler, pipe[1])
+    lines = lines_read(pipe, handler)
     kept = [line for line in lines if " line " in line]
     (told,) = [line for line in lines if "were dropped" in line]
     lost = int(re.findall(r"lines=(\d+)", told)[0])
@@ -91,26 +99,26 @@ def test_nobody_waits_for_a_log_that_is_not_read_and_what_was_lost_is_told(pipe:
     assert len(kept) + lost == 1000
 
 
-def test_the_end_does_not_wait_for_ever_for_a_reader(pipe: tuple[int, int]) -> None:
-    handler = handler_to(pipe[1])
+def test_the_end_does_not_wait_for_ever_for_a_reader(pipe: Pipe) -> None:
+    handler = pipe.handler()
     for _ in range(10):
         handler.handle(record("x" * PIPE_BYTES))
     handler.flush()
-    assert len(os.read(pipe[0], 65536)) <= PIPE_BYTES
+    assert len(os.read(pipe.reading.fileno(), 65536)) <= PIPE_BYTES
 
 
-def test_a_reader_that_is_gone_hurts_nobody(pipe: tuple[int, int]) -> None:
-    handler = handler_to(pipe[1])
-    os.close(pipe[0])
+def test_a_reader_that_is_gone_hurts_nobody(pipe: Pipe) -> None:
+    handler = pipe.handler()
+    pipe.reading.close()
     for _ in range(100):
         handler.handle(record("x" * PIPE_BYTES))
     handler.flush()
 
 
-def test_a_record_that_cannot_be_formatted_is_a_line_all_the_same(pipe: tuple[int, int]) -> None:
-    handler = handler_to(pipe[1])
+def test_a_record_that_cannot_be_formatted_is_a_line_all_the_same(pipe: Pipe) -> None:
+    handler = pipe.handler()
     handler.handle(record("%d of %d", "one"))
-    assert lines_read(pipe[0], handler, pipe[1]) == ["a record of adapter.x could not be formatted: '%d of %d'"]
+    assert lines_read(pipe, handler) == ["a record of adapter.x could not be formatted: '%d of %d'"]
 
 
 FORKS = """
