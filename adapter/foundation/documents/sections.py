@@ -12,7 +12,7 @@ from adapter.foundation.documents.tree import DocumentError, MappingNode, neares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.foundation.documents.tree import DocumentProblem, Node
+    from adapter.foundation.documents.tree import DocumentProblem, MappingEntry, Node
 
 T = TypeVar("T")
 
@@ -120,6 +120,18 @@ class Section(Generic[T]):
                 path = each.key if " " in self.name else f"{self.name}.{each.key}"
                 yield mapping.problem(f"`{path}` is missing", f"write {each.key}: {each.example}")
 
+    def unknown_key(self, entry: MappingEntry) -> DocumentProblem:
+        """Return the problem of a key that this section does not have: it may be one of a section within it."""
+        within = [each.key for each in self.keys if isinstance(each.shape, Section) and each.shape.has(entry.name)]
+        if len(within) == 1 and entry.name not in self.hints:
+            message = f"the key {entry.name!r} is not known here, but in `{within[0]}`"
+            return entry.key.problem(message, f"indent it below `{within[0]}:`")
+        return unknown_key(entry, [each.key for each in self.keys], self.hints.get(entry.name, ""))
+
+    def has(self, key: str) -> bool:
+        """Return whether the section has such a key."""
+        return any(each.key == key for each in self.keys)
+
     @property
     def schema(self) -> Schema:
         """The JSON Schema of the mapping, with the defaults of its attributes."""
@@ -141,7 +153,7 @@ class Section(Generic[T]):
     def _others(self, mapping: MappingNode, known: Mapping[str, Key]) -> tuple[dict[Any, Any], list[DocumentProblem]]:
         unknown = mapping.unknown(known)
         if self.others is None:
-            return {}, [unknown_key(entry, tuple(known), self.hints.get(entry.name, "")) for entry in unknown]
+            return {}, [self.unknown_key(entry) for entry in unknown]
         names, problems = read_each((entry.key, self.others[0], entry.name) for entry in unknown)
         values, wrong = read_each((entry.value, self.others[1], entry.name) for entry in unknown)
         return {name: values[place] for place, name in names.items() if place in values}, [*problems, *wrong]

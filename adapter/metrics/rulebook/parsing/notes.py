@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import WrongKindError, nearest
-from adapter.foundation.documents.tree import unknown_key
 from adapter.metrics.rulebook.findings import Code, Finding, Repair, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from adapter.foundation.documents.load import DocumentError, DocumentProblem, MappingEntry, MappingNode, Node
@@ -54,20 +53,19 @@ class Notes:
         """Note that a node has the wrong type."""
         self._add_problem(Code.WRONG_KIND, error.problem)
 
-    def unknown_key(self, entry: MappingEntry, known: Sequence[str]) -> None:
-        """Note an unknown key, with the most similar known one."""
-        meant = nearest(entry.name, known)
+    def unknown_key(self, entry: MappingEntry, section: Section[Any]) -> None:
+        """Note an unknown key, with its place within the section or the most similar known one."""
+        problem = section.unknown_key(entry)
+        meant = nearest(entry.name, [each.key for each in section.keys])
         self._meant.update([meant] if meant else ())
-        problem = unknown_key(entry, known)
         repair = Repair(f"{entry.name}:", f"{meant}:") if meant else None
         self.error(Code.UNKNOWN_KEY, entry.key, problem.message, problem.fix, repair)
 
     def mapping(self, node: Node | None, section: Section[Any]) -> MappingNode | None:
         """Return the node as a section, after noting its unknown keys; None if it is absent or something else."""
-        known = [each.key for each in section.keys]
         mapping = self.any_mapping(node)
-        for entry in mapping.unknown(known) if mapping else ():
-            self.unknown_key(entry, known)
+        for entry in mapping.unknown(each.key for each in section.keys) if mapping else ():
+            self.unknown_key(entry, section)
         return mapping
 
     def any_mapping(self, node: Node | None) -> MappingNode | None:

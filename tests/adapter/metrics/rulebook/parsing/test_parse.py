@@ -117,6 +117,8 @@ ERRORS = [
         "is evaluated at another time by `offset` or `@`",
     ),
     (rule(zzz="1"), 10, "unknown-key", "remove it; the keys here are seriesQuery, seriesFilters"),
+    (rule(resources="", overrides="{pod: {resource: pod}}"), 9, "unknown-key", "indent it below `resources:`"),
+    (rule(template="<<.Resource>>"), 10, "unknown-key", "is not known here, but in `resources`"),
     (rule(name="{match: x}"), 7, "unknown-key", "did you mean 'matches'?"),
     (rule(seriesFilters="[{isnt: x}]"), 6, "unknown-key", "did you mean 'isNot'?"),
     (rule(resources="{override: {}}"), 8, "unknown-key", "did you mean 'overrides'?"),
