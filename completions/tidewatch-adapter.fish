@@ -186,7 +186,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -s v -l v
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a check -d 'report errors in rule files, and what the rules would serve'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l version -d 'show the program'"'"'s version and exit'
-complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'Rule file, a ConfigMap'"'"'s manifest, or a folder of *.yaml; may be repeated'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'Rule file, a ConfigMap'"'"'s manifest, values of a chart, or a folder of *.yaml; may be repeated'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l configmap -x -d 'NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -s o -l output -xka "text json" -d 'Format of the report'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l fix -d 'Fix mechanical errors in the files themselves'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.commands.chart_values import are_chart_values, rules_within
 from adapter.foundation.documents.load import (
     Document,
     DocumentError,
@@ -32,6 +33,7 @@ _FIXES_OF_KINDS = {
     "MetricRule": "apply it to the cluster, where `serve --metric-rules` reads it",
 }
 _MOUNT = "apply it to the cluster, mount the ConfigMap, and name the mounted file"
+_INSTALL = "install the chart with them, which writes the rule file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ def load_each(
 ) -> RuleFiles:
     """Return the files as documents, with the documents that `instead` returns for broken files.
 
-    With `manifests`, the rule files within a ConfigMap's manifest are documents, too; without it, such a file is
-    broken. Raises FilesError or DocumentError, which say what is wrong with each, if all files are broken.
+    With `manifests`, the rule files in the manifest of a ConfigMap and the rules in values of a chart are documents,
+    too; without it, such a file is broken. Raises FilesError or DocumentError, which say what is wrong with each, if
+    all files are broken.
     """
     documents: list[Document] = []
     errors: list[UnreadFileError | DocumentError] = []
@@ -68,7 +71,7 @@ def load_each(
 
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
-    """Return the files, and those within ConfigMaps, as documents; raises DocumentError if a file cannot be used."""
+    """Return the files, and those in ConfigMaps and values, as documents; raises DocumentError for an unusable file."""
     return tuple(document for content in contents for document in _documents(content, manifests=True))
 
 
@@ -89,12 +92,17 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
         raise content.unread
     document = load_documents(content.text, str(content.path))
     _refuse_other_kind(document)
-    if not is_config_map(document.root):
-        return (_with_keys(document),)
-    if not manifests:
-        problem = DocumentProblem(document.file, 1, 1, "this is a ConfigMap, not the rule file in it", _MOUNT)
-        raise DocumentError(problem)
-    return tuple(map(_with_keys, rule_files_within(document, content.text)))
+    if is_config_map(document.root):
+        if not manifests:
+            problem = DocumentProblem(document.file, 1, 1, "this is a ConfigMap, not the rule file in it", _MOUNT)
+            raise DocumentError(problem)
+        return tuple(map(_with_keys, rule_files_within(document, content.text)))
+    if are_chart_values(document.root):
+        if not manifests:
+            problem = DocumentProblem(document.file, 1, 1, "these are values of a chart, not a rule file", _INSTALL)
+            raise DocumentError(problem)
+        return (rules_within(document),)
+    return (_with_keys(document),)
 
 
 def _refuse_other_kind(document: Document) -> None:

@@ -68,7 +68,7 @@ CHECK = CommandFlags(
         Flag(
             "config",
             PATH,
-            "Rule file, a ConfigMap's manifest, or a folder of *.yaml; may be repeated.",
+            "Rule file, a ConfigMap's manifest, values of a chart, or a folder of *.yaml; may be repeated.",
             repeat=Repeat.EACH,
         ),
         Flag("configmap", TEXT, "NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config."),
