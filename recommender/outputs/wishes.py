@@ -91,6 +91,8 @@ class Wish:
     """For requests: what is written instead of a number of replicas."""
     withdraws: bool = False
     """For a CapacityBuffer: whether it gets back the size that it had before the first write."""
+    unmarks: tuple[MachineRemoval, ...] = ()
+    """For a node group: the Machines that have a mark of an earlier removal, which is taken off first."""
 
 
 @dataclass(frozen=True, slots=True)

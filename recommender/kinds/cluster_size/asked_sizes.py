@@ -160,6 +160,8 @@ def with_asked_sizes(
     asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
     for wish in wishes.wishes:
         group = by_target[wish.target]
+        if wish.replicas == group.target_size:
+            continue
         known = asked.get(group.name)
         if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
             continue

@@ -54,7 +54,8 @@ def group_wishes(
 
     `sizes` are the target sizes without removals. A group that should not grow is lowered by one for each Machine, or
     each node, of its plan. A group that another autoscaler manages, that is paused, or whose size nothing holds is
-    refused. `waits` has the groups to which nothing is sent before a given time.
+    refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals go unless
+    the same Machine is removed now, whoever may write the size.
     """
     wishes: list[Wish] = []
     refusals: dict[str, str] = {}
@@ -65,14 +66,16 @@ def group_wishes(
         removals = plan.machines if plan is not None and stays else ()
         nodes = plan.nodes if plan is not None and stays else ()
         size -= len(removals) + len(nodes)
-        if size == group.target_size:
-            continue
         target, refusal = group_target(group), _refusal(group)
-        if target is None or refusal:
+        if size != group.target_size and (target is None or refusal):
             refusals[group.name] = refusal
-        else:
+            size, removals, nodes = group.target_size, (), ()
+        going = {removal.name for removal in removals}
+        stale = () if plan is None else plan.stale
+        unmarks = tuple(machine for machine in stale if machine.name not in going)
+        if target is not None and (size != group.target_size or unmarks):
             wish = Wish(recommendation, target, size, valid_until, reason, group.target_size, removals, nodes)
-            wishes.append(replace(wish, waits_until=waits.get(group.name, 0.0)))
+            wishes.append(replace(wish, waits_until=waits.get(group.name, 0.0), unmarks=unmarks))
     return GroupWishes(tuple(wishes), refusals)
 
 

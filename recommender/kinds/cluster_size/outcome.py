@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.asked_sizes import inherited_waits
 from recommender.kinds.cluster_size.future.buffers import ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
-from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan, plan_removals
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
+    RemovalPlan,
+    plan_removals,
+    stale_marks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +71,8 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
             plans[group.name] = plan_node_removals(group, due[group.name])
         elif group.name in due and stated is not None:
             plans[group.name] = plan_removals(group, due[group.name], stated, cluster)
+    for name, stale in ({} if stated is None else stale_marks(groups.groups, stated, cluster)).items():
+        plans[name] = replace(plans.get(name, RemovalPlan()), stale=stale)
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
     return group_wishes(
         question.recommendation,

@@ -6,34 +6,42 @@ is set between the read and the write makes the write a conflict.
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, UnknownOutcomeError
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.node_groups.cluster_api.removals import DELETE_MARK
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
+    DELETE_MARK,
+    OWN_MARK,
+    has_own_mark,
+    node_of,
+)
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     ScalableError,
     bounds_of,
     cluster_of,
     write_problem,
 )
-from recommender.kinds.cluster_size.node_groups.fields import text, whole
+from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import MOST_OF_A_WRITE, READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
     from recommender.outputs.wishes import MachineRemoval, Wish
     from recommender.outputs.write_attempt import SendingTerms
 
-_MARK_VALUE: Final = "tidewatch"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +58,14 @@ class _Group:
 class ClusterApiAttempt:
     """Writes the size of a MachineDeployment, MachineSet or MachinePool, and marks the Machines to be removed."""
 
-    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
+    def __init__(
+        self, objects: GetsAndReplaces, resolve: ResolveResource, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._objects = objects
         self._resolve = resolve
+        self._monotonic = monotonic
+        self._lowered_until: dict[TargetReference, float] = {}
+        """When a size that was lowered with an unknown outcome can no longer take effect, by group."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
         """Write the size if the present limits and pauses allow it."""
@@ -60,12 +73,9 @@ class ClusterApiAttempt:
             group = self._read(wish.target)
         except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
             return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
-        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, group.size, uid_of(group.document))
-        if group.size == wish.replicas:
+        found = self._outcome_before_change(wish, group, terms)
+        if found.result is not ScaleResult.OK:
             return found
-        refusal = _refusal(wish, group)
-        if refusal:
-            return replace(found, result=ScaleResult.REFUSED, message=refusal)
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
@@ -73,6 +83,19 @@ class ClusterApiAttempt:
             return self._remove(found, group, terms)
         document = rescaled(group.scale, wish.replicas)
         return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
+
+    def _outcome_before_change(self, wish: Wish, group: _Group, terms: SendingTerms) -> ScaleOutcome:
+        """Take off the marks of earlier removals, and return the outcome at the present size: OK if it may change."""
+        found = ScaleOutcome(wish, ScaleResult.OK, group.size, uid_of(group.document))
+        if wish.unmarks and group.size == wish.known_size:
+            unmarked = self._take_marks_off(found, terms)
+            # Only a smaller size would let Cluster API act on a mark that is left.
+            if unmarked.result is not ScaleResult.OK and wish.replicas <= group.size:
+                return unmarked
+        if group.size == wish.replicas:
+            return replace(found, result=ScaleResult.UNCHANGED)
+        refusal = _refusal(wish, group)
+        return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _read(self, target: TargetReference) -> _Group:
         path = target_path(target, self._resolve)
@@ -90,6 +113,20 @@ class ClusterApiAttempt:
 
     def _get(self, path: str) -> dict[str, Any]:
         return self._objects.get(path, seconds=READ_SECONDS).document
+
+    def _take_marks_off(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
+        """Remove the marks of earlier removals, unless Cluster API may be about to act on them."""
+        target = found.wish.target
+        if self._monotonic() < self._lowered_until.get(target, 0.0):
+            message = f"{target}: a smaller size may still take effect, so the marks of its Machines are left for now"
+            return replace(found, result=ScaleResult.FENCED, message=message)
+        for machine in found.wish.unmarks:
+            unmarked = self._annotate(found, machine, terms, mark=False)
+            if unmarked.result is not ScaleResult.OK:
+                return unmarked
+            about = fields(target=str(target), machine=machine.name, node=machine.node)
+            _log.info("the mark of an earlier removal is taken off", extra=about)
+        return replace(found, result=ScaleResult.OK)
 
     def _remove(self, found: ScaleOutcome, group: _Group, terms: SendingTerms) -> ScaleOutcome:
         """Mark one Machine after the other, each followed by a size that is lower by one.
@@ -118,10 +155,12 @@ class ClusterApiAttempt:
 
         def lower(fence: Fence) -> None:
             nonlocal is_unknown
+            started = self._monotonic()
             try:
                 answers.append(self._objects.replace(path, document, fence))
             except UnknownOutcomeError:
                 is_unknown = True
+                self._lowered_until[found.wish.target] = started + MOST_OF_A_WRITE * fence.seconds
                 raise
 
         outcome = sent(found, terms, lower)
@@ -143,14 +182,15 @@ class ClusterApiAttempt:
             machine = self._get(path)
         except (UnknownResourceError, KubernetesError) as error:
             return failed(replace(found, result=ScaleResult.ERROR), error)
-        if mark and (text(machine, "metadata", "deletionTimestamp") or _node_of(machine) != removal.node):
+        is_going = bool(text(machine, "metadata", "deletionTimestamp"))
+        if mark and (is_going or node_of(machine) != removal.node):
             message = (
                 f"{target} is being deleted, or is no longer that of node {removal.node}: the next decision takes "
                 "this into account"
             )
             return replace(found, result=ScaleResult.REFUSED, message=message)
-        present = text(machine, "metadata", "annotations", DELETE_MARK)
-        if bool(present) == mark or (not mark and present != _MARK_VALUE):
+        is_marked = DELETE_MARK in section(machine, "metadata", "annotations")
+        if is_marked == mark or is_going or (not mark and not has_own_mark(machine)):
             return replace(found, result=ScaleResult.OK)
         document = _annotations_of(machine, mark=mark)
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
@@ -186,13 +226,9 @@ def _removal_refusal(wish: Wish, group: _Group) -> str:
     return ""
 
 
-def _node_of(machine: Mapping[str, Any]) -> str:
-    return text(machine, "status", "nodeRef", "name")
-
-
 def _annotations_of(machine: dict[str, Any], *, mark: bool) -> dict[str, Any]:
     metadata = machine["metadata"]
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DELETE_MARK}
     if mark:
-        annotations[DELETE_MARK] = _MARK_VALUE
+        annotations[DELETE_MARK] = OWN_MARK
     return {**machine, "metadata": {**metadata, "annotations": annotations}}

@@ -85,7 +85,11 @@ class SizeWorld:
         buffer = {"kind": "CapacityBuffer", "spec": {"podTemplateRef": {"name": "chunk"}, "replicas": 2}}
         self.store.put(CAPACITY_BUFFERS, "shop", "reserve", buffer)
         self.objects = Recording(self.store)
-        self.groups = self._writer(ClusterApiAttempt(self.objects, resolve))
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a process: nothing is known from before but what is in the cluster."""
+        self.groups = self._writer(ClusterApiAttempt(self.objects, resolve, lambda: self.now))
         self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve))
 
     def _writer(self, attempt: Any) -> ScaleWriter:  # noqa: ANN401 - either attempt

@@ -24,6 +24,8 @@ _DEPLOYMENT_LABEL: Final = f"{CLUSTER_API_GROUP}/deployment-name"
 class Members:
     """The Machines and nodes of one group."""
 
+    machines: list[JsonObject] = field(default_factory=list)
+    """All Machines, also those without a node; those of a MachinePool are not among them."""
     nodes: dict[str, JsonObject | None] = field(default_factory=dict)
     """The Machine of each node, by name; None if there is none, as in a MachinePool."""
     deleting: set[str] = field(default_factory=set)
@@ -89,6 +91,7 @@ def members_of(
             by = _labelled_owner(machine) or owner
         by = deployment_of.get(by, by)
         members = found.setdefault(by, Members())
+        members.machines.append(machine)
         named = text(machine, "status", "nodeRef", "name")
         name = _node_of(named, text(machine, "spec", "providerID"), nodes, by_provider)
         if name:

@@ -1,4 +1,8 @@
-"""Selects the Machines to delete, as Cluster API documents: each is marked, and the size falls by one."""
+"""Selects the Machines to delete, as Cluster API documents: each is marked, and the size falls by one.
+
+A mark that was set and not followed by a smaller size, as after a kill, is found by what the cluster shows: it would
+let the next smaller size, whoever writes it, take a node that holds pods by then.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
-from recommender.kinds.cluster_size.node_groups.cluster_api.machines import members_of
+from recommender.kinds.cluster_size.node_groups.cluster_api.machines import Members, members_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import group_name, is_rolling_out
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.cluster_size.node_groups.watched_kinds import objects_of
@@ -19,10 +23,13 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState, JsonObject
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
+    from recommender.kinds.cluster_size.node_groups.cluster_api.claims import Owned
     from recommender.outputs.wishes import NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
 """The annotation of Machines that are deleted first when the size of their group is lowered."""
+OWN_MARK: Final = "tidewatch"
+"""The value of this program's marks. Cluster Autoscaler writes a time, and marks of others are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,8 @@ class RemovalPlan:
     """Why a node is not removed, by node."""
     nodes: tuple[NodeRemoval, ...] = ()
     """The nodes of a provider's group, which has no Machines."""
+    stale: tuple[MachineRemoval, ...] = ()
+    """The Machines that still have the mark of an earlier removal."""
 
 
 def plan_removals(
@@ -44,7 +53,7 @@ def plan_removals(
     reason = _reason_against(group, stated, cluster)
     if reason:
         return RemovalPlan(kept=dict.fromkeys(wanted, reason))
-    machines = _machines(group, stated, cluster)
+    machines = _members(stated, cluster).get(_owned(group), Members()).nodes
     found: list[MachineRemoval] = []
     kept: dict[str, str] = {}
     for node in wanted:
@@ -56,10 +65,41 @@ def plan_removals(
         elif group.target_size - len(found) <= group.min_size:
             kept[node] = f"the group has a minimum of {group.min_size}"
         else:
-            found.append(
-                MachineRemoval(text(machine, "metadata", "namespace"), text(machine, "metadata", "name"), node)
-            )
+            found.append(_removal(machine, node))
     return RemovalPlan(tuple(found), kept)
+
+
+def stale_marks(
+    groups: Iterable[NodeGroup], stated: ClusterApiGroups, cluster: ClusterState
+) -> dict[str, tuple[MachineRemoval, ...]]:
+    """Return the Machines that have a mark of this program although no Machine of their group is about to go.
+
+    They are returned by group. While there are more Machines than the size, as after it was lowered or during a
+    rollout, a mark may be what Cluster API is about to act on.
+    """
+    listed = objects_of(cluster.objects, *kinds.machines(stated)) if stated.mark_machines else ()
+    if not any(map(has_own_mark, listed)):
+        return {}
+    members = _members(stated, cluster)
+    found: dict[str, tuple[MachineRemoval, ...]] = {}
+    for group in groups:
+        machines = members.get(_owned(group), Members()).machines
+        staying = [one for one in machines if not text(one, "metadata", "deletionTimestamp")]
+        marked = tuple(_removal(one, node_of(one)) for one in staying if has_own_mark(one))
+        is_settled = len(staying) <= group.target_size and not group.problem
+        if marked and is_settled and not _is_rolling_out(group, stated, cluster):
+            found[group.name] = marked
+    return found
+
+
+def has_own_mark(machine: JsonObject) -> bool:
+    """Return whether a Machine has a mark of this program."""
+    return text(machine, "metadata", "annotations", DELETE_MARK) == OWN_MARK
+
+
+def node_of(machine: JsonObject) -> str:
+    """Return the name of the node that a Machine has; empty if it has none yet."""
+    return text(machine, "status", "nodeRef", "name")
 
 
 def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> str:
@@ -73,22 +113,31 @@ def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: Cluster
         )
     if group.problem or group.paused or group.autoscaler:
         return group.problem or group.paused or f"{group.autoscaler} manages the group"
-    objects = objects_of(cluster.objects, *kinds.scalable_kinds(group.scalable.kind, stated))
-    if any(group_name(one) == group.name and is_rolling_out(one) for one in objects):
-        return "the group is rolling out a new version"
-    return ""
+    return "the group is rolling out a new version" if _is_rolling_out(group, stated, cluster) else ""
 
 
-def _machines(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> Mapping[str, JsonObject | None]:
-    """Return the Machines of a group by node."""
-    if isinstance(cluster.nodes, Unknown) or group.scalable is None:
+def _is_rolling_out(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> bool:
+    objects = objects_of(cluster.objects, *kinds.scalable_kinds(_owned(group)[0], stated))
+    return any(group_name(one) == group.name and is_rolling_out(one) for one in objects)
+
+
+def _members(stated: ClusterApiGroups, cluster: ClusterState) -> Mapping[Owned, Members]:
+    """Return the Machines of all groups that have Machines of their own."""
+    if isinstance(cluster.nodes, Unknown):
         return {}
-    found = members_of(
+    return members_of(
         objects_of(cluster.objects, *kinds.machines(stated)),
         objects_of(cluster.objects, *kinds.scalable_kinds("MachineSet", stated)),
         (),
         {node.name: node for node in cluster.nodes.value},
     )
+
+
+def _owned(group: NodeGroup) -> Owned:
+    """Return kind, namespace and name of a group's object; empty for a group without one."""
     of = group.scalable
-    members = found.get((of.kind, of.namespace, of.name))
-    return {} if members is None else members.nodes
+    return ("", "", "") if of is None else (of.kind, of.namespace, of.name)
+
+
+def _removal(machine: JsonObject, node: str) -> MachineRemoval:
+    return MachineRemoval(text(machine, "metadata", "namespace"), text(machine, "metadata", "name"), node)

@@ -1,0 +1,304 @@
+"""Marks of Machines to delete, by processes that are killed and servers that fail: no mark outlives its removal.
+
+A mark that stays would let the next scale-down by anybody take a node that holds pods by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.cluster.values.storage import Storage
+from adapter.foundation.sources.kubernetes.errors import ServerError, UnknownOutcomeError
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.kinds.cluster_size.model.size_settings import (
+    ClusterApiGroups,
+    ClusterSizeSettings,
+    NodeGroupSources,
+    ScaleDownSettings,
+)
+from recommender.outputs.results import ScaleResult
+from recommender.running.memory.document import decode_memory, encode_memory
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (
+    cluster,
+    machine,
+    owner,
+    scalable,
+    state,
+)
+from tests.recommender.kinds.cluster_size.test_decide import WEB
+from tests.recommender.running.sizes.size_world import SizeWorld
+from tests.support.apiserver_kinds import MACHINE_DEPLOYMENTS, MACHINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.cluster.values.state import ClusterState
+
+MARK: Final = "cluster.x-k8s.io/delete-machine"
+POLICY = RecommendationPolicy("nodes", "clusterSize", outputs=frozenset({Output.SCALE}), stale_after_seconds=60.0)
+SETTINGS = ClusterSizeSettings(
+    NodeGroupSources(cluster_api=ClusterApiGroups(("capi",), mark_machines=True)),
+    scale_down=ScaleDownSettings(unneeded_seconds=0.0, delay_after_add_seconds=0.0, delay_after_failure_seconds=0.0),
+)
+ROLLED_OUT = {"replicas": 4, "upToDateReplicas": 4, "readyReplicas": 4}
+START: Final = 1_800_000_000.0
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+class MarkWorld(SizeWorld):
+    """A process that decides and writes, beside the controller of MachineSets. Nodes in `busy` are full of pods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = START
+        self.busy = {"n1", "n3", "n4"}
+        self.memory = Memory()
+        self.gone: list[str] = []
+        self.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one.update(status=ROLLED_OUT))
+
+    def facts(self) -> ClusterState:
+        group = self.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")
+        owned = scalable("workers-x7f2k", 4, kind="MachineSet", owned_by=owner("MachineDeployment", "workers"))
+        machines = self.store.listed(MACHINES)
+        names = [one["status"]["nodeRef"]["name"] for one in machines]
+        found = state(cluster(), group, owned, *machines)
+        pods = tuple(
+            pod(f"web-{name}", "4", "1Gi", namespace="shop", node=name, controller="web")
+            for name in names
+            if name in self.busy
+        )
+        return replace(
+            found,
+            nodes=Observed(tuple(map(node, names)), self.now),
+            pods=Observed(pods, self.now),
+            objects={
+                kind: Observed(fact.value, self.now) if isinstance(fact, Observed) else fact
+                for kind, fact in found.objects.items()
+            },
+            workloads=Observed((WEB,), self.now),
+            disruption_budgets=Observed((), self.now),
+            namespace_labels=Observed({"shop": {}}, self.now),
+            storage=Storage(
+                Observed({}, self.now), Observed({}, self.now), Observed({}, self.now), Observed({}, self.now)
+            ),
+        )
+
+    def decide(self) -> None:
+        """Decide once and try to write, also again after a while; then let the controller of MachineSets act."""
+        self.now += 10.0
+        decision = decide_sizes(
+            POLICY, SETTINGS, Inputs(self.facts()), self.memory, self.now, waits=True, writes_sizes=True
+        )
+        self.memory = decision.memory
+        self.groups.wanted("nodes", writes_of(decision).groups.wishes)
+        try:
+            self.groups.step()
+        except KilledError:
+            self.restart()
+        self.reconcile()
+
+    def restart(self) -> None:
+        """Begin a process that knows what is stored; the Lease of the former one has ended."""
+        self.memory = decode_memory("nodes", encode_memory("nodes", self.memory)).memory
+        self.begin()
+
+    def reconcile(self) -> None:
+        """Delete Machines as a MachineSet does: marked ones first, else the last one by name."""
+        machines = self.store.listed(MACHINES)
+        while len(machines) > self.size:
+            goes = max(machines, key=lambda one: (MARK in one["metadata"]["annotations"], one["metadata"]["name"]))
+            machines.remove(goes)
+            self.store.remove(MACHINES, "capi", goes["metadata"]["name"])
+            self.gone.append(goes["metadata"]["name"])
+        status = {"replicas": len(machines), "upToDateReplicas": len(machines), "readyReplicas": len(machines)}
+        if status != self.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")["status"]:
+            self.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one.update(status=status))
+
+    def person_resizes(self, by: int) -> None:
+        self.change(
+            MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=max(1, self.size + by))
+        )
+        self.reconcile()
+
+    def calm(self) -> None:
+        """Let nothing fail any more, and let time pass."""
+        self.objects.before, self.objects.after_put = (lambda _method, _path: None), (lambda _path: None)
+        for _ in range(4):
+            self.decide()
+            self.wait(60.0)
+            self.reconcile()
+
+
+def dies(world: MarkWorld, number: int, *, after: bool) -> None:
+    """Let the process be killed at the call of this number, or after the change of this number."""
+    left = [number]
+
+    def count(*_: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KilledError
+
+    if after:
+        world.objects.after_put = count
+    else:
+        world.objects.before = count
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("number", range(6))
+def test_a_kill_at_any_call_of_a_removal_leaves_no_mark_on_a_node_that_holds_pods_by_then(
+    number: int, *, after: bool
+) -> None:
+    world = MarkWorld()
+    dies(world, number, after=after)
+    world.decide()
+    world.busy.add("n2")
+    world.calm()
+    assert world.marked == []
+    gone = list(world.gone)
+    world.person_resizes(-1)
+    assert world.gone == [*gone, "m4"], "the removal by a person takes the Machine that Cluster API chooses"
+
+
+def test_a_removal_that_is_decided_again_after_a_kill_goes_on() -> None:
+    world = MarkWorld()
+    dies(world, 1, after=True)
+    world.decide()
+    world.calm()
+    assert (world.gone, world.marked, world.size) == (["m2"], [], 3)
+
+
+@pytest.mark.parametrize("value", ["2026-11-22 10:00:00 +0000 UTC", "yes", ""], ids=["ca", "person", "empty"])
+def test_a_mark_of_somebody_else_is_never_taken_off(value: str) -> None:
+    world = MarkWorld()
+    world.busy.add("n2")
+    world.annotate(MACHINES, "m3", **{MARK: value})
+    world.calm()
+    assert world.marked == ["m3"]
+
+
+def test_a_mark_of_a_lowered_size_stays_until_its_machine_is_deleted() -> None:
+    world = MarkWorld()
+    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
+    reconcile, world.reconcile = world.reconcile, lambda: None  # type: ignore[method-assign]
+    world.calm()
+    assert world.marked == ["m2"]
+    reconcile()
+    assert world.gone == ["m2"]
+
+
+def test_a_mark_is_not_taken_off_while_a_lowering_without_an_answer_may_still_take_effect() -> None:
+    world = MarkWorld()
+    late: list[Callable[[], None]] = []
+
+    def lost(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("/scale") and not late:
+            version = world.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")["metadata"]
+            late.append(lambda: _lower_version(world, version["resourceVersion"]))
+            raise UnknownOutcomeError("PUT: sent, but no answer")
+
+    world.objects.before = lost
+    world.decide()
+    world.busy.add("n2")
+    world.now -= 9.0
+    world.decide()
+    assert world.outcomes[-1].result is ScaleResult.FENCED
+    late[0]()
+    world.reconcile()
+    assert world.gone == ["m2"], "its mark was still there"
+    world.calm()
+    assert world.marked == []
+
+
+def _lower_version(world: MarkWorld, version: str) -> None:
+    group = world.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")
+    assert group["metadata"]["resourceVersion"] == version
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
+
+
+def test_a_size_is_not_lowered_while_another_machine_has_an_old_mark() -> None:
+    world = MarkWorld()
+    world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
+
+    def fails(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("m3"):
+            raise ServerError("500", 500)
+
+    world.objects.before = fails
+    world.decide()
+    assert (world.size, world.gone) == (4, [])
+    world.calm()
+    assert (world.gone, world.marked) == (["m2"], [])
+
+
+FAULTS: Final = ("none", "500", "lost", "unanswered", "killed before", "killed after")
+EVENTS = st.one_of(
+    st.tuples(st.just("decide"), st.sampled_from(FAULTS), st.integers(0, 5)),
+    st.tuples(st.just("busy"), st.sampled_from(("n1", "n2", "n3", "n4")), st.just(0)),
+    st.tuples(st.just("person"), st.just(""), st.sampled_from((-1, 1))),
+)
+
+
+def fault(world: MarkWorld, kind: str, number: int) -> None:
+    """Let the call, or the change, of this number fail."""
+    left = [number]
+
+    def at(*_: str) -> bool:
+        left[0] -= 1
+        return left[0] == -1
+
+    def before(method: str, path: str) -> None:
+        if kind in {"500", "lost", "killed before"} and at(method, path):
+            raise {
+                "500": ServerError("500", 500),
+                "lost": UnknownOutcomeError("sent, but no answer") if method == "PUT" else ServerError("503", 503),
+                "killed before": KilledError(),
+            }[kind]
+
+    def after(path: str) -> None:
+        if kind in {"unanswered", "killed after"} and at(path):
+            raise UnknownOutcomeError("sent, but no answer") if kind == "unanswered" else KilledError
+
+    world.objects.before, world.objects.after_put = before, after
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=12))
+@settings(max_examples=60)
+def test_whatever_fails_every_own_mark_is_taken_off_in_the_end(events: list[tuple[str, str, int]]) -> None:
+    world = MarkWorld()
+    for what, which, number in events:
+        if what == "busy":
+            world.busy ^= {which}
+        elif what == "person":
+            _person(world, number)
+        else:
+            fault(world, which, number)
+            world.decide()
+    world.busy = {"n1", "n2", "n3", "n4"}
+    world.calm()
+    assert world.marked == []
+
+
+def _person(world: MarkWorld, by: int) -> None:
+    """Let a person resize the group, and new Machines come."""
+    world.person_resizes(by)
+    while len(world.store.listed(MACHINES)) < world.size:
+        name = f"m{len(world.gone) + len(world.store.listed(MACHINES)) + 1}"
+        owned = owner("MachineSet", "workers-x7f2k")
+        one: dict[str, Any] = machine(name, f"n{name[1:]}", owned_by=owned)
+        world.store.put(MACHINES, "capi", name, one)
+    world.reconcile()
