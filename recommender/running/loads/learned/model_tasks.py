@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.predictive.season import stretched_fleet, stretched_task
 from recommender.kinds.predictive.simulation.serving import FleetSettings
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.running.loads.needs import LoadNeed
 
+_OUTGROWN_RATIO: Final = 1.1
+
 
 def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
     """Return the task: to predict the largest load from when capacity serves, for as long as a decision is valid.
@@ -22,6 +24,15 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
     startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
     task = task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
     return stretched_task(task, need.settings.stretch)
+
+
+def is_outgrown(learned: ForecastTask, present: ForecastTask, step_seconds: float) -> bool:
+    """Return whether forecasts must look further ahead than learned: by more than a tenth, and than a step of models.
+
+    Delays are assumed until they have been measured, and samples may begin to arrive late.
+    """
+    least = max(learned.lead_seconds * _OUTGROWN_RATIO, learned.lead_seconds + step_seconds)
+    return present.lead_seconds > least
 
 
 def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:

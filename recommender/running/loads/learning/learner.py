@@ -20,7 +20,7 @@ from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
 from recommender.running.loads.learned.learned_models import Learned
-from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learned.model_tasks import fleet_of, is_outgrown, task_of
 from recommender.running.loads.learning.learner_of_many import ManyTargetsLearner
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
@@ -64,6 +64,7 @@ class _State:
     judged: float
     has_problems: bool
     models: tuple[str, ...]
+    task: ForecastTask
 
 
 class Learner:
@@ -146,7 +147,9 @@ class Learner:
         names = tuple(model.name for model in models)
         # This is noted before anything can fail, so that the others have their turn.
         began = self._services.clock.monotonic()
-        self._states[need.name] = _State(learns_anew_for(history), began, began, has_problems=True, models=names)
+        self._states[need.name] = _State(
+            learns_anew_for(history), began, began, has_problems=True, models=names, task=task
+        )
         before = self._with_fits(need, self._services.models.get(need), targets, past, task)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, ModelTrial] = {}
@@ -165,7 +168,7 @@ class Learner:
         )
         learned = Learned(task, targets, trials, verdicts=verdicts, problems=problems)
         ended = self._services.clock.monotonic()
-        self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names)
+        self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names, task)
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
@@ -185,7 +188,9 @@ class Learner:
             return False
         models = tuple(model.name for model in models_to_try(need.settings.model, len(history.targets()), known))
         learned = self._services.models.get(need)
-        if learned is None or set(models) > set(state.models):
+        task = task_of(need, self._services.delays.delays(need))
+        step_seconds = history.step_seconds * need.settings.stretch
+        if learned is None or set(models) > set(state.models) or is_outgrown(state.task, task, step_seconds):
             self.learn(history)
             return True
         self._states[need.name] = replace(state, judged=now)

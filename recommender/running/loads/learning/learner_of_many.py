@@ -20,7 +20,7 @@ from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
 from recommender.running.loads.histories.grid import index_at
 from recommender.running.loads.learned.learned_models import Learned
-from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learned.model_tasks import fleet_of, is_outgrown, task_of
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
@@ -96,7 +96,7 @@ class ManyTargetsLearner:
         models = models_to_try(need.settings.model, len(loads), known)
         fitted = tuple(model for model in models if model.name in POOLED)
         names = tuple(model.name for model in models)
-        if _is_stale(state, now) or set(names) > set(state.models):
+        if _is_stale(state, now) or set(names) > set(state.models) or self._is_outgrown(history):
             state.models, state.fitted = names, now
             self._fit(history, fitted, state, loads)
             return True
@@ -105,6 +105,13 @@ class ManyTargetsLearner:
             seconds = catch_up_seconds(recommendations + len(loads) // _TARGETS_AS_ONE)
             self._judge(history, state, group, seconds)
         return bool(group)
+
+    def _is_outgrown(self, history: TargetHistory) -> bool:
+        """Return whether forecasts must look further ahead than those that models were fitted to."""
+        need = history.need
+        learned, present = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
+        step_seconds = history.step_seconds * need.settings.stretch
+        return learned is not None and is_outgrown(learned.task, present, step_seconds)
 
     def _fit(
         self, history: TargetHistory, models: tuple[Model, ...], state: _Round, loads: Mapping[Target, float]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
 from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from recommender.running.loads.needs import LoadNeed
 
@@ -34,6 +36,7 @@ class _Seen:
     """When the load last changed; None before the first change."""
     polls: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
     changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
+    ages: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
 
 
 class DelayMeter:
@@ -43,14 +46,21 @@ class DelayMeter:
     scraped from several instances at different times changes more often, and its samples are accordingly younger on
     average. A load that stays the same for some scrapes, as small loads do, says nothing about their interval: times
     that are much longer than the short ones are left out.
+
+    Samples that arrive late, by remote write or from a slow exporter, are older than that when they are read, and so is
+    the value of a query with an `offset`: the larger of both delays counts.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: dict[str, _Seen] = {}
 
-    def polled(self, need: LoadNeed, total: float, time: float) -> ControlDelays:
-        """Take the sum of the loads of one poll, at its time; return the delays that are known by now."""
+    def polled(self, need: LoadNeed, total: float, time: float, ages_seconds: Collection[float] = ()) -> ControlDelays:
+        """Take the sum of the loads of one poll, at its time; return the delays that are known by now.
+
+        `ages_seconds` are how old the data of each load are. One that decides nothing, because it is too old, and one
+        of Prometheus's look-back or more, which is a bound and no measurement, do not count.
+        """
         with self._lock:
             seen = self._seen.setdefault(need.name, _Seen())
             if seen.polled is not None and 0 < time - seen.polled <= _LONGEST_SECONDS:
@@ -59,6 +69,9 @@ class DelayMeter:
                 if seen.changed is not None and 0 < time - seen.changed <= _LONGEST_SECONDS:
                     seen.changes.append(time - seen.changed)
                 seen.changed = time
+            limit = min(need.stale_after_seconds, LOOK_BACK_SECONDS - 1)
+            if ages := [age for age in ages_seconds if 0 <= age <= limit]:
+                seen.ages.append(statistics.median(ages))
             seen.polled, seen.total = time, total
             return _delays(need, seen)
 
@@ -75,8 +88,9 @@ class DelayMeter:
 
 def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
     assumed_seconds = min(SCRAPE_SECONDS, _SCRAPE_POLLS * need.poll_interval_seconds)
+    between = delay_of(_without_pauses(sorted(seen.changes)), assumed_seconds)
     return ControlDelays(
-        scrape=delay_of(_without_pauses(sorted(seen.changes)), assumed_seconds),
+        scrape=max(between, delay_of(seen.ages, 0.0), key=lambda delay: delay.seconds),
         refresh=delay_of(seen.polls, need.poll_interval_seconds),
         hpa_sync=Delay(need.settings.hpa_sync_seconds if need.is_published else 0.0, DelaySource.ASSUMED),
     )

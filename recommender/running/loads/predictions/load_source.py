@@ -93,7 +93,8 @@ class LoadSource:
         self._report(need, found)
         self._histories.note(need, found.values, answer.time)
         history = self._histories.get(need)
-        delays = self._delays.polled(need, sum(found.values.values()), answer.time)
+        ages = [answer.time - time for time in found.times.values()]
+        delays = self._delays.polled(need, sum(found.values.values()), answer.time, ages)
         predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
         for prediction in predictions.values():
             for model in prediction.bound.models if prediction.bound is not None else ():

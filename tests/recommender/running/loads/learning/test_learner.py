@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.child_processes.parent import ChildLimits, Children
+from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.series_proof import SeriesProof
 from recommender.kinds.predictive.history import LoadHistory
@@ -62,6 +63,16 @@ def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) 
     return history
 
 
+class SetDelays(DelayMeter):
+    """Delays with a scrape delay that is set."""
+
+    scrape_seconds: float | None = None
+
+    def delays(self, need: LoadNeed) -> ControlDelays:
+        found, seconds = super().delays(need), self.scrape_seconds
+        return found if seconds is None else replace(found, scrape=Delay(seconds, DelaySource.MEASURED))
+
+
 class NotStored:
     """Stores nothing."""
 
@@ -80,6 +91,7 @@ class World:
     answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
     """By name of the child: what it answers to the past of the series, in place of the real function."""
     is_choice_skipped: bool = False
+    delays: SetDelays = field(default_factory=SetDelays)
     ran: list[str] = field(default_factory=list)
     proofs: list[tuple[SeriesProof | None, ...]] = field(default_factory=list)
     """With what each choice goes on."""
@@ -93,7 +105,7 @@ class World:
     def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
         """Return a learner for these histories; for that of this world without any."""
         services = LearningServices(
-            DelayMeter(), self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
+            self.delays, self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
         )
         return Learner(lambda: histories or (self.history,), services)
 
@@ -148,6 +160,25 @@ def test_what_is_due_follows_the_clock() -> None:
         ran.append(list(world.ran))
 
     assert ran == [["seasonal", "choice"], [], ["choice"], ["seasonal", "choice"]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ran"),
+    [(STEP - 60.0, ["choice"]), (2 * STEP, ["seasonal", "choice"])],
+    ids=["within a step", "later by steps"],
+)
+def test_models_are_tried_anew_once_samples_arrive_later_than_learned(seconds: float, ran: list[str]) -> None:
+    world = World(daily(replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL)), 4))
+    assert world.learner.step()
+    world.delays.scrape_seconds = seconds
+    ran_each_time = []
+    for _ in range(2):
+        world.ran.clear()
+        world.clocks.monotonic += CATCH_UP_SECONDS
+        world.learner.step()
+        ran_each_time.append(list(world.ran))
+
+    assert ran_each_time == [ran, ["choice"]]
 
 
 def test_a_fit_that_fails_keeps_the_last_good_parameters_and_is_tried_again() -> None:
@@ -240,6 +271,19 @@ def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_
     delays = DelayMeter().delays(MANY)
     found = Predictor(world.learned_models).predictions(MANY, delays, world.history, dict.fromkeys(TARGETS, 100.0), END)
     assert {prediction.model for prediction in found.values()} == {"seasonal"}
+
+
+def test_models_of_many_targets_are_fitted_anew_once_samples_arrive_later_than_learned() -> None:
+    world = World(daily(MANY, 4, TARGETS), failing=HEAVY)
+    world.learner.step()
+    world.learner.step()
+    world.delays.scrape_seconds = 2 * STEP
+    world.clocks.monotonic += CATCH_UP_SECONDS
+    world.ran.clear()
+    world.learner.step()
+    world.learner.step()
+
+    assert world.ran == ["quantile", "boosted", "choice"]
 
 
 def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_have_theirs() -> None:

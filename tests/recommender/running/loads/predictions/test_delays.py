@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
 
 from recommender.decisions.loads.delays import Delay, DelaySource
 from recommender.running.loads.predictions.delays import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
+if TYPE_CHECKING:
+    from recommender.running.loads.needs import LoadNeed
+
 NEED = need("load")
+PATIENT = replace(NEED, stale_after_seconds=400.0)
+"""Its operator knows that samples may be minutes old."""
 
 
 def test_a_load_changes_when_it_is_scraped() -> None:
@@ -49,5 +57,33 @@ def test_a_load_that_often_stays_the_same_is_not_taken_for_one_that_is_rarely_sc
         for _ in range(scrapes):
             delays = meter.polled(NEED, total=float(total), time=time)
             time += 15.0
+
+    assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
+
+
+def test_samples_that_arrive_late_are_as_old_as_they_are_when_they_are_read() -> None:
+    meter = DelayMeter()
+    for poll in range(60):
+        age = 180.0 + poll % 3 * 10.0
+        delays = meter.polled(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
+
+    assert delays.scrape == Delay(200.0, DelaySource.MEASURED)
+
+
+def test_of_many_targets_a_few_late_ones_delay_no_other() -> None:
+    meter = DelayMeter()
+    for poll in range(60):
+        delays = meter.polled(PATIENT, total=poll // 3, time=poll * 10.0, ages_seconds=[5.0, 5.0, 5.0, 250.0])
+
+    assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
+
+
+@pytest.mark.parametrize(
+    ("asked", "age"), [(NEED, 180.0), (PATIENT, 300.0), (PATIENT, -5.0)], ids=["stale", "bound", "future"]
+)
+def test_an_age_that_decides_nothing_or_is_not_measured_delays_nothing(asked: LoadNeed, age: float) -> None:
+    meter = DelayMeter()
+    for poll in range(60):
+        delays = meter.polled(asked, total=poll // 3, time=poll * 10.0, ages_seconds=[age])
 
     assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
