@@ -1,8 +1,11 @@
 """The types that a plugin of node groups uses."""
 
+from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.node_groups.protocol import (
+    AnswersLater,
     CloudProvider,
     InstanceState,
+    LabelsGpuNodes,
     OutcomeUnknownError,
     ProviderInstance,
     ProviderNode,
@@ -11,8 +14,11 @@ from recommender.kinds.cluster_size.node_groups.protocol import (
 )
 
 __all__ = [
+    "AnswersLater",
     "CloudProvider",
+    "GroupOptions",
     "InstanceState",
+    "LabelsGpuNodes",
     "OutcomeUnknownError",
     "ProviderInstance",
     "ProviderNode",

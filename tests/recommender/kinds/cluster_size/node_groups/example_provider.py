@@ -10,8 +10,7 @@ from recommender.cluster_size.node_groups.protocol import InstanceState, Provide
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from recommender.cluster_size.node_groups.protocol import ProviderNode
-    from recommender.kinds.cluster_size.model.groups import GroupOptions
+    from recommender.cluster_size.node_groups.protocol import GroupOptions, ProviderNode
 
 SMALL: dict[str, object] = {
     "metadata": {"labels": {"pool": "small"}},

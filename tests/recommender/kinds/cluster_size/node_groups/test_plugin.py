@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +24,7 @@ from recommender.kinds.cluster_size.node_groups.plugin_host import (
 )
 from recommender.kinds.cluster_size.node_groups.plugin_reading import MOST_GROUPS, PluginError
 from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.node_groups import example_provider
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider, example
 from tests.support.waiting import until
@@ -42,6 +45,15 @@ def read(provider: ExampleProvider) -> PluginReading:
 
 def groups_of(reading: PluginReading) -> NodeGroups:
     return node_groups(NodeGroupSources(plugin=SETTINGS), state(nodes=NODES), 1000.0, (reading,))
+
+
+def test_an_author_needs_no_module_that_may_move() -> None:
+    source = Path(example_provider.__file__).read_text()
+    modules = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
+
+    assert {module for module in modules if (module or "").startswith("recommender")} == {
+        "recommender.cluster_size.node_groups.protocol"
+    }
 
 
 def test_a_plugin_states_groups_and_whose_nodes_they_are() -> None:
