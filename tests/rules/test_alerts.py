@@ -73,6 +73,7 @@ RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
 NOT_AFTER = f"tidewatch_adapter_serving_certificate_not_after_timestamp_seconds{{{POD}}}"
 HEARD = f'tidewatch_adapter_watch_last_heard_timestamp_seconds{{{POD},resource="pods"}}'
 RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{{POD},resource="nodes"}}'
+CREDENTIALS = f'tidewatch_credentials_refused{{{POD},credentials="CA bundle (/ca.crt)"}}'
 RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
 RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
 POLLED = f"tidewatch_recommender_last_poll_timestamp_seconds{{{POD}}}"
@@ -167,6 +168,8 @@ CASES = (
     case("TidewatchAnswersOld", ages(20), 20, fires=False),
     case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{6 * 86400}x90"}, 70, fires=True),
     case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{60 * 86400}x90"}, 70, fires=False),
+    case("TidewatchCredentialsRefused", {CREDENTIALS: "1x60"}, 20, fires=True, credentials="CA bundle (/ca.crt)"),
+    case("TidewatchCredentialsRefused", {CREDENTIALS: "0x5 1x3 0x60"}, 20, fires=False),
     case("TidewatchWatchSilent", {HEARD: "0x60"}, 20, fires=True, resource="pods"),
     case("TidewatchWatchSilent", {RECOMMENDER_HEARD: "0x60"}, 20, fires=True, resource="nodes"),
     case("TidewatchWatchSilent", {HEARD: "0+60x60"}, 20, fires=False),

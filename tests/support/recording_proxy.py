@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -29,18 +30,22 @@ class ProxiedRequest:
         return [value for found, value in self.parameters if found == name]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordingProxy:
     """The running proxy."""
 
-    url: str
+    url: str = ""
     requests: list[ProxiedRequest] = field(default_factory=list)
+    authorization: str = ""
+    """The header that each request must have; empty if none is required."""
+    seconds_ahead: float = 0.0
+    """How far the clock by which its answers are dated is ahead of this machine's."""
 
 
 @contextmanager
 def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
     """Run a proxy on a free port of the loopback interface before a server."""
-    requests: list[ProxiedRequest] = []
+    proxy = RecordingProxy()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -55,7 +60,10 @@ def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
             address = urlsplit(self.path)
             form = (body or b"").decode()
             parameters = [*parse_qsl(address.query), *parse_qsl(form)]
-            requests.append(ProxiedRequest(address.path, tuple(parameters)))
+            proxy.requests.append(ProxiedRequest(address.path, tuple(parameters)))
+            if proxy.authorization not in ("", self.headers["Authorization"]):
+                self._answer(401, f"not accepted: {self.headers['Authorization']}".encode())
+                return
             try:
                 with urllib.request.urlopen(f"{behind}{self.path}", body, _ANSWER_SECONDS) as answer:
                     self._answer(answer.status, answer.read())
@@ -70,6 +78,9 @@ def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
             self.end_headers()
             self.wfile.write(body)
 
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return super().date_time_string((timestamp or time.time()) + proxy.seconds_ahead)
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -77,7 +88,8 @@ def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
     thread = threading.Thread(target=server.serve_forever, name="recording proxy", daemon=True)
     thread.start()
     try:
-        yield RecordingProxy(f"http://127.0.0.1:{server.server_address[1]}", requests)
+        proxy.url = f"http://127.0.0.1:{server.server_address[1]}"
+        yield proxy
     finally:
         server.shutdown()
         server.server_close()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from adapter.foundation.files.credential_files import CredentialFiles
 from adapter.foundation.files.file_contents import read_regular
-from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
 from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.bodies import Head
     from adapter.foundation.web.routes import Admit, Route
 
-_log = logging.getLogger(__name__)
-
-_LOOK_SECONDS: Final = 1.0
 _LARGEST_TOKEN_BYTES: Final = 64 << 10
 QUERY_PATH: Final = "/api/v1/query"
 """The path whose errors have the form of Prometheus's."""
@@ -43,14 +39,8 @@ class BearerToken:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Read the file; raises OSError or ValueError with the reason, never with its content."""
-        self._path = path
-        self._followed = FollowedFiles(
-            by_stamp([path]),
-            lambda _: _digest(_token_of(read_regular(path, _LARGEST_TOKEN_BYTES))),
-            unusable=(OSError, ValueError),
-            on_failure=self._log_refusal,
-            look_every_seconds=_LOOK_SECONDS,
-            clock=clock,
+        self._followed = CredentialFiles(
+            "token file", [path], lambda: _digest(_token_of(read_regular(path, _LARGEST_TOKEN_BYTES))), clock
         )
 
     def is_in(self, head: Head) -> bool:
@@ -65,12 +55,6 @@ class BearerToken:
         # Digests have equal lengths, so the time of the comparison shows nothing.
         given = _digest(token.strip().encode(errors="surrogateescape"))
         return None if hmac.compare_digest(given, self._followed.current()) else "the bearer token is not valid"
-
-    def _log_refusal(self, error: Exception) -> None:
-        reason = (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)
-        _log.warning(
-            "the token file %s has changed and cannot be used; the last token stays in use: %s", self._path, reason
-        )
 
 
 def protected(

@@ -6,7 +6,6 @@ once a second, and its last good content stays in use if the new one is unusable
 
 from __future__ import annotations
 
-import logging
 import ssl
 import time
 from dataclasses import dataclass
@@ -15,17 +14,13 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from adapter.foundation.files.credential_files import CredentialFiles
 from adapter.foundation.files.file_contents import read_regular
-from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
 from adapter.metrics.identity.callers import IdentitySettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-LOOK_EVERY_SECONDS = 1.0
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,16 +47,8 @@ class AuthorityFile:
     def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.file = file
         try:
-            self._followed = FollowedFiles(
-                by_stamp([file]),
-                lambda _: read_bundle(file),
-                unusable=(OSError, IdentitySettingsError),
-                on_success=self._taken_in,
-                on_failure=self._log_refusal,
-                # Its permissions may have been the reason.
-                loads_refused_again=True,
-                look_every_seconds=LOOK_EVERY_SECONDS,
-                clock=clock,
+            self._followed = CredentialFiles(
+                "CA bundle", [file], lambda: read_bundle(file), clock, (OSError, IdentitySettingsError)
             )
         except OSError as e:
             raise IdentitySettingsError(f"{file}: cannot be read ({e.strerror}): give a PEM file of CAs") from e
@@ -72,14 +59,6 @@ class AuthorityFile:
         Checks the file if the last check is old enough.
         """
         return self._followed.current()
-
-    def _taken_in(self, authorities: Authorities) -> None:
-        about = {"file": str(self.file), "certificates": len(authorities.certificates)}
-        _log.info("CA bundle loaded", extra={"fields": about})
-
-    def _log_refusal(self, error: Exception) -> None:
-        about = {"file": str(self.file), "cause": str(error)}
-        _log.warning("CA bundle cannot be used; the last good one stays in use", extra={"fields": about})
 
 
 def read_bundle(file: Path) -> Authorities:

@@ -10,6 +10,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from adapter.foundation.service.runtime.credential_telemetry import CredentialCollector
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -22,6 +24,7 @@ def new_registry(version: str) -> CollectorRegistry:
     disable_created_metrics()  # type: ignore[no-untyped-call] # the library leaves this one untyped
     registry = CollectorRegistry(auto_describe=True)
     ProcessCollector(registry=registry)
+    registry.register(CredentialCollector())
     labels = ("version", "python_version")
     build = Gauge(
         "tidewatch_build_info",

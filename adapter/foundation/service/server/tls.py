@@ -132,6 +132,8 @@ class ServerTls:
                 unusable=_UNUSABLE,
                 on_success=self._taken_in,
                 on_failure=self._refuse_files,
+                # Their permissions may have been the reason.
+                loads_refused_again=True,
             )
         except _UNUSABLE as e:
             raise StartError(_unusable(settings, e)) from e

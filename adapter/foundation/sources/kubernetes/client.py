@@ -3,8 +3,8 @@
 Lists and watches are decoded by this project's own typed decoders, 80 times faster than by the model classes of the
 package `kubernetes`. Requests with credentials and TLS come from a transport (`access.py`).
 
-Rotated credentials: a transport reads an in-cluster token again each minute, and runs an exec plugin again when its
-token expires. It does not read a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
+Rotated credentials: a transport reads an in-cluster token again after each change, and runs an exec plugin again when
+its token expires. It does not read a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
 Therefore, when the credentials or the server's certificate are refused, a new transport is created from the present
 configuration, and the request is sent once more. A new one is also created after a change of the files, for which they
 are checked once a minute: a CA that was removed must not stay trusted just because nothing was refused. (client-go
@@ -13,7 +13,6 @@ checks a CA file every five minutes since Kubernetes 1.36, and never before that
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 import time
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import urllib3.exceptions
 
+from adapter.foundation.files.credential_files import CredentialState
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.answers import Answer, CertificateError, WholeAnswer, transport_errors
 from adapter.foundation.sources.kubernetes.errors import (
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.sources.kubernetes.transport import KubernetesTransport
-
-_log = logging.getLogger(__name__)
 
 JSON = "application/json"
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
@@ -129,6 +127,7 @@ class KubernetesClient:
         self._clock = clock
         self._may_ask = may_ask
         self._lock = threading.Lock()
+        self._state = CredentialState("credentials for the API server")
         self._transport = self._new_transport()
         self._renewed_at = -_RENEW_SECONDS
         self._look_at = clock() + _LOOK_SECONDS
@@ -229,8 +228,9 @@ class KubernetesClient:
             try:
                 self._transport = self._new_transport()
             except ConfigurationError as error:
-                _log.warning("changed credentials cannot be used; the last good ones stay in use: %s", error)
+                self._state.refuse(error)
                 return former
+            self._state.taken_in()
         former.close()
         return self._transport
 
@@ -242,7 +242,13 @@ class KubernetesClient:
             if self._clock() - self._renewed_at < _RENEW_SECONDS:
                 return False
             self._renewed_at = self._clock()
-            self._transport = self._new_transport()
+            try:
+                self._transport = self._new_transport()
+            except ConfigurationError as error:
+                self._state.refuse(error)
+                raise
+            if self._state.refusal is not None:
+                self._state.taken_in()
         refused.close()
         return True
 

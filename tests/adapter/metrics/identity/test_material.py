@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.foundation.sources.kubernetes.errors import error_of_answer
 from adapter.metrics.identity import config_map
-from adapter.metrics.identity.authorities import LOOK_EVERY_SECONDS
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
     Caller,
@@ -268,12 +268,12 @@ class TestFlags:
         gate = Gate(materials)
         replace_file(file, pem(cas.other))
         assert gate.identify(proxy(cas.clients, "bob"), ()).name == "bob"
-        now[0] += LOOK_EVERY_SECONDS
+        now[0] += LOOK_SECONDS
         assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
         with pytest.raises(AccessForbiddenError):
             gate.identify(proxy(cas.clients, "bob"), ())
         replace_file(file, "broken")
-        now[0] += LOOK_EVERY_SECONDS
+        now[0] += LOOK_SECONDS
         assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
 
 

@@ -10,13 +10,13 @@ import base64
 import binascii
 import json
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.files.credential_files import CredentialFiles, token_of
 from adapter.foundation.files.followed_files import stamps_of
-from adapter.foundation.sources.kubernetes.credentials.token_file import TokenFile
-from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainAccess
 
 if TYPE_CHECKING:
@@ -176,12 +176,17 @@ def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> Pl
     try:
         files = _Files(Path(folder))
         authorities = files.text(files.folder / "ca.crt")
-        token = TokenFile(f"{folder}/token", "bearer")
-    except (OSError, ValueError, ConfigurationError):
+        token = service_account_token(files.folder / "token")
+    except (OSError, ValueError):
         return None
     if not authorities:
         return None
     named = f"[{host}]" if ":" in host or "%" in host else host
     return PlainAccess(
-        host=f"https://{named}:{port}", token=token, authorities=authorities, files=tuple(files.stamps.items())
+        host=f"https://{named}:{port}", token=token.current, authorities=authorities, files=tuple(files.stamps.items())
     )
+
+
+def service_account_token(path: Path, clock: Callable[[], float] = time.monotonic) -> CredentialFiles[str]:
+    """Return the value of the header that carries a token, which the kubelet renews; raises OSError, ValueError."""
+    return CredentialFiles("token of the service account", [path], lambda: f"bearer {token_of(path)}", clock)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access
-from adapter.foundation.sources.kubernetes.credentials.token_file import TokenFile
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_token
 from adapter.foundation.sources.kubernetes.transport import PlainTransport
 
 if TYPE_CHECKING:
@@ -72,14 +71,27 @@ def test_everything_else_is_left_to_the_package(tmp_path: Path, cluster: dict[st
     assert plain_access(kubeconfig(tmp_path, cluster, user), None) is None
 
 
-def test_a_token_file_is_read_again_each_minute(tmp_path: Path) -> None:
+def test_the_last_good_token_of_a_service_account_is_sent_while_the_file_has_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     now, path = [1000.0], tmp_path / "token"
-    path.write_text("a\n")
-    token = TokenFile(str(path), "bearer", lambda: now[0])
-    path.write_text("b\n")
-    assert token() == "bearer a"
+    path.write_text("first-one\n")
+    token = service_account_token(path, lambda: now[0])
+    for broken in ("", "two\nlines", "no-heäder", None):
+        path.unlink()
+        if broken is not None:
+            path.write_text(broken)
+        now[0] += 61.0
+        assert token.current() == "bearer first-one"
+    path.mkdir()
     now[0] += 61.0
-    assert token() == "bearer b"
+    assert token.current() == "bearer first-one"
+    path.rmdir()
+    path.write_text("second-one\n")
+    now[0] += 61.0
+    assert token.current() == "bearer second-one"
+    assert len(caplog.messages) == 5
+    assert not any(word in caplog.text for word in ("first-one", "lines", "heäder"))
 
 
 def test_queries_and_credentials_are_those_that_were_given(tmp_path: Path) -> None:

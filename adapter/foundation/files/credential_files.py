@@ -1,0 +1,132 @@
+"""Credentials in files that may be replaced at any time: the last good ones stay in use.
+
+Kubernetes renews mounted tokens about once an hour, and certificates whenever their issuer does, by replacing a folder
+while the process runs. A change that cannot be read, or a key that does not fit its certificate yet, is logged once and
+tried again every second, since the files do not show every cause, such as permissions.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from weakref import WeakSet
+
+from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+LOOK_SECONDS: Final = 1.0
+UNUSABLE: Final[tuple[type[Exception], ...]] = (OSError, ValueError)
+"""Errors of credentials that cannot be used."""
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class CredentialState:
+    """Whether the newest version of some credentials is in use; it is logged when that changes. For any thread."""
+
+    def __init__(self, what: str, *, can_change: bool = True) -> None:
+        """Name them `what` in the log and, if they can change, in the metric."""
+        self.what = what
+        self.refusal: str | None = None
+        """Why the newest version cannot be used, and an earlier one is in use; None if it is in use."""
+        if can_change:
+            with _registering:
+                _in_use.add(self)
+
+    def taken_in(self) -> None:
+        """Log that a newer version is in use."""
+        self.refusal = None
+        _log.info("%s: the new version is in use", self.what)
+
+    def refuse(self, error: Exception) -> None:
+        """Log why a newer version is not in use, unless that was the last thing logged."""
+        reason = reason_of(error)
+        if reason != self.refusal:
+            _log.warning(
+                "%s: what is there now cannot be used; the last good version stays in use: %s", self.what, reason
+            )
+        self.refusal = reason
+
+
+_registering: Final = threading.Lock()
+_in_use: Final[WeakSet[CredentialState]] = WeakSet()
+
+
+def refused_credentials() -> Mapping[str, bool]:
+    """Return all credentials of this process that may change, with whether the newest version cannot be used."""
+    with _registering:
+        states = list(_in_use)
+    found: defaultdict[str, bool] = defaultdict(bool)
+    for state in states:
+        found[state.what] |= state.refusal is not None
+    return found
+
+
+class CredentialFiles(Generic[T]):
+    """The last good credentials of some files. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        what: str,
+        paths: Sequence[Path],
+        load: Callable[[], T],
+        clock: Callable[[], float] = time.monotonic,
+        unusable: tuple[type[Exception], ...] = UNUSABLE,
+    ) -> None:
+        """Load once; raises the errors of `load`. `what` names the credentials, and `clock` returns seconds.
+
+        `unusable` are the errors of files that cannot be used. Their texts are logged, so they must not contain a
+        secret; those of UnicodeError are left out.
+        """
+        # The functions below refer to the state alone: without a cycle, it is forgotten together with this object.
+        state = CredentialState(f"{what} ({', '.join(map(str, paths))})", can_change=bool(paths))
+        self._followed = FollowedFiles(
+            by_stamp(paths),
+            lambda _: load(),
+            unusable=unusable,
+            on_success=lambda _: state.taken_in(),
+            on_failure=state.refuse,
+            loads_refused_again=True,
+            look_every_seconds=LOOK_SECONDS,
+            clock=clock,
+        )
+
+    def current(self) -> T:
+        """Return the credentials in use, as the same value until they change."""
+        return self._followed.current()
+
+
+def token_of(path: Path) -> str:
+    """Return the token in a file, without space around it. Raises OSError, or ValueError without its content."""
+    token = secret_of(path)
+    if not token.isascii():
+        raise ValueError("it holds characters that no header can carry")
+    return token
+
+
+def secret_of(path: Path) -> str:
+    """Return the one line of a file, without space around it. Raises OSError, or ValueError without its content."""
+    secret = read_regular(path).decode().strip()
+    if not secret:
+        raise ValueError("it is empty")
+    if not secret.isprintable():
+        raise ValueError("it holds more than one line or control characters")
+    return secret
+
+
+def reason_of(error: Exception) -> str:
+    """Return the reason without the content of the file, which errors of decoders quote."""
+    if isinstance(error, UnicodeError):
+        return "it is not UTF-8 text"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)

@@ -1,0 +1,119 @@
+"""A running `serve` whose Prometheus has a wrong clock for a time, or other credentials than before."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tests.adapter.commands.world import SHOP
+from tests.support.recording_proxy import recording_proxy
+from tests.support.serving import Adapter, Trust, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.caller import Caller
+
+WEB = {"labelSelector": "app=web"}
+REFRESHED = ("--max-answer-age=3s", "--refresh-interval=1s")
+
+
+def status(caller: Caller) -> int:
+    return caller.pods("open_connections", **WEB).status
+
+
+def test_no_value_is_served_while_the_clock_of_prometheus_is_wrong_and_all_are_when_it_is_right_again(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    with (
+        recording_proxy(prometheus.url) as proxy,
+        SHOP.adapter(tmp_path, trust, prometheus, f"--prometheus-url={proxy.url}", *REFRESHED) as adapter,
+        adapter.caller() as caller,
+    ):
+        eventually(lambda: status(caller) == 200)
+        for seconds, problem in ((3600.0, "behind Prometheus's"), (-3600.0, "ahead of Prometheus's")):
+            proxy.seconds_ahead = seconds
+            eventually(lambda: status(caller) == 503)
+            assert problem in caller.pods("open_connections", **WEB).message
+            proxy.seconds_ahead = 0.0
+            eventually(lambda: status(caller) == 200)
+
+
+class Rotation:
+    """A token file in a mounted volume, whose files are links into a folder that a link names (`..data`)."""
+
+    def __init__(self, volume: Path) -> None:
+        self._volume = volume
+        self._versions = 0
+        volume.mkdir()
+        self.token = volume / "token"
+        self.token.symlink_to("..data/token")
+
+    def swap(self, prepare: Callable[[Path], object]) -> None:
+        """Let a new folder take the place of the present one, as the kubelet does."""
+        self._versions += 1
+        folder = self._volume / f"..{self._versions}"
+        folder.mkdir()
+        prepare(folder / "token")
+        (self._volume / "..new").symlink_to(folder.name)
+        (self._volume / "..new").replace(self._volume / "..data")
+
+    def write(self, token: str) -> None:
+        """Swap in a folder with this token."""
+        self.swap(lambda path: path.write_text(token))
+
+
+def refused_so_often(adapter: Adapter, number: int) -> bool:
+    return len(adapter.said("cannot be used; the last good version stays in use")) == number
+
+
+def leave_out(_: Path) -> None:
+    """Make no file."""
+
+
+BROKEN: tuple[Callable[[Path], object], ...] = (
+    os.mkfifo,
+    lambda path: path.write_text(""),
+    lambda path: path.write_text("two\nlines-of-the-secret"),
+    lambda path: path.write_text("s\u00e9cret-of-nobody-\u65e5"),
+    lambda path: path.write_bytes(b"\xff\xfesecret-in-bytes"),
+    lambda path: path.mkdir(),
+    leave_out,
+)
+"""A FIFO, an empty file, two that no header can carry, one that is no text, a folder, and no file."""
+
+
+def test_the_last_good_token_is_sent_until_a_good_one_is_there_and_none_is_shown(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    rotation = Rotation(tmp_path / "volume")
+    rotation.write("the-first-secret")
+    name = f"Prometheus token file ({rotation.token})"
+
+    def refused(adapter: Adapter) -> float:
+        return adapter.metric("tidewatch_credentials_refused", credentials=name)
+
+    with recording_proxy(prometheus.url) as proxy:
+        proxy.authorization = "Bearer the-first-secret"
+        flags = (f"--prometheus-url={proxy.url}", f"--prometheus-token-file={rotation.token}", *REFRESHED)
+        with SHOP.adapter(tmp_path, trust, prometheus, *flags) as adapter, adapter.caller() as caller:
+            eventually(lambda: status(caller) == 200)
+            for number, prepare in enumerate(BROKEN, start=1):
+                rotation.swap(prepare)
+                eventually(partial(refused_so_often, adapter, number))
+                assert status(caller) == 200
+            assert refused(adapter) == 1.0
+            rotation.write("the-second-secret")
+            proxy.authorization = "Bearer the-second-secret"
+            eventually(lambda: refused(adapter) == 0.0)
+            eventually(lambda: status(caller) == 200)
+            rotation.write("a-revoked-secret")
+            eventually(lambda: status(caller) == 503)
+            assert "secret" not in caller.pods("open_connections", **WEB).text
+            rotation.write("the-second-secret")
+            eventually(lambda: status(caller) == 200)
+            assert refused_so_often(adapter, len(BROKEN))
+            assert "secret" not in adapter.log

@@ -1,0 +1,106 @@
+"""Credentials that are replaced, broken and repaired while they are in use."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.files.credential_files import (
+    LOOK_SECONDS,
+    CredentialFiles,
+    CredentialState,
+    refused_credentials,
+    token_of,
+)
+from adapter.foundation.service.runtime.process_telemetry import new_registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += LOOK_SECONDS
+        return self.now
+
+
+def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file that may not be read, or for which no descriptor is free, does not change when that is over."""
+    path, is_forbidden = tmp_path / "token", [False]
+    path.write_text("first")
+
+    def load() -> str:
+        if is_forbidden[0]:
+            raise PermissionError(13, "Permission denied")
+        return token_of(path)
+
+    files = CredentialFiles("token", [path], load, Clock())
+    is_forbidden[0] = True
+    path.write_text("second")
+    assert [files.current() for _ in range(3)] == ["first"] * 3
+    is_forbidden[0] = False
+    assert files.current() == "second"
+    (message,) = caplog.messages
+    assert "Permission denied" in message
+    assert "first" not in message
+
+
+@pytest.mark.parametrize("content", ["", "a\nb", "a\x00b", "tokén", "日本"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "token"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"^it (is empty|holds)") as raised:
+        token_of(path)
+    assert not content or content not in str(raised.value)
+
+
+def test_a_metric_says_whether_the_newest_version_is_refused(tmp_path: Path) -> None:
+    registry, path = new_registry("1"), tmp_path / "token"
+    path.write_text("first")
+    files = CredentialFiles("token", [path], lambda: token_of(path), Clock())
+
+    def refused() -> float | None:
+        files.current()
+        return registry.get_sample_value("tidewatch_credentials_refused", {"credentials": f"token ({path})"})
+
+    assert refused() == 0.0
+    path.write_text("")
+    assert refused() == 1.0
+    path.write_text("second")
+    assert refused() == 0.0
+
+
+def test_credentials_that_are_no_longer_in_use_are_not_in_the_metric(tmp_path: Path) -> None:
+    path, name = tmp_path / "token", f"token ({tmp_path / 'token'})"
+    path.write_text("first")
+    gc.disable()
+    try:
+        files = CredentialFiles("token", [path], lambda: token_of(path), Clock())
+        assert name in refused_credentials()
+        del files
+        assert name not in refused_credentials()
+    finally:
+        gc.enable()
+
+
+def test_one_refusal_of_several_with_a_name_shows(caplog: pytest.LogCaptureFixture) -> None:
+    states = [CredentialState("several") for _ in range(3)]
+    states[1].refuse(ValueError("it is empty"))
+    states[2].taken_in()
+    assert refused_credentials()["several"]
+    states[1].refuse(ValueError("it is empty"))
+    assert len(caplog.messages) == 1
+    states[1].taken_in()
+    assert not refused_credentials()["several"]
+
+
+def test_credentials_without_a_file_never_change() -> None:
+    assert CredentialFiles("password", [], lambda: "a", Clock()).current() == "a"
+    assert not any(name.startswith("password") for name in refused_credentials())
