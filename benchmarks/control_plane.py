@@ -4,7 +4,8 @@ Two replicas, as the chart installs them. Rows:
 
 - `hpas`: so many HPAs on Pods metrics, each looked at by the real HPA controller every 15 seconds. Requests and their
   latencies are those of the API server's audit log, and so are the adapter's own requests to the API server; queries
-  are counted by Prometheus itself.
+  are counted by Prometheus itself. `requests_expected` is the HPAs' share of the time that was measured, which is a
+  little longer than `--seconds`: 801 of 200 HPAs in 60.1 s. Requests that were not answered with 200 are `errors`.
 - `list…`, `aggregated-discovery…`, `api-resources…`: discovery with thousands of metrics, and without the adapter.
 
 It takes the programs that `make e2e` builds, and Linux namespaces.
