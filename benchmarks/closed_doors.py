@@ -2,9 +2,11 @@
 
 A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
 TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,
-four clients that send bodies of 20 MB one after another, 20 scrapes a second that nobody reads, 200 connections
-with 20 requests at once each, and 400 with one request after another. Another client asks for `/livez` ten times a
-second, as no kubelet does, and one for `/watcher` with the token, each time on a new connection.
+20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client asks for
+`/livez` ten times a second, as no kubelet does.
+
+`--strangers 400` adds so many connections with one request after another, four clients that send bodies of 20 MB one
+after another, and a reader who asks for `/watcher` with the token ten times a second, each time on a new connection.
 
 Three servers: one that is closed, as the chart installs it, one with a token alone, which kube-scheduler cannot send,
 and one that is open to everybody. The floor is the same server while the strangers come to a server on its core that
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -47,11 +50,22 @@ if TYPE_CHECKING:
     from benchmarks.report import Report, Row
 
 NAME = "closed_doors"
-BODIES, WHOLE_BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE, ASKING = 8, 4, 20.0, 200, 20, 400
+BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
+WHOLE_BODIES = 4
+"""Of further strangers."""
 READERS = "of-readers"
 DOORS = ("closed", "token", "open")
 _SETTLE_SECONDS = 5.0
 _VISIT_EVERY_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The cluster, the time of each row, and who comes beside the strangers that always come."""
+
+    nodes: int
+    seconds: float
+    further_strangers: int
 
 
 class Visitor:
@@ -98,19 +112,20 @@ class Visitor:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
+    settings = Settings(options.nodes, options.seconds, options.strangers)
     return run(
         NAME,
         options.output,
-        lambda progress: measure(options.nodes, options.seconds, options.door or DOORS, progress),
+        lambda progress: measure(settings, options.door or DOORS, progress),
         expected=(OSError,),
     )
 
 
-def measure(nodes: int, seconds: float, doors: Sequence[str], progress: Progress) -> Report:
+def measure(settings: Settings, doors: Sequence[str], progress: Progress) -> Report:
     """Run everything and return the report. Raises ProcessFailedError, OSError."""
     cores = Cores.of_this_machine()
     rows: list[Row] = []
-    with temporary_folder() as folder, nodes_stage(folder, nodes, cores) as stage, on(cores.others):
+    with temporary_folder() as folder, nodes_stage(folder, settings.nodes, cores) as stage, on(cores.others):
         for door in doors:
             plain_port = free_port()
             flags, tls = _credentials(folder, door)
@@ -119,35 +134,34 @@ def measure(nodes: int, seconds: float, doors: Sequence[str], progress: Progress
             ) as running:
                 running.wait_for("/watcher/health")
                 progress.say(f"{door}, alone")
-                rows.append(_row(f"{door}, alone", running, plain_port, nodes, seconds, tls))
+                rows.append(_row(f"{door}, alone", running, plain_port, settings, tls))
                 progress.say(f"{door}, floor")
-                with _bare_door(stage) as ports, _strangers(stage, *ports):
-                    rows.append(_row(f"{door}, floor: strangers elsewhere", running, plain_port, nodes, seconds, tls))
+                with _bare_door(stage) as ports, _strangers(stage, *ports, settings.further_strangers):
+                    rows.append(_row(f"{door}, floor: strangers elsewhere", running, plain_port, settings, tls))
                 progress.say(f"{door}, beside strangers")
-                with _strangers(stage, running.port, plain_port):
-                    rows.append(_row(f"{door}, beside strangers", running, plain_port, nodes, seconds, tls))
-        return report(NAME, rows, nodes=nodes)
+                with _strangers(stage, running.port, plain_port, settings.further_strangers):
+                    rows.append(_row(f"{door}, beside strangers", running, plain_port, settings, tls))
+        return report(NAME, rows, nodes=settings.nodes, further_strangers=settings.further_strangers)
 
 
-def _row(
-    load: str, running: RunningNodes, plain_port: int, nodes: int, seconds: float, tls: ssl.SSLContext | None
-) -> Row:
-    size = min(names_in_a_request(nodes), nodes)
+def _row(load: str, running: RunningNodes, plain_port: int, settings: Settings, tls: ssl.SSLContext | None) -> Row:
+    size = min(names_in_a_request(settings.nodes), settings.nodes)
     judge = judge_of(size)
-    reader = get("/watcher", Authorization=f"Bearer {READERS}")
-    with Visitor(plain_port, get("/livez")) as livez, Visitor(running.port, reader) as reading:
-        outcome = measured(
-            running.port, [post(PRIORITIZE, extender_arguments(size))], judge.any_scores, 1, seconds=seconds, tls=tls
-        )
+    visitors = {"livez": Visitor(plain_port, get("/livez"))}
+    if settings.further_strangers:
+        visitors["reader"] = Visitor(running.port, get("/watcher", Authorization=f"Bearer {READERS}"))
+    with ExitStack() as stack:
+        for visitor in visitors.values():
+            stack.enter_context(visitor)
+        request = post(PRIORITIZE, extender_arguments(size))
+        outcome = measured(running.port, [request], judge.any_scores, 1, seconds=settings.seconds, tls=tls)
     taken = usage(running.process.pid)
+    row = dict(row_of(load, outcome, judge.size))
+    for name, visitor in visitors.items():
+        row.update(visitor.row(name))
     # The arbiter and its worker share pages, which a limit of memory counts once.
-    return {
-        **row_of(load, outcome, judge.size),
-        **livez.row("livez"),
-        **reading.row("reader"),
-        "peak_rss_mib": taken.peak_mib,
-        "peak_once_mib": round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1),
-    }
+    once = round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1)
+    return {**row, "peak_rss_mib": taken.peak_mib, "peak_once_mib": once}
 
 
 def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
@@ -183,17 +197,17 @@ def _bare_door(stage: NodesStage) -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def _strangers(stage: NodesStage, port: int, plain_port: int) -> Iterator[None]:
+def _strangers(stage: NodesStage, port: int, plain_port: int, further: int) -> Iterator[None]:
     """Let them come, and wait until they have."""
     plan = StrangersPlan(
         port=port,
         plain_port=plain_port,
         bodies=BODIES,
-        whole_bodies=WHOLE_BODIES,
+        whole_bodies=WHOLE_BODIES if further else 0,
         scrapes_a_second=SCRAPES_A_SECOND,
         pipelining=PIPELINING,
         requests_at_once=AT_ONCE,
-        asking=ASKING,
+        asking=further,
         end_at=time.monotonic() + 3600.0,
     )
     file = stage.folder / "strangers.json"
@@ -213,6 +227,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--nodes", type=between(2, 20_000), default=5000, help="nodes of the cluster")
     parser.add_argument("--seconds", type=between(1, 600), default=20, help="of each row")
+    parser.add_argument(
+        "--strangers", type=between(0, 2000), default=0, help="further connections; with any, large bodies and a reader"
+    )
     parser.add_argument("--door", choices=DOORS, action="append", help="measure only this; may be repeated")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
