@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.trail import SizeTrail
 
 _PLAIN: Final = ScaleDown()
+_RESUMED_SECONDS: Final = _PLAIN.window_seconds
+"""How much longer the largest wish counts after a gap, at most: who restarts daily must not keep a window of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,20 @@ def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: B
                 name, replicas_for(capacity, 1.0), f"{capacity:.6g} of {base:.6g} replicas are kept: {reason}"
             )
     return replace(memory, wishes=wishes, capacity=capacity)
+
+
+def after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
+    """Return the memory after a time without decisions, in which the largest wish of the window counts anew.
+
+    A memory is written when the size changes, and not each time that a later wish confirms it. HPAs likewise begin with
+    the present size after a restart of their controller.
+    """
+    window = (scale_down or _PLAIN).window_seconds
+    renewed = now - max(0.0, window - _RESUMED_SECONDS)
+    if not memory.wishes or memory.wishes[0][0] >= renewed:
+        return memory
+    later = tuple(each for each in memory.wishes if each[0] > renewed)
+    return replace(memory, wishes=((renewed, memory.wishes[0][1]), *later))
 
 
 def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: float) -> tuple[str, float, str]:

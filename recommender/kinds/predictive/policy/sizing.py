@@ -17,7 +17,7 @@ from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
 from recommender.kinds.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
-from recommender.kinds.predictive.policy.lowering import Before, lower
+from recommender.kinds.predictive.policy.lowering import Before, after_gap, lower
 from recommender.kinds.predictive.policy.reconnect import observed
 from recommender.kinds.predictive.policy.sessions import watched
 from recommender.kinds.predictive.policy.trail import SizeTrail
@@ -36,7 +36,7 @@ FROZEN: Final = "held"
 LEAST_GAP_SECONDS: Final = 60.0
 GAP_INTERVALS: Final = 2.0
 """A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays as if it
-were no longer than that, since it would collapse otherwise."""
+were no longer than that, since it would collapse otherwise, and the window begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
     longest = max(LEAST_GAP_SECONDS, GAP_INTERVALS * situation.interval_seconds)
     watched_seconds = elapsed if elapsed <= longest else 0.0
+    if elapsed > longest:
+        memory = after_gap(settings.scale_down, memory, now)
     memory, load = _observe(settings, situation, memory, watched_seconds, now), known(situation.load)
     trail: SizeTrail | None
     if reason or load is None:

@@ -103,6 +103,30 @@ def test_five_minutes_are_the_window_without_a_configuration() -> None:
     assert sizes(found) == [10] * 30 + [1]
 
 
+def test_after_a_restart_the_window_holds_a_size_whose_memory_was_written_long_ago() -> None:
+    """A memory is written when the size changes: the wishes that confirm it for an hour are not in it."""
+    policy = settings()
+    written = polls(policy, [250_000.0])[-1].memory
+    after = polls(policy, [0.0] * 40, memory=written, start=NOW + 3600)
+    assert sizes(after) == [10] * 30 + [1] * 10
+    assert after[0].binding == "window"
+
+
+@pytest.mark.parametrize(("window", "held"), [(0.0, 0), (100.0, 10), (86_400.0, 30)])
+def test_after_a_restart_no_window_begins_anew_for_more_than_five_minutes(window: float, held: int) -> None:
+    policy = settings(scale_down=gently(None, window))
+    written = polls(policy, [250_000.0])[-1].memory
+    after = polls(policy, [0.0] * 40, memory=written, start=NOW + 86_400.0)
+    assert sizes(after) == [10] * held + [1] * (40 - held)
+
+
+def test_a_restart_forgets_no_later_wish_of_the_window() -> None:
+    policy = settings(scale_down=gently(None, 1200.0))
+    written = polls(policy, [250_000.0, 125_000.0], seconds=60.0)[-1].memory
+    after = polls(policy, [0.0] * 130, memory=written, start=NOW + 300.0)
+    assert sizes(after) == [10] * 90 + [5] * 6 + [1] * 34
+
+
 def test_capacity_goes_down_no_faster_than_sessions_end() -> None:
     found = polls(settings(scale_down=gently(drain=600.0)), [2_500_000.0] + [25_000.0] * 12)
     assert sizes(found)[-1] == math.ceil(100 * math.exp(-120 / 600))
