@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 _WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 
 
-INHERITED_SECONDS: Final = 15.0
-"""How long a process waits before it sends a provider a request that an earlier process may still have in flight: a
-change of a provider's size is relative, and a call outlives the process that has sent it."""
+INHERITED_SECONDS: Final = 75.0
+"""How long a process waits before it sends a provider a request that an earlier process may have sent: a change of a
+provider's size is relative, a call outlives its process by up to 15 s, and clouds show a new size up to a minute late.
+"""
+_PROVIDER_SECONDS: Final = 2 * INHERITED_SECONDS
+"""How long a size is remembered at least that was requested from a provider: so long that a process which follows one
+that was killed knows of it while it waits."""
 
 
 def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
@@ -85,7 +89,8 @@ def settled_writes(
     that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has
     failed for as long as a decision is valid, while the server answered otherwise. A failed write may have had an
     effect all the same, so it is looked for in the size of the group for as long as a decision can be carried out
-    (`valid_seconds`). `confirmed` is the time of the facts; None for now.
+    (`valid_seconds`), and longer in that of a provider's group, which may be shown late. `confirmed` is the time of the
+    facts; None for now.
     """
     by_name = {group.name: group for group in groups.groups}
     asked = dict(memory.asked)
@@ -103,7 +108,8 @@ def settled_writes(
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
-        if result is ScaleResult.REFUSED or now - one.since > valid_seconds:
+        kept_seconds = max(valid_seconds, _PROVIDER_SECONDS) if _has_provider(group) else valid_seconds
+        if result is ScaleResult.REFUSED or now - one.since > kept_seconds:
             del asked[name]
     return replace(memory, asked=asked)
 
@@ -125,7 +131,11 @@ def _outcome_of(
 
 def _leaving(group: NodeGroup | None) -> int:
     """Return how many nodes a provider still counts in the size of a group although they are being removed."""
-    return 0 if group is None or group.provider is None else len(group.deleting)
+    return len(group.deleting) if group is not None and _has_provider(group) else 0
+
+
+def _has_provider(group: NodeGroup | None) -> bool:
+    return group is not None and group.provider is not None
 
 
 def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize, leaving: int) -> ClusterSizeMemory:

@@ -6,20 +6,24 @@ before the first write is kept in an annotation, so that it can be put back.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
+from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
     from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import SendingTerms
 
@@ -30,12 +34,18 @@ FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 class CapacityBufferAttempt:
     """Writes `spec.replicas` of a CapacityBuffer, or puts the former value back."""
 
-    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
+    def __init__(
+        self, objects: GetsAndReplaces, resolve: ResolveResource, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._objects = objects
         self._resolve = resolve
+        self._late = LateEffects(monotonic)
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
         """Read the buffer, and replace the version that was read unless it is already as it should be."""
+        if wish.withdraws and self._late.may_come(wish.target):
+            message = f"{wish.target}: a size may still be written, so the former one is put back a little later"
+            return ScaleOutcome(wish, ScaleResult.FENCED, message=message)
         missing = ScaleOutcome(wish, ScaleResult.ERROR)
         try:
             path = target_path(wish.target, self._resolve)
@@ -48,12 +58,18 @@ class CapacityBufferAttempt:
             return failed(missing, error)
         found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
         document = _buffer_before_writes(buffer) if wish.withdraws else _with_replicas(buffer, wish.replicas)
-        if document == buffer:
-            return found
+        return found if document == buffer else self._write(found, path, document, terms)
+
+    def _write(self, found: ScaleOutcome, path: str, document: dict[str, Any], terms: SendingTerms) -> ScaleOutcome:
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+        def write(fence: Fence) -> None:
+            with self._late.noted(found.wish.target, fence):
+                self._objects.replace(path, document, fence)
+
+        return sent(found, terms, write)
 
 
 def _with_replicas(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:

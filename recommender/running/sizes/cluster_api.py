@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.service.runtime.logs import fields
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
     DELETE_MARK,
@@ -28,10 +28,11 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     write_problem,
 )
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
+from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import MOST_OF_A_WRITE, READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,9 +64,8 @@ class ClusterApiAttempt:
     ) -> None:
         self._objects = objects
         self._resolve = resolve
-        self._monotonic = monotonic
-        self._lowered_until: dict[TargetReference, float] = {}
-        """When a size that was lowered with an unknown outcome can no longer take effect, by group."""
+        self._late = LateEffects(monotonic)
+        """The sizes that were lowered without an answer."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
         """Write the size if the present limits and pauses allow it."""
@@ -117,7 +117,7 @@ class ClusterApiAttempt:
     def _take_marks_off(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
         """Remove the marks of earlier removals, unless Cluster API may be about to act on them."""
         target = found.wish.target
-        if self._monotonic() < self._lowered_until.get(target, 0.0):
+        if self._late.may_come(target):
             message = f"{target}: a smaller size may still take effect, so the marks of its Machines are left for now"
             return replace(found, result=ScaleResult.FENCED, message=message)
         for machine in found.wish.unmarks:
@@ -151,20 +151,13 @@ class ClusterApiAttempt:
         self, found: ScaleOutcome, path: str, document: dict[str, Any], removal: MachineRemoval, terms: SendingTerms
     ) -> tuple[ScaleOutcome, dict[str, Any]]:
         answers: list[dict[str, Any]] = [document]
-        is_unknown = False
 
         def lower(fence: Fence) -> None:
-            nonlocal is_unknown
-            started = self._monotonic()
-            try:
+            with self._late.noted(found.wish.target, fence):
                 answers.append(self._objects.replace(path, document, fence))
-            except UnknownOutcomeError:
-                is_unknown = True
-                self._lowered_until[found.wish.target] = started + MOST_OF_A_WRITE * fence.seconds
-                raise
 
         outcome = sent(found, terms, lower)
-        if outcome.result is not ScaleResult.OK and not is_unknown:
+        if outcome.result is not ScaleResult.OK and not self._late.may_come(found.wish.target):
             # A Machine that stays marked would be the first to be removed whenever somebody lowers the size.
             self._annotate(found, removal, terms, mark=False)
         return outcome, answers[-1]

@@ -135,10 +135,13 @@ def test_a_process_that_was_killed_while_it_asked_does_not_ask_again_at_once() -
     killed = decided(NOW, Memory(), reading(3))
     began = NOW + 2.0
     [wish] = wishes_of(decided(began, killed.memory, reading(3), began=began))
-    assert wish.waits_until == began + 15.0
+    assert wish.waits_until == began + 75.0
     more = decided(began + 1.0, killed.memory, reading(3), began=began, pending=4)
     again = decided(began + 2.0, more.memory, reading(3), began=began, pending=4)
-    assert [(each.replicas, each.waits_until) for each in wishes_of(again)] == [(7, began + 15.0)]
+    assert [(each.replicas, each.waits_until) for each in wishes_of(again)] == [(7, began + 75.0)]
+    for passed in range(10, 75, 10):
+        again = decided(began + passed, again.memory, reading(3), began=began, pending=4)
+        assert [each.waits_until for each in wishes_of(again)] == [began + 75.0], "however old the request is by now"
     assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), "it was asked for after all"
 
 

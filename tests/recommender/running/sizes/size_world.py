@@ -90,7 +90,7 @@ class SizeWorld:
     def begin(self) -> None:
         """Start a process: nothing is known from before but what is in the cluster."""
         self.groups = self._writer(ClusterApiAttempt(self.objects, resolve, lambda: self.now))
-        self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve))
+        self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve, lambda: self.now))
 
     def _writer(self, attempt: Any) -> ScaleWriter:  # noqa: ANN401 - either attempt
         return ScaleWriter(

@@ -1,0 +1,46 @@
+"""Writes without an answer, which may still take effect: what they would undo must wait.
+
+effects = LateEffects(monotonic)
+with effects.noted(target, fence):
+objects.replace(path, document, fence)
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.kubernetes.errors import UnknownOutcomeError
+from recommender.outputs.write_attempt import MOST_OF_A_WRITE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from adapter.foundation.sources.kubernetes.writing import Fence
+    from recommender.decisions.record import TargetReference
+
+
+class LateEffects:
+    """Knows until when a write of a target may still take effect. A target has one write at a time."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """`monotonic` returns seconds."""
+        self._monotonic = monotonic
+        self._until: dict[TargetReference, float] = {}
+
+    @contextmanager
+    def noted(self, target: TargetReference, fence: Fence) -> Iterator[None]:
+        """Note a write whose outcome is unknown."""
+        started = self._monotonic()
+        try:
+            yield
+        except UnknownOutcomeError:
+            self._until[target] = started + MOST_OF_A_WRITE * fence.seconds
+            raise
+
+    def may_come(self, target: TargetReference) -> bool:
+        """Return whether a write of the target may still take effect."""
+        if self._monotonic() < self._until.get(target, 0.0):
+            return True
+        self._until.pop(target, None)
+        return False

@@ -1,0 +1,191 @@
+"""Kills, outages and calls without an answer while CapacityBuffers are written and get their former sizes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.running.sizes.withdrawals import Withdrawals
+from recommender.running.sizes.writers import SizeWriters
+from tests.recommender.running.sizes.size_world import Recording, resolve
+from tests.recommender.running.sizes.test_writers import NOTHING, OTHER, RESERVE, World, configured
+from tests.support.apiserver_kinds import CAPACITY_BUFFERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.configuration.recommender_configuration import Configuration
+
+CONFIGURED: Final = {"reserve": configured(), "other": configured(OTHER), "": NOTHING}
+OWN: Final = {"reserve": 2, "other": 1}
+FORMER: Final = "tidewatch.io/replicas-before"
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+class LateRecording(Recording):
+    """Carries the next change out later if the test says so; its sender has no answer."""
+
+    is_late = False
+
+    def __init__(self, store: Any) -> None:  # noqa: ANN401 - the store of the world
+        super().__init__(store)
+        self.late: list[Callable[[], object]] = []
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        if self.is_late and fence.permit(fence.seconds):
+            self.is_late, permitted = False, Fence(fence.seconds, lambda _seconds: True)
+            self.late.append(lambda: super(LateRecording, self).replace(path, document, permitted))
+            raise UnknownOutcomeError("PUT: sent, but no answer")
+        return super().replace(path, document, fence)
+
+    def arrive(self) -> None:
+        """Carry the late changes out, unless the version that they name is outdated."""
+        late, self.late = self.late, []
+        for change in late:
+            try:
+                change()
+            except KubernetesError:
+                continue
+
+
+@dataclass
+class Buffers:
+    """A process that writes two buffers, as the configuration of the moment says."""
+
+    world: World = field(default_factory=World)
+    present: str = ""
+    owed: set[str] = field(default_factory=set)
+    """The buffers that must get their former size back, because this process has seen them go."""
+
+    def __post_init__(self) -> None:
+        self.objects = self.world.objects = LateRecording(self.world.store)
+        self.begin()
+
+    def begin(self) -> None:
+        world = self.world
+        world.begin()
+        world.withdrawals = Withdrawals()
+        world.writers = SizeWriters(world.groups, world.buffers, resolve, world.withdrawals)
+        world.writers.reconfigured(self.configuration)
+        self.owed = set()
+
+    @property
+    def configuration(self) -> Configuration:
+        return CONFIGURED[self.present]
+
+    def reload(self, name: str) -> None:
+        if self.present and self.present != name:
+            self.owed.add(self.present)
+        self.owed.discard(name)
+        self.present = name
+        self.world.writers.reconfigured(self.configuration)
+
+    def poll(self, chunks: int, seconds: float = 10.0) -> None:
+        self.world.now += seconds
+        try:
+            self.world.poll(self.configuration, chunks=chunks if self.present else None)
+        except KilledError:
+            self.begin()
+
+    def calm(self, chunks: int) -> None:
+        """Let nothing fail any more."""
+        self.objects.before, self.objects.after_put = (lambda _method, _path: None), (lambda _path: None)
+        self.objects.is_late = False
+        for _ in range(8):
+            self.poll(chunks)
+            self.world.now += 60.0
+            self.world.step()
+
+
+def fault(buffers: Buffers, kind: str) -> None:
+    """Let the next call, or the next change, fail."""
+    errors = {"500": ServerError("500", 500), "killed before": KilledError()}
+
+    def before(_method: str, _path: str) -> None:
+        error = errors.pop(kind, None)
+        if error is not None:
+            raise error
+
+    left = {"unanswered": UnknownOutcomeError("sent, but no answer"), "killed after": KilledError()}
+
+    def after(_path: str) -> None:
+        error = left.pop(kind, None)
+        if error is not None:
+            raise error
+
+    buffers.objects.before, buffers.objects.after_put = before, after
+    buffers.objects.is_late = kind == "late"
+
+
+FAULTS: Final = ("none", "500", "unanswered", "late", "killed before", "killed after")
+EVENTS = st.one_of(
+    st.tuples(st.just("poll"), st.sampled_from(FAULTS), st.integers(3, 9)),
+    st.tuples(st.just("reload"), st.sampled_from(tuple(CONFIGURED)), st.just(0)),
+    st.tuples(st.just("arrive"), st.just(""), st.just(0)),
+)
+
+
+def check(buffers: Buffers, chunks: int) -> None:
+    for name in OWN:
+        one = buffers.world.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)
+        former = one["metadata"].get("annotations", {}).get(FORMER)
+        if name == buffers.present:
+            assert (one["spec"]["replicas"], former) == (chunks, str(OWN[name]))
+        elif name in buffers.owed:
+            assert (one["spec"]["replicas"], former) == (OWN[name], None)
+        else:
+            assert former in {None, str(OWN[name])}, "what it had before is never lost"
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=14))
+@settings(max_examples=150)
+def test_whatever_fails_each_buffer_has_its_size_in_the_end_and_keeps_what_it_had(
+    events: list[tuple[str, str, int]],
+) -> None:
+    buffers = Buffers()
+    for what, which, number in events:
+        if what == "poll":
+            fault(buffers, which)
+            buffers.poll(number, seconds=1.0)
+        elif what == "reload":
+            buffers.reload(which)
+        else:
+            buffers.objects.arrive()
+    buffers.objects.arrive()
+    buffers.calm(7)
+    check(buffers, 7)
+
+
+def test_a_buffer_whose_write_arrives_after_it_is_no_longer_sized_gets_its_former_size_back() -> None:
+    buffers = Buffers()
+    buffers.reload("reserve")
+    fault(buffers, "late")
+    buffers.poll(7)
+    buffers.reload("")
+    buffers.poll(0, seconds=1.0)
+    buffers.objects.arrive()
+    buffers.calm(0)
+    check(buffers, 0)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_withdrawal_that_fails_in_any_way_but_a_kill_is_done_in_the_end(kind: str) -> None:
+    buffers = Buffers()
+    buffers.reload("reserve")
+    buffers.poll(7)
+    buffers.reload("")
+    fault(buffers, kind)
+    buffers.poll(0)
+    buffers.objects.arrive()
+    buffers.calm(0)
+    check(buffers, 0)
+    assert buffers.owed == (set() if "killed" in kind else {RESERVE.name})

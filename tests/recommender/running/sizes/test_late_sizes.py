@@ -1,0 +1,219 @@
+"""Sizes that a cloud shows late, calls without an answer, and processes that are killed while they ask for nodes.
+
+An oracle that knows what becomes of each call asks for as many nodes as there are pods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.cluster.values.storage import Storage
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
+from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, PluginGroups
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, PluginReading
+from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.sizes.provider_groups import ProviderAttempt
+from recommender.running.sizes.write_results import WriteResults
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
+from tests.recommender.kinds.cluster_size.test_decide import WEB
+from tests.recommender.outputs.scale_world import resolve
+from tests.recommender.running.sizes.provider_world import NodeApi, ProviderWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
+
+START: Final = 1_800_000_000.0
+BOOT: Final = 90.0
+FAILOVER: Final = 15.0
+POLICY = RecommendationPolicy("nodes", "clusterSize", outputs=frozenset({Output.SCALE}), stale_after_seconds=60.0)
+SETTINGS = ClusterSizeSettings(NodeGroupSources(plugin=PluginGroups("cloud", writes=True)))
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class LateCloud:
+    """Two groups of a provider; each pod needs a node of its own, and each call ends as `ends` says."""
+
+    pods: int
+    lag: float
+    """After how many seconds a new size and its machines are shown."""
+    ends: list[str]
+    now: float = START
+    made: dict[str, list[float]] = field(default_factory=lambda: {"a": [START - 999.0], "b": [START - 999.0]})
+    """When each machine was made, by group."""
+    unanswered: int = 0
+    """The nodes that were made by calls without an answer."""
+
+    @property
+    def extra(self) -> int:
+        """The number of nodes that were made."""
+        return sum(map(len, self.made.values())) - 2
+
+    def reading(self) -> PluginReading:
+        groups = tuple(self.look("", "", name) for name in self.made)
+        return PluginReading("plugin/cloud", groups, {name: name[0] for name in self.nodes()})
+
+    def look(self, _recommendation: str, _provider: str, name: str) -> PluginGroup:
+        shown = [number for number, made in enumerate(self.made[name]) if made + self.lag <= self.now]
+        machines = tuple(ProviderInstance(f"x:///{name}{number}") for number in shown)
+        price = 1.0 if name == "a" else 2.0
+        return PluginGroup(name, 0, 50, len(shown), machines, template=node("t"), price=price, has_writes=True)
+
+    def change(
+        self, _recommendation: str, _provider: str, name: str, change: Callable[[WritableNodeGroup], None]
+    ) -> None:
+        change(cast("WritableNodeGroup", _Call(self, name, self.ends.pop(0) if self.ends else "ok")))
+
+    def nodes(self) -> list[str]:
+        """Return the nodes that have registered."""
+        return [f"{name}{k}" for name, made in self.made.items() for k, at in enumerate(made) if at + BOOT <= self.now]
+
+    def state(self) -> ClusterState:
+        nodes = [node(name, provider_id=f"x:///{name}", created=START - 900.0) for name in self.nodes()]
+        free = [one.name for one in nodes if one.name not in {"a0", "b0"}]
+        pods = [self._pod("a0", "a0"), self._pod("b0", "b0")]
+        pods += [self._pod(f"job-{k}", free[k] if k < len(free) else "") for k in range(self.pods)]
+        facts = Storage(Observed({}, self.now), Observed({}, self.now), Observed({}, self.now), Observed({}, self.now))
+        return ClusterState(
+            nodes=Observed(tuple(nodes), self.now),
+            pods=Observed(tuple(pods), self.now),
+            workloads=Observed((WEB,), self.now),
+            disruption_budgets=Observed((), self.now),
+            namespace_labels=Observed({"shop": {}}, self.now),
+            storage=facts,
+        )
+
+    def _pod(self, name: str, on: str) -> ClusterPod:
+        return pod(name, "4", "1Gi", namespace="shop", node=on, controller="web", created=START - 900.0)
+
+
+@dataclass
+class _Call:
+    """A group that is about to be changed."""
+
+    cloud: LateCloud
+    name: str
+    end: str
+
+    def increase_size(self, delta: int) -> None:
+        if self.end == "killed before":
+            raise KilledError
+        if self.end == "refused":
+            raise PluginError("no quota")
+        if self.end != "lost":
+            self.cloud.made[self.name] += [self.cloud.now] * delta
+            self.cloud.unanswered += delta if self.end == "unanswered" else 0
+        if self.end == "killed after":
+            raise KilledError
+        if self.end != "ok":
+            raise OutcomeUnknownError("no answer")
+
+    def decrease_target_size(self, delta: int) -> None:
+        """Take back machines that have no node yet."""
+        made = self.cloud.made[self.name]
+        young = sum(at + BOOT > self.cloud.now for at in made)
+        del made[len(made) - min(-delta, young) :]
+
+
+class Process:
+    """A process that leads. It decides every ten seconds, and its memory is stored as `run` stores it."""
+
+    def __init__(self, cloud: LateCloud, stored: str) -> None:
+        self.cloud = cloud
+        self.stored = stored
+        self.memory = decode_memory("nodes", stored).memory
+        self.began = cloud.now
+        self.results = WriteResults()
+        clock = Clock(lambda: cloud.now, lambda: cloud.now)
+        self.writer = ScaleWriter(
+            NodeApi(),
+            resolve,
+            Fence(3.0, lambda _: True),
+            ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=self.results.note),
+            attempt=ProviderAttempt(cloud, ProviderWorld().removals, clock.wall),
+            limits=ScaleLimits(per_second=1000.0, burst=1000),
+            effects=ScaleEffects(clock, lambda work: work()),
+        )
+
+    def decide(self) -> None:
+        seen, now = self.results.of("nodes"), self.cloud.now
+        decision = decide_sizes(
+            POLICY,
+            SETTINGS,
+            Inputs(self.cloud.state()),
+            self.memory,
+            now,
+            waits=True,
+            writes_sizes=True,
+            writes=seen,
+            providers=(self.cloud.reading(),),
+            began=self.began,
+        )
+        self.results.drop("nodes", seen)
+        self.memory, self.stored = decision.memory, encode_memory("nodes", decision.memory)
+        self.writer.wanted("nodes", writes_of(decision).groups.wishes)
+
+
+def run(cloud: LateCloud, seconds: int = 400) -> None:
+    process, decides_at, up_at = Process(cloud, encode_memory("nodes", Memory())), START, START
+    while cloud.now < START + seconds:
+        try:
+            if cloud.now >= max(up_at, decides_at):
+                decides_at = cloud.now + 10.0
+                process.decide()
+            if cloud.now >= up_at:
+                process.writer.step()
+        except KilledError:
+            up_at = cloud.now + FAILOVER
+            cloud.now, stored = up_at, process.stored
+            process = Process(cloud, stored)
+        cloud.now += 1.0
+
+
+ENDS = ("ok", "refused", "lost", "unanswered", "killed before", "killed after")
+
+
+@given(
+    pods=st.integers(1, 5),
+    lag=st.sampled_from((0.0, 10.0, 20.0, 45.0, 60.0)),
+    ends=st.lists(st.sampled_from(ENDS), max_size=5),
+)
+@settings(max_examples=20)
+def test_no_more_nodes_come_than_an_oracle_asks_for_and_those_of_calls_without_an_answer(
+    pods: int, lag: float, ends: list[str]
+) -> None:
+    cloud = LateCloud(pods, lag, list(ends))
+    run(cloud)
+    assert cloud.extra <= pods + 1 + (cloud.unanswered if lag else 0)
+
+
+@pytest.mark.parametrize("lag", [0.0, 10.0, 20.0, 45.0, 60.0])
+def test_a_kill_while_nodes_are_asked_for_asks_for_none_twice_however_late_the_size_is_shown(lag: float) -> None:
+    cloud = LateCloud(3, lag, ["killed after", "killed after"])
+    run(cloud, 300)
+    assert cloud.extra == 3
+
+
+def test_after_a_call_without_an_answer_another_group_is_asked_in_the_next_decision() -> None:
+    cloud = LateCloud(3, 60.0, ["lost"])
+    run(cloud, 20)
+    assert len(cloud.made["b"]) == 4
