@@ -1,0 +1,59 @@
+"""A Prometheus whose clock is wrong for a time: no size is written on what it says, and afterwards all is as before."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
+from tests.recommender.configuration.files import entry, whole
+from tests.support.prometheus import scraped_prometheus
+from tests.support.recording_proxy import recording_proxy
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.object_apiserver import ObjectApiServer
+    from tests.support.recording_proxy import RecordingProxy
+
+TARGETS: Final = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
+DRIVEN: Final = "proportional: {drivers: {query: {expr: sum(connections), perReplica: 100}}}"
+SECONDS: Final = 60.0
+
+
+def connections(number: int) -> str:
+    return f"# TYPE connections gauge\nconnections {number}\n"
+
+
+def has_size(server: ObjectApiServer, replicas: int) -> bool:
+    return replicas_of(server) == replicas
+
+
+def has_been_asked(proxy: RecordingProxy, times: int) -> bool:
+    return len(proxy.requests) >= times
+
+
+def test_no_size_follows_a_clock_that_is_an_hour_off_and_the_next_right_one_counts(tmp_path: Path) -> None:
+    with (
+        scraped_prometheus(tmp_path / "prometheus", connections(500), stamped=True) as prometheus,
+        recording_proxy(prometheus.url) as proxy,
+        cluster_server() as server,
+    ):
+        put_nodes(server, 3)
+        top = f"pollInterval: 1s\nstate: {tmp_path}/state\nprometheus: {{url: '{proxy.url}'}}\n"
+        file = tmp_path / "recommender.yaml"
+        file.write_text(whole(entry("dns", TARGETS, "outputs: [metric, scale]", kind=DRIVEN), top=top))
+        kubeconfig = server.kubeconfig(tmp_path / "config")
+        with running("run", f"--config={file}", f"--kubeconfig={kubeconfig}", log_path=tmp_path / "log") as recommender:
+            until(partial(has_size, server, 5), SECONDS)
+            for seconds, problem, wrong, right in ((3600.0, "behind", 900, 7), (-3600.0, "ahead of", 100, 6)):
+                proxy.seconds_ahead = seconds
+                prometheus.publish(connections(wrong), seen=f"connections == {wrong}")
+                before, asked = replicas_of(server), len(proxy.requests)
+                until(partial(has_been_asked, proxy, asked + 5), SECONDS)
+                assert replicas_of(server) == before
+                assert f"{problem} Prometheus's, so the values are of another time" in recommender.log
+                prometheus.publish(connections(100 * right), seen=f"connections == {100 * right}")
+                proxy.seconds_ahead = 0.0
+                until(partial(has_size, server, right), SECONDS)
