@@ -56,18 +56,18 @@ from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.running.history.history_cache import HistoryCache
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.loads.histories.load_histories import TargetHistory
-from recommender.running.loads.histories.ring import ROWS_A_BLOCK
+from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK
 from recommender.running.loads.histories.target_loads import loads_of
-from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learned.forecast_tasks import fleet_of, task_of
+from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner_of_many import SAMPLED_TARGETS
 from recommender.running.loads.learning.learning_rules import CATCH_UP_SECONDS, LONGEST_CHILD_SECONDS, known_past
-from recommender.running.loads.needs import load_needs_of
-from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.load_needs import load_needs_of
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED, Predictor
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.queries.query_values import QueryValues
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 NAME: Final = "forecast_tick"
 QUERIES: Final = 10

@@ -45,7 +45,7 @@ from recommender.configuration.rights import rights_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.kinds.proportional.kind import parameters_of
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,8 @@ from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
 from recommender.running.memory.config_map_documents import DATA_KEY, MANAGED_BY
-from recommender.running.memory.document import MemoryDocumentError, decode_memory
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.memory_document import MemoryDocumentError, decode_memory
+from recommender.running.memory.store_protocol import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -62,7 +62,7 @@ def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tu
     if not configuration.recommendations:
         return configuration, []
     # It loads numpy, which other commands do not need.
-    from recommender.running.loads.single_run import load_inputs_at_start  # noqa: PLC0415
+    from recommender.running.loads.single_decision_loads import load_inputs_at_start  # noqa: PLC0415
 
     queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
     connections = connections_of(configuration)

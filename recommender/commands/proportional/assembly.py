@@ -39,13 +39,13 @@ from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone
-from recommender.running.effects.writes import Writes
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.effects.writes_at_shutdown import Writes
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
-from recommender.running.inputs.plans import PollPlan
+from recommender.running.inputs.poll_plan import PollPlan
 from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.leadership import WithoutLease
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetOutcome
     from recommender.kinds.proportional.parameters import ParametersConfigMap
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.polls.runner import RunnerTelemetry
 

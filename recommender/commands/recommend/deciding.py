@@ -14,10 +14,10 @@ from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import ConfigMapData
-from recommender.running.inputs.gathering import by_backend
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.input_gathering import by_backend
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.queries.backend_queries import BackendQueries
 

@@ -12,7 +12,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.clock import Clock
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
-from recommender.running.loads.needs import load_needs_of
+from recommender.running.loads.load_needs import load_needs_of
 from recommender.running.queries.backend_queries import BackendQueries
 from recommender.running.usage.usage_needs import usage_needs_of
 from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
@@ -37,7 +37,7 @@ def load_inputs(
     if not load_needs_of(configuration):
         return {}
     # It loads numpy, which other recommendations do not need.
-    from recommender.running.loads.single_run import load_inputs_once  # noqa: PLC0415
+    from recommender.running.loads.single_decision_loads import load_inputs_once  # noqa: PLC0415
 
     queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
     queries.use(connections)

@@ -12,14 +12,14 @@ from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale_call import ScaleAttempt
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
-from recommender.running.effects.resizes import RequestWriters
-from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
-from recommender.running.sizes.cluster_api import ClusterApiAttempt
+from recommender.running.effects.resize_effects import RequestWriters
+from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
+from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, are_configured, stopped_removal
-from recommender.running.sizes.provider_groups import ProviderAttempt
-from recommender.running.sizes.withdrawals import Withdrawals
-from recommender.running.sizes.writers import SizeWriters
+from recommender.running.sizes.provider_group_writer import ProviderAttempt
+from recommender.running.sizes.size_writers import SizeWriters
+from recommender.running.sizes.withdrawn_buffers import Withdrawals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.shared_services import SharedServices
     from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import Attempt, ScaleOutcome
-    from recommender.running.effects.writes import Writes
+    from recommender.running.effects.writes_at_shutdown import Writes
     from recommender.running.inputs.target_lookups import TargetLookups
     from recommender.running.memory.memories import Memories
 

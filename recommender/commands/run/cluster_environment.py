@@ -20,12 +20,12 @@ from recommender.commands.run.leading import TIMING, Candidate, begin_election
 from recommender.configuration.needs import needs_of_one
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 from recommender.running.effects.leader_effects import HistoryAlone
-from recommender.running.effects.writes import Writes
+from recommender.running.effects.writes_at_shutdown import Writes
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
 from recommender.running.inputs.target_lookups import TargetLookups
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.leadership import WithoutLease
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.polls.leadership import Leadership
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from recommender.commands.run.followed_objects import FollowedObjects
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.record import TargetReference
-    from recommender.running.inputs.gathering import ConfigMapInput, ReadCluster, ReadTargets
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.input_gathering import ConfigMapInput, ReadCluster, ReadTargets
+    from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.objects.object_configuration import ObjectConfigurations
     from recommender.running.polls.leadership import Leadership

@@ -14,7 +14,7 @@ from recommender.commands.run.environment import RunEnvironment
 from recommender.decisions.policy_settings import Output
 from recommender.running.effects.leader_effects import HistoryAlone
 from recommender.running.inputs.target_states import target_input
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.leadership import WithoutLease
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.running.inputs.gathering import ConfigMapInput
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.input_gathering import ConfigMapInput
+    from recommender.running.inputs.poll_plan import PollPlan
 
 _log = logging.getLogger(__name__)
 

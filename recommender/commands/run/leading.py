@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Tasks
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
-    from recommender.running.effects.writes import Writes
+    from recommender.running.effects.writes_at_shutdown import Writes
 
 _log = logging.getLogger(__name__)
 

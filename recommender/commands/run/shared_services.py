@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from recommender.outputs.output_telemetry import RecommenderTelemetry
     from recommender.running.history.history_cache import HistoryCache
-    from recommender.running.inputs.plans import PollPlan
-    from recommender.running.sizes.plugins import PluginHosts
-    from recommender.running.sizes.write_results import WriteResults
+    from recommender.running.inputs.poll_plan import PollPlan
+    from recommender.running.sizes.plugin_hosts import PluginHosts
+    from recommender.running.sizes.reported_writes import WriteResults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,15 +36,15 @@ from recommender.running.history.cluster_recorder import RECORD_SECONDS, Cluster
 from recommender.running.history.history_cache import HistoryCache
 from recommender.running.inputs.backend_threads import BackendThreads
 from recommender.running.inputs.fair_threads import FairThreads
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.inputs.plans import Plans
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.poll_plan import Plans
 from recommender.running.objects.object_configuration import ObjectConfigurations
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
-from recommender.running.sizes.background import SizesInBackground, SizingServices
-from recommender.running.sizes.needs import FollowedNeeds
-from recommender.running.sizes.plugins import PluginHosts
-from recommender.running.sizes.write_results import WriteResults
+from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.sizes.followed_needs import FollowedNeeds
+from recommender.running.sizes.plugin_hosts import PluginHosts
+from recommender.running.sizes.reported_writes import WriteResults
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale_writer import ScaleWriter
-    from recommender.running.effects.resizes import RequestWriters
-    from recommender.running.sizes.writers import SizeWriters
+    from recommender.running.effects.resize_effects import RequestWriters
+    from recommender.running.sizes.size_writers import SizeWriters
 
 
 class RecordHistory(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from recommender.running.inputs.gathering import LookUpThreads
+    from recommender.running.inputs.input_gathering import LookUpThreads
 
 
 class BackendThreads:

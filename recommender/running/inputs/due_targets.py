@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.decisions.record import Record, TargetReference
-    from recommender.running.inputs.gathering import TargetInput
+    from recommender.running.inputs.input_gathering import TargetInput
 
 MOST_LOOK_UPS: Final = 200
 """Most look-ups in a poll: they have 8 threads, and 5 s together."""

@@ -9,7 +9,7 @@ from recommender.decisions.inputs import TargetState
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.facts.scale_targets import ScaledObject
-    from recommender.running.inputs.gathering import TargetInput
+    from recommender.running.inputs.input_gathering import TargetInput
 
 
 def target_state_of(found: ScaledObject) -> TargetState:

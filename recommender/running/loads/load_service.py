@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from recommender.running.loads.needs import load_needs_of
+from recommender.running.loads.load_needs import load_needs_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.running.loads.learning.learning_rules import RunChild
+    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.loads.load_workers import RunningLoadService
-    from recommender.running.loads.needs import LoadNeed
     from recommender.running.queries.backend_queries import BackendQueries
 
 _WAIT_SECONDS: Final = 1.0

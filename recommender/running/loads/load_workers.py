@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 from recommender.running.loads.histories.backend_histories import BackendHistories
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.history_keeping import HistoryKeeper
-from recommender.running.loads.learned.learned_files import LearnedFiles
-from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.learned.forecast_tasks import task_of
+from recommender.running.loads.learned.model_choice_files import LearnedFiles
+from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
 from recommender.running.loads.learning.learning_rules import LearningServices
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.predictions.delays import DelayMeter
-from recommender.running.loads.predictions.load_source import LoadSource, queries_of
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
+from recommender.running.loads.predictions.poll_loads import LoadSource, queries_of
 from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.clock import Clock
     from recommender.running.loads.learning.learning_rules import RunChild
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.queries.backend_queries import BackendQueries
 
 FOLDER: Final = "loads"

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.foundation.service.runtime.logs import fields
-from recommender.running.memory.document import (
+from recommender.running.memory.memory_document import (
     MemoryDocumentError,
     decode_shard,
 )
@@ -15,7 +15,7 @@ from recommender.running.memory.document import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.running.memory.store import (
+    from recommender.running.memory.store_protocol import (
         MemoryKey,
         StoredShard,
     )

@@ -11,7 +11,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.object_names import object_namespace
 from recommender.running.memory.object_memories import ObjectMemories
 from recommender.running.memory.significant_changes import changed_enough_to_write
-from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
+from recommender.running.memory.store_protocol import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
 from recommender.running.memory.target_memories import TargetMemories
 
 if TYPE_CHECKING:

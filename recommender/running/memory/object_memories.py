@@ -19,7 +19,7 @@ from recommender.configuration.objects.object_settings import (
 )
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store_protocol import MemoryUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.memory import Memory
 from recommender.running.memory.significant_changes import changed_enough_to_write, is_urgent
-from recommender.running.memory.store import MemoryUnavailableError, ShardTooLargeError, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ShardTooLargeError, StoredShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.decisions.record import TargetReference
-    from recommender.running.memory.store import ShardStore
+    from recommender.running.memory.store_protocol import ShardStore
 
 _log = logging.getLogger(__name__)
 

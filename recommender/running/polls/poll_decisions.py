@@ -19,9 +19,9 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store_protocol import MemoryUnavailableError
 from recommender.running.polls.poll_results import Decided
-from recommender.running.sizes.background import ImmediateSizing
+from recommender.running.sizes.background_decisions import ImmediateSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Recommendation
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.sizes.background import SlowDecisions
+    from recommender.running.sizes.background_decisions import SlowDecisions
 
 MEMORY_SECONDS: Final = 3.0
 """Time after which a poll begins no further reads of memories; one read takes at most 5 s."""

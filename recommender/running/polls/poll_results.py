@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loop import Decision
     from recommender.decisions.memory import Memory
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record
     from recommender.kinds.kind import Recommendation
-    from recommender.running.inputs.gathering import Gatherer, LookUps
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.input_gathering import Gatherer, LookUps
+    from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.polls.leadership import Leadership
     from recommender.running.polls.poll_results import Decided, Decisions

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
-    from recommender.running.sizes.plugins import WritesGroups
+    from recommender.running.sizes.plugin_hosts import WritesGroups
     from recommender.running.sizes.removal_marks import RemovalMark
 
 _ACCEPTED_SECONDS: Final = 900.0

@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISAB
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, failed, sent
-from recommender.running.sizes.draining import (
+from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,
     eviction_of,
     obstacle_to,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.outputs.wishes import NodeRemoval
     from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
-    from recommender.running.sizes.draining import EvictedPod
+    from recommender.running.sizes.evictable_pods import EvictedPod
     from recommender.running.sizes.machine_deletion import MachineDeletion
 
 _log = logging.getLogger(__name__)

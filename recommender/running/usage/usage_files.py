@@ -22,7 +22,7 @@ from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.kinds.resources.histograms import CPU_SCALE
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store_protocol import stored_name
 from recommender.running.usage.known_usage import MOST_CONTAINERS, MOST_PODS, KnownUsage, OomKill
 
 if TYPE_CHECKING:

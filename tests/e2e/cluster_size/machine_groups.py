@@ -16,7 +16,7 @@ from demo.machine.files import replace_file
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 from tests.e2e.controlplane.nodes import PATH as NODES
 from tests.e2e.controlplane.nodes import NodeSpec, register
 from tests.e2e.support.recommenders import RBAC, rule, service_account

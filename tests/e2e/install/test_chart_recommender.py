@@ -18,7 +18,7 @@ from recommender.configuration.objects.definition import definition
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.role_rules import RoleRule
-from recommender.running.memory.store import NAME_PREFIX, memory_object_name
+from recommender.running.memory.store_protocol import NAME_PREFIX, memory_object_name
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.recommenders import CONFIGURATIONS, LINEAR, PLURALS, RECOMMENDER_CASES, configuration

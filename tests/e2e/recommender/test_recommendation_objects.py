@@ -15,7 +15,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.objects.definition import definition
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 from tests.e2e.controlplane.client import ApiError
 from tests.e2e.support.figures import state
 from tests.e2e.support.recommenders import Pool, Workload, rule, service_account

@@ -28,7 +28,7 @@ from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import SendingTerms
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store_protocol import stored_name
 from tests.e2e.support.recommenders import Pool, rule, service_account
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import started

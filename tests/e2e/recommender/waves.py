@@ -16,7 +16,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from demo.machine.files import replace_file
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 from tests.e2e.support.recommenders import RBAC, Workload, rule, service_account
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import Recommender, started

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store_protocol import stored_name
 from tests.e2e.controlplane.nodes import PATH as NODES
 from tests.e2e.controlplane.nodes import NodeSpec
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.memory import Memory
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, remembered
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.folder_store import FolderMemoryStore
 from tests.recommender.commands.test_recommend_cluster_size import GROUPS, node, pod, workload
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import Recommender, forked_recommender

@@ -10,7 +10,7 @@ from recommender.configuration.needs import AskedQuery, backends_asked_by, payer
 from recommender.configuration.objects.object_reading import ObjectRefusal, object_of, read_object
 from recommender.configuration.reading import read_configuration
 from recommender.kinds.kind import Recommendation
-from recommender.running.loads.needs import load_needs_of
+from recommender.running.loads.load_needs import load_needs_of
 from recommender.running.objects.object_configuration import shared_settings
 from recommender.running.usage.usage_needs import usage_needs_of
 from tests.recommender.configuration.files import LINEAR, TARGET, entry, problems_of, refusal, whole

@@ -20,7 +20,7 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.inputs.target_lookups import TargetLookups
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS
 from tests.support.fake_apiserver import Fault
 from tests.support.object_apiserver import ObjectApiServer

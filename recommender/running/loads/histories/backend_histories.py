@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.history_keeping import HistoryKeeper
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 
 class BackendHistories:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.running.loads.histories.load_histories import TargetHistory
-    from recommender.running.loads.histories.ring import Span
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.histories.sample_ring import Span
+    from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.decisions.record import TargetReference
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store_protocol import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.running.loads.histories.downloads import Downloads
-from recommender.running.loads.histories.grid import step_of
 from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.sample_times import step_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.history_files import LoadFiles
     from recommender.running.loads.histories.load_histories import Coverage
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 

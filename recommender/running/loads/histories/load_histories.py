@@ -11,8 +11,8 @@ import numpy as np
 
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.season import stretched_history
-from recommender.running.loads.histories.grid import index_at, nearest_index, step_of, steps_of
-from recommender.running.loads.histories.ring import ROWS_A_BLOCK, SampleRing
+from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing
+from recommender.running.loads.histories.sample_times import index_at, nearest_index, step_of, steps_of
 from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.answers.ranges import RangeSeries
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
-    from recommender.running.loads.histories.ring import Samples, Span
+    from recommender.running.loads.histories.sample_ring import Samples, Span
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 DOUBTED_SECONDS = 7_200.0
 """How late samples may arrive, for example by remote write after an outage."""

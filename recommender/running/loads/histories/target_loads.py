@@ -11,7 +11,7 @@ from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
-from recommender.running.loads.histories.ring import LARGEST_SAMPLE
+from recommender.running.loads.histories.sample_ring import LARGEST_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

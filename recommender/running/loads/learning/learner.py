@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learning.learning_rules import LearningServices
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 

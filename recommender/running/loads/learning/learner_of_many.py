@@ -30,7 +30,7 @@ from recommender.running.loads.learning.learning_rules import (
     learns_anew_for,
     models_to_try,
 )
-from recommender.running.loads.learning.target_turns import Turns
+from recommender.running.loads.learning.next_target_to_learn import Turns
 from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:

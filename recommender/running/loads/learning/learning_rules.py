@@ -9,7 +9,7 @@ from recommender.kinds.predictive.current import duration_text, lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
-from recommender.running.loads.histories.grid import index_at
+from recommender.running.loads.histories.sample_times import index_at
 from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-    from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.predictions.delays import DelayMeter
+    from recommender.running.loads.learned.model_choices import Learned, LearnedModels
+    from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.loads.predictions.delay_measurement import DelayMeter
 
 CATCH_UP_SECONDS: Final = 3_600.0
 """The longest time until a model is chosen again."""

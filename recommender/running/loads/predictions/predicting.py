@@ -20,8 +20,8 @@ from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ModelName
-from recommender.running.loads.histories.grid import FEW_SERIES, nearest_index
-from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.histories.sample_times import FEW_SERIES, nearest_index
+from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.predictions.blending import ForecastLimit, ModelForecast, prediction_of
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.learned.model_choices import Learned, LearnedModels
+    from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import pytest
 from recommender.commands.doctor.leader import judge_lease
 from recommender.commands.doctor.series import ExportedSeries, judge_series
 from recommender.commands.main import main
-from recommender.running.memory.document import encode_memory
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.memory_document import encode_memory
+from recommender.running.memory.store_protocol import stored_name
 from tests.recommender.commands.doctor.installation import (
     COREDNS,
     DRIVEN,

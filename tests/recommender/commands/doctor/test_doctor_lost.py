@@ -16,7 +16,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
 from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import entry, whole
 
 if TYPE_CHECKING:

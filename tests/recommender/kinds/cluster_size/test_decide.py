@@ -20,7 +20,7 @@ from recommender.kinds.cluster_size.known_cluster import known_cluster
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
-from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.memory.significant_changes import changed_enough_to_write
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory

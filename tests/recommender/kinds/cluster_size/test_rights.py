@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
-from recommender.running.memory.store import memory_object_name
+from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import whole
 
 WATCHED = {

@@ -16,8 +16,8 @@ from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMe
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
-from recommender.running.memory.document import decode_memory, encode_memory
-from recommender.running.sizes.write_results import WriteResults
+from recommender.running.memory.memory_document import decode_memory, encode_memory
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.running.sizes.size_world import GROUP
 
 NOW = 1_800_000_000.0

@@ -18,9 +18,9 @@ from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.wishes import RequestedSize
 from recommender.printed.document import recommendation_list
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
 from tests.recommender.configuration.files import entry, problems_of, whole
 from tests.recommender.kinds.proportional.clusters import NOW, nodes_of

@@ -26,10 +26,10 @@ from recommender.page.rendering import PageRenderer
 from recommender.page.selection import Selection
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
-from recommender.running.inputs.plans import plan_of
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.inputs.poll_plan import plan_of
+from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
 from tests.recommender.configuration.files import entry, whole
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.decisions.record import Record
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
 
 NOW = 1_800_000_000.0
 MIB = 2**20

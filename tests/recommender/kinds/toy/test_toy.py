@@ -20,8 +20,8 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
-from recommender.running.inputs.plans import plan_of
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.inputs.poll_plan import plan_of
+from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
 from tests.recommender.configuration.files import entry, whole

@@ -15,11 +15,11 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.history_keeping import HistoryKeeper
-from recommender.running.loads.learned.learned_models import LearnedModels
+from recommender.running.loads.learned.model_choices import LearnedModels
+from recommender.running.loads.load_needs import LoadNeed
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.needs import LoadNeed
-from recommender.running.loads.predictions.delays import DelayMeter
-from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
+from recommender.running.loads.predictions.poll_loads import LoadSource
 from recommender.running.loads.predictions.predicting import Predictor
 from recommender.running.queries.query_values import QueryValues
 

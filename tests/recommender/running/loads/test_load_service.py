@@ -13,9 +13,9 @@ from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
+from recommender.running.loads.load_needs import load_needs_of
 from recommender.running.loads.load_service import LoadService
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.needs import load_needs_of
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.configuration.files import entry, whole
 from tests.support.waiting import until

@@ -19,7 +19,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import Connections
-from recommender.running.loads.single_run import load_inputs_once
+from recommender.running.loads.single_decision_loads import load_inputs_once
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
 

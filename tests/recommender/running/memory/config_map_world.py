@@ -10,8 +10,8 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
 from recommender.kinds.proportional.memory import ProportionalMemory
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
+from recommender.running.memory.store_protocol import stored_name
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore
 

@@ -12,7 +12,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from adapter.foundation.sources.kubernetes.writing import Fence
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from recommender.running.memory.store import StoredMemory, stored_name
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
+from recommender.running.memory.store_protocol import StoredMemory, stored_name
 from tests.recommender.running.memory.config_map_world import FIRST, SECOND, THIRD, World
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, stored_name
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
+from recommender.running.memory.store_protocol import MemoryUnavailableError, stored_name
 from tests.recommender.running.memory.config_map_world import FIRST, SECOND, THIRD, Losing, World
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct

@@ -9,9 +9,9 @@ import pytest
 
 from recommender.decisions.memory import LastValue, Memory
 from recommender.kinds.proportional.memory import ProportionalMemory
-from recommender.running.memory.document import encode_memory
-from recommender.running.memory.folder import FolderMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
+from recommender.running.memory.folder_store import FolderMemoryStore
+from recommender.running.memory.memory_document import encode_memory
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

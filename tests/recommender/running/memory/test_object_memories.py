@@ -10,7 +10,7 @@ from recommender.configuration.objects.object_settings import OBJECTS_MEMORY, OB
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredShard
 
 WEB: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
 API: Final = TargetReference("apps/v1", "Deployment", "shop", "api")

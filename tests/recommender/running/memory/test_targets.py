@@ -16,10 +16,10 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
-from recommender.running.memory.config_maps import MOST_SHARD_BYTES, ConfigMapMemoryStore
-from recommender.running.memory.document import encode_shard
-from recommender.running.memory.folder import FolderMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredShard
+from recommender.running.memory.config_map_store import MOST_SHARD_BYTES, ConfigMapMemoryStore
+from recommender.running.memory.folder_store import FolderMemoryStore
+from recommender.running.memory.memory_document import encode_shard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, ProcessMemoryStore, StoredShard
 from recommender.running.memory.target_memories import SHARDS_A_POLL, TargetMemories
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore

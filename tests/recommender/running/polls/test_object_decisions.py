@@ -21,11 +21,11 @@ from recommender.decisions.record import TargetAction, TargetReference
 from recommender.outputs.output_telemetry import counted_as
 from recommender.running.inputs.due_targets import DueTargets
 from recommender.running.inputs.fair_threads import FairThreads
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.configuration.objects.objects import SETTINGS, accepted, each, linear, made, read, target

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
 from recommender.decisions.record import Status, TargetAction
-from recommender.running.memory.document import decode_memory
+from recommender.running.memory.memory_document import decode_memory
 from tests.recommender.running.polls.test_whole_loop import START, TARGETS, known, of_one_target_each
 from tests.recommender.running.polls.whole_loop import PROPORTIONAL, Loop, Poll
 

@@ -22,10 +22,10 @@ from recommender.decisions.record import Status, Step, TargetReference
 from recommender.decisions.replicas import Replicas
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.proportional.parameters import ProportionalSettings
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError, StoredMemory, StoredShard
+from recommender.running.memory.store_protocol import MemoryUnavailableError, StoredMemory, StoredShard
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.loop import Decision
-    from recommender.running.inputs.gathering import TargetInput
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.input_gathering import TargetInput
+    from recommender.running.inputs.poll_plan import PollPlan
 
 NOW = 1_000_000.0
 

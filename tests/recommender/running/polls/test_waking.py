@@ -17,18 +17,18 @@ from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
-from recommender.running.sizes.background import SizesInBackground, SizingServices
-from recommender.running.sizes.write_results import WriteResults
+from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import cluster
 from tests.recommender.running.polls.test_runner import World
-from tests.recommender.running.sizes.test_background import NoPlugins
+from tests.recommender.running.sizes.test_background_decisions import NoPlugins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

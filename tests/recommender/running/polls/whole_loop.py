@@ -13,10 +13,10 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.wishes import wishes_of
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.inputs.plans import plan_of
-from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
+from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from recommender.decisions.loop import Decision
     from recommender.decisions.memory import Memory
     from recommender.decisions.record import Record, TargetReference
-    from recommender.running.inputs.gathering import TargetInput
-    from recommender.running.loads.needs import LoadNeed
-    from recommender.running.memory.store import StoredMemory, StoredShard
+    from recommender.running.inputs.input_gathering import TargetInput
+    from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.memory.store_protocol import StoredMemory, StoredShard
 
 PROPORTIONAL, PREDICTIVE = "by-nodes", "by-load"
 GATE = "gate"

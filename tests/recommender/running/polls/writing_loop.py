@@ -23,10 +23,10 @@ from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.inputs.plans import plan_of
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.inputs.target_lookups import TargetLookups
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.polls.poll_decisions import PollDecisions
 from recommender.running.polls.runner import Latest, Runner, RunnerServices
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 START = 1_800_000_000.0
 WRITE_SECONDS = 2.0

@@ -14,7 +14,7 @@ from adapter.foundation.sources.prometheus.backends.backend_telemetry import Bac
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.configuration.needs import AskedQuery
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
 
 if TYPE_CHECKING:

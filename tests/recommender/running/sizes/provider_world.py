@@ -19,7 +19,7 @@ from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimi
 from recommender.outputs.wishes import NodeRemoval, Wish
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
-from recommender.running.sizes.provider_groups import ProviderAttempt
+from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.kinds.cluster_size.builders import node as known_node
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider

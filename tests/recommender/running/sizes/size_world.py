@@ -10,8 +10,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import TargetReference
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.outputs.wishes import MachineRemoval, Wish
-from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
-from recommender.running.sizes.cluster_api import ClusterApiAttempt
+from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
+from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (
     BOUNDS,
     cluster,

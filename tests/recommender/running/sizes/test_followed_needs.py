@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterState
 from recommender.configuration.reading import read_configuration
-from recommender.running.inputs.plans import plan_of
-from recommender.running.sizes.needs import FollowedNeeds
+from recommender.running.inputs.poll_plan import plan_of
+from recommender.running.sizes.followed_needs import FollowedNeeds
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import BOUNDS, CAPACITY, scalable, state
 
 if TYPE_CHECKING:
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
 
 NOTHING_SEEN: Final = ClusterState()
 NAMES_A_TEMPLATE: Final = state(scalable())

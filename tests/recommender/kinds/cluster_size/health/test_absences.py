@@ -22,7 +22,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.kinds.cluster_size.health.absences import with_absence
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory
-from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.memory.memory_document import decode_memory, encode_memory
 from recommender.running.memory.significant_changes import changed_enough_to_write
 from tests.recommender.kinds.cluster_size.builders import controller, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes

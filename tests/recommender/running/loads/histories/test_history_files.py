@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 NEED = need("load", for_each=FOR_EACH, history_seconds=86_400.0)
 START = 1_700_000_000.0

@@ -20,8 +20,8 @@ from recommender.kinds.predictive.many_series import SharedFit
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.target_loads import target_of
-from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.learned.forecast_tasks import task_of
+from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
 from recommender.running.loads.learning.learning_rules import (
     CATCH_UP_SECONDS,
@@ -30,7 +30,7 @@ from recommender.running.loads.learning.learning_rules import (
     catch_up_seconds,
 )
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, need
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 DAY = 86_400.0
 STEP = 600.0

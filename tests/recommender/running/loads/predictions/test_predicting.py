@@ -14,17 +14,17 @@ from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.target_loads import target_of
-from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.learned.forecast_tasks import task_of
+from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.predictions import predicting
-from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
     from recommender.decisions.loads.prediction import Prediction
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.loads.predictions.blending import ModelForecast
 
 START = 1_700_000_000.0

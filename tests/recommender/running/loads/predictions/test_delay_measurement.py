@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.decisions.loads.delays import Delay, DelaySource
-from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from recommender.decisions.texts.times import is_fresh
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
-from recommender.running.sizes.plugins import PluginHosts
+from recommender.running.sizes.plugin_hosts import PluginHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.kinds.kind import Recommendation
     from recommender.outputs.write_attempt import ScaleOutcome
-    from recommender.running.inputs.gathering import Submit
-    from recommender.running.sizes.plugins import ReadsPlugins
-    from recommender.running.sizes.write_results import WriteResults
+    from recommender.running.inputs.input_gathering import Submit
+    from recommender.running.sizes.plugin_hosts import ReadsPlugins
+    from recommender.running.sizes.reported_writes import WriteResults
 
 WAIT_SECONDS: Final = 1.0
 """How long a poll waits for a decision; that of a cluster with some hundred nodes takes less."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.kinds.predictive.many_series import SharedFit
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import ConfigMapData, TargetState, WriteRefusal
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 T = TypeVar("T")
 K = TypeVar("K", bound="Hashable")

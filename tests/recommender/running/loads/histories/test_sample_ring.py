@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.running.loads.histories.ring import SampleRing
+from recommender.running.loads.histories.sample_ring import SampleRing
 
 STEPS = 7
 

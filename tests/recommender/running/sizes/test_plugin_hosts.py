@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups import plugin_host
 from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS
-from recommender.running.sizes.plugins import PluginHosts
+from recommender.running.sizes.plugin_hosts import PluginHosts
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleProvider, example

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
-    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.inputs.poll_plan import PollPlan
 
 
 class Watching(Protocol):

@@ -13,7 +13,7 @@ from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
-from recommender.running.effects.resizes import QUIET_SECONDS, RequestWriters
+from recommender.running.effects.resize_effects import QUIET_SECONDS, RequestWriters
 from tests.recommender.configuration.files import entry, whole
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")

@@ -26,15 +26,15 @@ from recommender.kinds.predictive.choice.series_proof import SeriesProof
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.simulation.bill import Bill
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store_protocol import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.learned.learned_models import Learned
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.learned.model_choices import Learned
+    from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@
      "recommendation": "coredns", "checksum": "sha256:…", "memory": {"last": …, "own": {"type": "proportional", …}}}
 
 The checksum is that of the bytes of `memory`: an edit by hand, or a file that was cut off, is noticed. `own` is the
-document of the kind's memory (`decisions.memory.KindMemory`). Documents of former versions are read (`former.py`).
+document of the kind's memory (`decisions.memory.KindMemory`). Documents of former versions are read (`former_memory_formats.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from adapter.foundation.objects.decoders import converted, decoder_of
 from recommender.decisions.memory import Count, KindMemory, LastValue, Memory, Time
 from recommender.decisions.record import TargetReference
 from recommender.kinds.table import all_kinds
-from recommender.running.memory.former import FORMER_VERSIONS, decode_former
-from recommender.running.memory.store import StoredMemory, StoredShard
+from recommender.running.memory.former_memory_formats import FORMER_VERSIONS, decode_former
+from recommender.running.memory.store_protocol import StoredMemory, StoredShard
 
 API_VERSION = "tidewatch.io/v1alpha1"
 KIND = "RecommendationMemory"

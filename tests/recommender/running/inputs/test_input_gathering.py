@@ -12,8 +12,8 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed, Unkn
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from recommender.configuration.needs import AskedQuery
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
-from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.loads.needs import LoadNeed
+from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.loads.load_needs import LoadNeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

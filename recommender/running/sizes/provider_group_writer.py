@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import SendingTerms
     from recommender.running.sizes.node_removals import BeginsRemovals
-    from recommender.running.sizes.plugins import WritesGroups
+    from recommender.running.sizes.plugin_hosts import WritesGroups
 
 _UNCERTAIN_SECONDS: Final = 300.0
 """The back-off of a group after a failure."""

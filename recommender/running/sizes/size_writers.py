@@ -12,7 +12,7 @@ from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, buffer_target
 from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.outputs.wishes import Wish
-from recommender.running.sizes.withdrawals import buffers_of
+from recommender.running.sizes.withdrawn_buffers import buffers_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings
     from recommender.outputs.scale_writer import ScaleWriter
-    from recommender.running.sizes.withdrawals import Withdrawals
+    from recommender.running.sizes.withdrawn_buffers import Withdrawals
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
 if TYPE_CHECKING:
     from recommender.decisions.loads.delays import ControlDelays
     from recommender.kinds.predictive.forecast import ForecastTask
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 _OUTGROWN_RATIO: Final = 1.1
 

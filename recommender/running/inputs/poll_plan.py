@@ -16,8 +16,8 @@ from recommender.configuration.needs import (
 )
 from recommender.decisions.expansion import EachTarget
 from recommender.kinds.table import kind_of
-from recommender.running.inputs.gathering import LookUps
-from recommender.running.loads.needs import load_needs_of
+from recommender.running.inputs.input_gathering import LookUps
+from recommender.running.loads.load_needs import load_needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

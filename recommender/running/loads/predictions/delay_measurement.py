@@ -14,7 +14,7 @@ from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
 """Longest delay that is assumed until it is measured."""

@@ -26,8 +26,8 @@ from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.running.effects.leader_effects import ClusterEffects
-from recommender.running.sizes.withdrawals import Withdrawals
-from recommender.running.sizes.writers import SizeWriters
+from recommender.running.sizes.size_writers import SizeWriters
+from recommender.running.sizes.withdrawn_buffers import Withdrawals
 from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, resolve
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
 

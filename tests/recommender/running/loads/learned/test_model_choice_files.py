@@ -16,10 +16,10 @@ from recommender.kinds.predictive.choice.weights import BILL
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.running.loads.histories.target_loads import target_of
-from recommender.running.loads.learned.learned_files import OLDEST_SECONDS, LearnedFiles
-from recommender.running.loads.learned.learned_models import Learned
-from recommender.running.loads.learned.model_tasks import task_of
-from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.learned.forecast_tasks import task_of
+from recommender.running.loads.learned.model_choice_files import OLDEST_SECONDS, LearnedFiles
+from recommender.running.loads.learned.model_choices import Learned
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:

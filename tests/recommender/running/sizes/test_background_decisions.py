@@ -19,8 +19,8 @@ from recommender.kinds.kind import Recommendation
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
-from recommender.running.sizes.background import SizesInBackground, SizingServices
-from recommender.running.sizes.write_results import WriteResults
+from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
 

@@ -11,7 +11,7 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.commands.run.leading import release_after_writes
-from recommender.running.effects.writes import Writes
+from recommender.running.effects.writes_at_shutdown import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

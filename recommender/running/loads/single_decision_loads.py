@@ -15,9 +15,9 @@ from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.running.loads.histories.downloads import Downloads
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.load_histories import TargetHistory
-from recommender.running.loads.learned.learned_files import LearnedFiles
-from recommender.running.loads.learned.learned_models import Learned, LearnedModels
-from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learned.forecast_tasks import fleet_of, task_of
+from recommender.running.loads.learned.model_choice_files import LearnedFiles
+from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
@@ -27,10 +27,10 @@ from recommender.running.loads.learning.learning_rules import (
     models_to_try,
     with_verdicts,
 )
+from recommender.running.loads.load_needs import load_needs_of
 from recommender.running.loads.load_workers import FOLDER
-from recommender.running.loads.needs import load_needs_of
-from recommender.running.loads.predictions.delays import DelayMeter
-from recommender.running.loads.predictions.load_source import LoadSource, queries_of
+from recommender.running.loads.predictions.delay_measurement import DelayMeter
+from recommender.running.loads.predictions.poll_loads import LoadSource, queries_of
 from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learning.learning_rules import RunChild
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues
 

@@ -33,8 +33,8 @@ from recommender.running.memory.config_map_documents import (
     place_of,
 )
 from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError
-from recommender.running.memory.document import decode_memory, encode_memory, encode_shard
-from recommender.running.memory.store import (
+from recommender.running.memory.memory_document import decode_memory, encode_memory, encode_shard
+from recommender.running.memory.store_protocol import (
     MemoryKey,
     MemoryUnavailableError,
     ShardTooLargeError,

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 from adapter.foundation.files.file_contents import read_regular
 from adapter.foundation.files.replaced_file import replace_file
 from adapter.foundation.service.runtime.logs import StateLog, fields
-from recommender.running.memory.document import (
+from recommender.running.memory.memory_document import (
     MemoryDocumentError,
     decode_memory,
     decode_shard,
     encode_memory,
     encode_shard,
 )
-from recommender.running.memory.store import MemoryKey, MemoryUnavailableError, StoredMemory, StoredShard
+from recommender.running.memory.store_protocol import MemoryKey, MemoryUnavailableError, StoredMemory, StoredShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable

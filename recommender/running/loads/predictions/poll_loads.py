@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import ForEach
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target, TargetLoads
-    from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.predictions.delays import DelayMeter
+    from recommender.running.loads.load_needs import LoadNeed
+    from recommender.running.loads.predictions.delay_measurement import DelayMeter
     from recommender.running.loads.predictions.predicting import Predictor
     from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues

@@ -18,8 +18,8 @@ from recommender.kinds.cluster_size.model.memory import Absence, AskedSize, Back
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
 from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory
 from recommender.running.memory.config_map_documents import LABELS
-from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.config_map_store import ConfigMapMemoryStore
+from recommender.running.memory.folder_store import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore

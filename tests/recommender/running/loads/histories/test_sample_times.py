@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.running.loads.histories.grid import index_at, nearest_index, step_of, steps_of
+from recommender.running.loads.histories.sample_times import index_at, nearest_index, step_of, steps_of
 
 DAY = 86_400.0
 
