@@ -38,9 +38,9 @@ from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnsw
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, SourceUnreachableError
 from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
-from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked, Row
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ _ANSWERS: Final = "tests/adapter/commands/test_answers.py"
 _CASES: Final = "tests/compatibility/cases"
 _MISSING: Final = "tests/complaints/test_missing_metrics.py"
 _COMPATIBILITY: Final = "tests/adapter/metrics/apis/test_compatibility.py"
-_DISCOVERY: Final = "tests/adapter/metrics/readings/catalogue/test_discovery.py"
-_CUT_ANSWERS: Final = "tests/adapter/metrics/readings/catalogue/test_discovery_cut_answers.py"
+_DISCOVERY: Final = "tests/adapter/metrics/readings/catalogue/test_metric_discovery.py"
+_CUT_ANSWERS: Final = "tests/adapter/metrics/readings/catalogue/test_metric_discovery_cut_answers.py"
 _OUTAGES: Final = "tests/adapter/commands/test_outages.py"
 _FOREIGN: Final = "tests/adapter/metrics/readings/samples/test_foreign_samples.py"
 _ROWS: Final = "tests/adapter/metrics/readings/samples/test_external_reading.py"
@@ -73,7 +73,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_OUTAGES}::test_prometheus_is_killed_under_load_and_comes_back",
     ),
     "names of objects go into regular expressions": (
-        "tests/adapter/metrics/rulebook/test_rendering.py::test_names_match_themselves_and_nothing_else",
+        "tests/adapter/metrics/rulebook/test_query_rendering.py::test_names_match_themselves_and_nothing_else",
     ),
     "`.LabelValuesByName` is put": (
         "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_nobody_reads_series_of_another_namespace",
@@ -110,7 +110,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
     ),
     "a generic rule, such as a default one": (
-        "tests/adapter/metrics/rulebook/test_discover.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
@@ -122,7 +122,9 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "the file is read once": (
         "tests/adapter/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
     ),
-    "an empty name": ("tests/adapter/metrics/rulebook/test_discover.py::test_a_name_with_a_slash_is_passed_by",),
+    "an empty name": (
+        "tests/adapter/metrics/rulebook/test_provided_metrics.py::test_a_name_with_a_slash_is_passed_by",
+    ),
     "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_failures",),
     "pods cannot be listed": (f"{_COMPATIBILITY}::test_failures",),
     "what is not found": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there", f"{_COMPATIBILITY}::test_failures"),

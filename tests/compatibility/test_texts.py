@@ -14,7 +14,7 @@ from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_sel
 from adapter.metrics.readings.catalogue.catalogue import narrowed
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
-from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External

@@ -11,7 +11,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.errors import SampleTooOldError
-from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.support.checkout import CHECKOUT
 from tests.support.plan_trials import external_metric

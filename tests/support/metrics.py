@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

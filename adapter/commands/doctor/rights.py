@@ -11,9 +11,9 @@ from adapter.foundation.reports.definitions import DefinedKind
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.metrics.identity.authentication_config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
 from adapter.metrics.identity.authorities import parse_bundle
 from adapter.metrics.identity.callers import IdentitySettingsError
-from adapter.metrics.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, RULE_OF_OBJECT, VERSION
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
 )
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.findings import Code, Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
-from adapter.metrics.rulebook.rendering import RenderError, exact_query, wide_query
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query, wide_query
 from adapter.metrics.rulebook.report import rulebook_report
 from adapter.metrics.rulebook.requests import Asked
 

@@ -25,10 +25,10 @@ from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.backoff import Backoff
+from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
-from adapter.metrics.identity.certificates.keeping import LIFE, CertificateKeeper, Times
-from adapter.metrics.identity.certificates.kept_file import FILE, read_kept, write_kept
-from adapter.metrics.identity.certificates.rotation import WantedCertificate
+from adapter.metrics.identity.certificates.rotation_decision import WantedCertificate
+from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Times
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.metrics.identity.certificates.generations import Generation
-    from adapter.metrics.identity.certificates.keeping import Events
-    from adapter.metrics.identity.certificates.rotation import RotationProblem
+    from adapter.metrics.identity.certificates.rotation_decision import RotationProblem
+    from adapter.metrics.identity.certificates.secret_reconciler import Events
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0

@@ -15,7 +15,7 @@ from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
-from adapter.metrics.identity import config_map
+from adapter.metrics.identity import authentication_config_map
 from adapter.metrics.identity.access_reviews import AccessReviews
 from adapter.metrics.identity.authorization import Authorizer
 from adapter.metrics.identity.gate import Gate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.commands.serve.identity_flags import ReviewServer, ServeIdentity
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
-    from adapter.metrics.identity.material import AuthenticationMaterial
+    from adapter.metrics.identity.caller_authorities import AuthenticationMaterial
 
 MOST_WAITING = 8
 """Limit on the direct callers that wait for reviews at the same time: half of the request threads."""
@@ -86,19 +86,21 @@ def _know_front_proxy(
     identity: ServeIdentity, context: WorkerContext, client: KubernetesClient | None, watches: WatchTelemetry
 ) -> None:
     """Start the task that reads the CAs, and the check that is ready once a front proxy is known."""
-    materials, lookup = identity.materials, config_map.Lookup(identity.materials)
+    materials, lookup = identity.materials, authentication_config_map.Lookup(identity.materials)
     looked_up = client is not None and materials.settings.looked_up
     if client is not None and looked_up:
         which = ListWatch(
             find_resource(BUILT_IN, "", "configmaps"),
             WHOLE_OBJECTS,
-            config_map.NAMESPACE,
-            field_selector=f"metadata.name={config_map.NAME}",
+            authentication_config_map.NAMESPACE,
+            field_selector=f"metadata.name={authentication_config_map.NAME}",
         )
         # Each list clears the error that an earlier failure has left.
         settings = WatchSettings(telemetry=watches, backoff=_backoff, resumes=False)
-        store: SingleObject[config_map.ConfigMap] = SingleObject(config_map.NAME, lookup.take)
-        reflector = Reflector(client, which, config_map.ConfigMap, store, settings, lookup.failed)
+        store: SingleObject[authentication_config_map.ConfigMap] = SingleObject(
+            authentication_config_map.NAME, lookup.take
+        )
+        reflector = Reflector(client, which, authentication_config_map.ConfigMap, store, settings, lookup.failed)
         context.tasks.running("watch configmaps", lambda stop: reflector.run(stop.event), reads_only=True)
 
     def probe() -> str | None:

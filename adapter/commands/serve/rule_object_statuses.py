@@ -19,8 +19,13 @@ from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
-from adapter.metrics.rulebook.objects.status import apply_document, collection_path, seconds_until_due, status_of
-from adapter.metrics.rulebook.objects.verdict import verdict_of, verdict_on_too_many
+from adapter.metrics.rulebook.objects.rule_object_status import (
+    apply_document,
+    collection_path,
+    seconds_until_due,
+    status_of,
+)
+from adapter.metrics.rulebook.objects.rule_object_verdict import verdict_of, verdict_on_too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
-    from adapter.metrics.rulebook.objects.verdict import KnownObject
+    from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent
-from adapter.metrics.rulebook.objects.status import says_too_many
+from adapter.metrics.rulebook.objects.rule_object_status import says_too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -30,7 +30,7 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL
 from adapter.metrics.rulebook.objects.rule_object import read_rule_object
-from adapter.metrics.rulebook.objects.status import collection_path
+from adapter.metrics.rulebook.objects.rule_object_status import collection_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable

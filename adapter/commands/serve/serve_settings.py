@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.metrics.apis.compatibility import Compatibility
-    from adapter.metrics.identity.material import CallerCAs
+    from adapter.metrics.identity.caller_authorities import CallerCAs
 
 METRICS_PREFIX = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS = 1.0

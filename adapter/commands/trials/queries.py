@@ -22,8 +22,8 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import ResourceRule, Rule
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.reload.last_good import says
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -11,12 +11,12 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.backends.backend import attributed
 from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, QueryRefusedError
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.readings.catalogue.discovery import look_up_key, what_is_missing
-from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.readings.catalogue.metric_discovery import look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 from adapter.metrics.rulebook.requests import Asked
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.catalogue.discovery import LookUpKey
+    from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rule
 

@@ -9,7 +9,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
-from adapter.metrics.rulebook.rendering import RenderError, wide_query
+from adapter.metrics.rulebook.query_rendering import RenderError, wide_query
 from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 
 if TYPE_CHECKING:

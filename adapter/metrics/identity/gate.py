@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.attributes import Attributes
     from adapter.metrics.identity.authorities import Authorities
     from adapter.metrics.identity.authorization import Authorizer
+    from adapter.metrics.identity.caller_authorities import CallerCAs
     from adapter.metrics.identity.callers import RequestedAccess
     from adapter.metrics.identity.chains import Now
-    from adapter.metrics.identity.material import CallerCAs
     from adapter.metrics.identity.tokens import Tokens
 
 

@@ -30,11 +30,11 @@ from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.progress import HASTY
 from adapter.metrics.readings.explain.served_memory import ServedMemory, refused_objects, serves
-from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.refresh_assembly import new_refresh_loop
+from adapter.metrics.readings.rules_overview import overview
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import Rulebook
 

@@ -1,6 +1,7 @@
 """Explains step by step why a rule provides a metric from a series, or does not (pure).
 
-`discover` makes the same decisions for thousands of names without reporting them; this module does so for a few.
+`provided_metrics` makes the same decisions for thousands of names without reporting them; this module does so for a
+few.
 """
 
 from __future__ import annotations
@@ -8,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.discover import metrics_by_name
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
 from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.provided_metrics import metrics_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.discover import SeriesShapes
     from adapter.metrics.rulebook.model import Metric, Rule
+    from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
 
 @dataclass(frozen=True, slots=True)

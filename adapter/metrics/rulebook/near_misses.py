@@ -14,7 +14,7 @@ from adapter.foundation.objects.regex import BadPatternError, compile_pattern
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.derivation import naming_obstacle
-from adapter.metrics.rulebook.discover import api_name
+from adapter.metrics.rulebook.provided_metrics import api_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -4,7 +4,8 @@
      "recommendation": "coredns", "checksum": "sha256:…", "memory": {"last": …, "own": {"type": "proportional", …}}}
 
 The checksum is that of the bytes of `memory`: an edit by hand, or a file that was cut off, is noticed. `own` is the
-document of the kind's memory (`decisions.memory.KindMemory`). Documents of former versions are read (`former_memory_formats.py`).
+document of the kind's memory (`decisions.memory.KindMemory`). `former_memory_formats` reads documents of former
+versions.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from adapter.metrics.readings.asking.demand import Demand, DemandEntry, longest_period, most_period
 from adapter.metrics.readings.asking.effects import Change
 from adapter.metrics.readings.asking.held_values import HeldValues
-from adapter.metrics.readings.asking.outcomes import QueryOutcomes, RationedQueries
-from adapter.metrics.readings.asking.planning import Planner
-from adapter.metrics.readings.asking.run_queue import BackendLanes
+from adapter.metrics.readings.asking.query_choice import Planner
+from adapter.metrics.readings.asking.query_concurrency import BackendLanes
+from adapter.metrics.readings.asking.query_outcomes import QueryOutcomes, RationedQueries
 
 if TYPE_CHECKING:
     from collections import Counter

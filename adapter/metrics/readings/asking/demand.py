@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapter.metrics.readings.asking.arrivals import Arrivals, ArrivalsByPart
+from adapter.metrics.readings.asking.request_intervals import Arrivals, ArrivalsByPart
 from adapter.metrics.readings.errors import TooMuchDemandError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Query, QueryGroup, Reading
-    from adapter.metrics.readings.asking.setbacks import Place
+    from adapter.metrics.readings.asking.refused_plans import Place
     from adapter.metrics.rulebook.model import Rule
 
 

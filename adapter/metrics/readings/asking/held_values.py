@@ -17,7 +17,7 @@ from adapter.metrics.readings.errors import TooMuchDemandError
 from adapter.metrics.readings.samples.object_reading import ObjectReading
 
 if TYPE_CHECKING:
-    from adapter.metrics.readings.asking.fair_queue import Payer
+    from adapter.metrics.readings.asking.namespace_fair_queue import Payer
     from adapter.metrics.readings.asking.queries import Query, Reading
 
 VALUES_OF_A_ROW = 8

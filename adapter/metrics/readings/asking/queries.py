@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
+from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of

@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.demand import Paces
-from adapter.metrics.readings.asking.outcomes import is_too_much
+from adapter.metrics.readings.asking.query_outcomes import is_too_much
 from adapter.metrics.readings.catalogue.rule_health import query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 

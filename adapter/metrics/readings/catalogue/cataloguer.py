@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
+from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
 from adapter.metrics.readings.retries import retry_after
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
-    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Rulebook
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
+from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
 from adapter.metrics.readings.catalogue.object_catalogues import (
     NamespaceObjects,
     ObjectState,
@@ -21,7 +21,7 @@ from adapter.metrics.readings.catalogue.object_catalogues import (
     oldest,
 )
 from adapter.metrics.readings.retries import retry_after
-from adapter.metrics.rulebook.discover import SeriesShapes
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
-from adapter.metrics.rulebook.objects.verdict import (
+from adapter.metrics.rulebook.objects.rule_object_verdict import (
     STATES,
     KnownObject,
     Reason,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.objects.rule_object import RuleObject

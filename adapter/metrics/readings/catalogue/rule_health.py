@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.rulebook.model import Rule
 

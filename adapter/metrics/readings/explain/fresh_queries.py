@@ -29,7 +29,7 @@ from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of
-from adapter.metrics.rulebook.rendering import RenderError
+from adapter.metrics.rulebook.query_rendering import RenderError
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcom
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
 from adapter.metrics.readings.public_reasons import reason_for_askers
 from adapter.metrics.rulebook.model import Api
-from adapter.metrics.rulebook.objects.verdict import verdict_of
+from adapter.metrics.rulebook.objects.rule_object_verdict import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.rulebook.model import Metric
-    from adapter.metrics.rulebook.objects.verdict import KnownObject
+    from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject
 
 _ENTRIES_A_SLICE = 1000
 

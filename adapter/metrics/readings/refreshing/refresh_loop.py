@@ -14,8 +14,8 @@ from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
 from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.overview import by_backend, last_answer, rules_in_force
 from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
+from adapter.metrics.readings.rules_overview import by_backend, last_answer, rules_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
-    from adapter.metrics.readings.catalogue.discovery import LookUpKey
+    from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.reading_sources import ReadingSources

@@ -33,7 +33,7 @@ from adapter.metrics.readings.samples.rule_policies import allows_foreign
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import PlanKind
-from adapter.metrics.rulebook.rendering import RenderError
+from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,9 +15,9 @@ from adapter.foundation.objects.quantities import fits_milli_units
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
+from adapter.metrics.readings.samples.conflicting_labels import Rivals
 from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS, ForeignSamples
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault, ObjectReading, container_key
-from adapter.metrics.readings.samples.rivals import Rivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

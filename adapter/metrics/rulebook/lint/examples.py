@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import UnknownResourceError
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.model import Api, Metric
+from adapter.metrics.rulebook.provided_metrics import static_metrics
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource, Resource

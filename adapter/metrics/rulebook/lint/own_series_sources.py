@@ -15,7 +15,7 @@ from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_qu
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.queries import example_query
 from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours
-from adapter.metrics.rulebook.rendering import RenderError
+from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from adapter.metrics.rulebook.lint.rule_checks import value_for_several
 from adapter.metrics.rulebook.lint.selection import spelled_out_name
 from adapter.metrics.rulebook.model import Api, PlanKind
 from adapter.metrics.rulebook.plans import plan_of
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:

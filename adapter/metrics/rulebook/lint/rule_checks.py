@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.tree import Binary, SelectorNode, operands_of
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.provided_metrics import static_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

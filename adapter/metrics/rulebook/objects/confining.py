@@ -1,8 +1,9 @@
 """Confines a rule to one namespace, so that none of its queries sees the series of another.
 
-The matchers are put into its look-up here, and into each of its queries when that is rendered (`rulebook/rendering`):
-a template may build the text from the request, so only the text that is sent can be proven. Here it is tried with
-made-up requests, so that a rule that cannot be confined is refused before anybody asks for it.
+The matchers are put into its look-up here, and into each of its queries when that is rendered
+(`rulebook/query_rendering`): a template may build the text from the request, so only the text that is sent can be
+proven. Here it is tried with made-up requests, so that a rule that cannot be confined is refused before anybody asks
+for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint import example_of
 from adapter.metrics.rulebook.model import Api, Confinement
 from adapter.metrics.rulebook.plans.sample_age import times_of
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:

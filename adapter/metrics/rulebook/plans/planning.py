@@ -18,7 +18,7 @@ from adapter.metrics.rulebook.plans.external import foldable, with_keys
 from adapter.metrics.rulebook.plans.proof import prove_filterable
 from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.plans.widening import NotProvenError, Widening, quoted
-from adapter.metrics.rulebook.rendering import exact_query, namespace_query, wide_query
+from adapter.metrics.rulebook.query_rendering import exact_query, namespace_query, wide_query
 from adapter.metrics.rulebook.requests import Asked, PlannedQuery
 from adapter.metrics.rulebook.templates.matchers import (
     RenderError,

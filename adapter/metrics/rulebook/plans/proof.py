@@ -23,7 +23,7 @@ from adapter.metrics.rulebook.plans.functions import (
     SERIES_BY_SERIES,
     labels_read,
 )
-from adapter.metrics.rulebook.plans.matching import binary_verdict
+from adapter.metrics.rulebook.plans.operator_matching import binary_verdict
 from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, filterable, quoted
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Keeps the last good version of a rule in use after a change broke it (pure).
 
-`matching` decides, within one list of one file, which former rule a refused entry is. A rule that is in no present list
-was removed on purpose and must not return in the place of another. A refused entry without a partner had no good
-version, or it is unknown which one.
+`matching_entries` decides, within one list of one file, which former rule a refused entry is. A rule that is in no
+present list was removed on purpose and must not return in the place of another. A refused entry without a partner had
+no good version, or it is unknown which one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from adapter.metrics.rulebook.findings import Code, Severity
 from adapter.metrics.rulebook.model import Api, Retained
 from adapter.metrics.rulebook.parsing.refused import stated_name
-from adapter.metrics.rulebook.reload.matching import Entry, ListMatching, literal_name
+from adapter.metrics.rulebook.reload.matching_entries import Entry, ListMatching, literal_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

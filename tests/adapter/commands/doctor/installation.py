@@ -15,8 +15,8 @@ from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.metrics.identity.certificates.certificate_file import write_kept
 from adapter.metrics.identity.certificates.generations import bundle_pem, make_generation
-from adapter.metrics.identity.certificates.kept_file import write_kept
 from demo.machine.certificates import Authority
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, WANTED, apiservice
 from tests.support.apiserver_kinds import APISERVICES, CONFIG_MAPS

@@ -10,7 +10,7 @@ from adapter.commands.serve.certificates import KeptCertificate, first_certifica
 from adapter.commands.serve.flags import SERVE
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.errors import StartError
-from adapter.metrics.identity.certificates.kept_file import read_kept
+from adapter.metrics.identity.certificates.certificate_file import read_kept
 from tests.adapter.metrics.identity.certificates.keeping_world import (
     CUSTOM,
     EXTERNAL,

@@ -22,7 +22,6 @@ from adapter.metrics.identity.callers import (
 from adapter.metrics.identity.chains import MOST_CHAINS, utc_now
 from adapter.metrics.identity.front_proxy import HeaderNames
 from adapter.metrics.identity.gate import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
-from adapter.metrics.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from demo.machine.certificates import Authority, Validity
 
 if TYPE_CHECKING:

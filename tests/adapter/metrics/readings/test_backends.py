@@ -10,7 +10,7 @@ from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.metrics.readings.asking.queries import Query, QueryKey
-from adapter.metrics.readings.asking.run_queue import BackendLanes
+from adapter.metrics.readings.asking.query_concurrency import BackendLanes
 from adapter.metrics.readings.backends import Backends, Source
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.readings_settings import ReadingSettings

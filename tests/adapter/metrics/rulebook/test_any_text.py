@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.regex import BadPatternError
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string
 from adapter.metrics.rulebook.naming import NamingError, make_naming
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.resources import LabelTemplateError, parse_label_template
 from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query

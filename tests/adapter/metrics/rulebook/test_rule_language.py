@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.promql.tree_parser import parse_query
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.support.metrics import merge_metrics, metrics_of
 

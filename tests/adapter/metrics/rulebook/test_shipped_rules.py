@@ -8,11 +8,11 @@ import pytest
 
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.selectors import parse_selector
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.plans.planning import plan_of
-from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.support.checkout import CHECKOUT
 

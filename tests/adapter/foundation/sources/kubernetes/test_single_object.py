@@ -19,7 +19,7 @@ from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
-from adapter.metrics.identity.config_map import ConfigMap
+from adapter.metrics.identity.authentication_config_map import ConfigMap
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 

@@ -10,8 +10,8 @@ from adapter.foundation.objects.names import ObjectName
 from adapter.metrics.identity.certificates import apiservices
 from adapter.metrics.identity.certificates.certificate_secret import Found, read_secret
 from adapter.metrics.identity.certificates.issuing import is_signed_by
-from adapter.metrics.identity.certificates.keeping import CertificateKeeper, Times
-from adapter.metrics.identity.certificates.rotation import WantedCertificate
+from adapter.metrics.identity.certificates.rotation_decision import WantedCertificate
+from adapter.metrics.identity.certificates.secret_reconciler import CertificateKeeper, Times
 from tests.support.apiserver_kinds import APISERVICES, SECRETS
 from tests.support.apiserver_objects import Direct, ObjectStore
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.metrics.identity.certificates.certificate_secret import Content
     from adapter.metrics.identity.certificates.generations import Generation
-    from adapter.metrics.identity.certificates.keeping import Look
+    from adapter.metrics.identity.certificates.secret_reconciler import Look
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 SECRET = ObjectName("monitoring", "tidewatch-serving")

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from adapter.metrics.identity.certificates.certificate_file import read_kept, write_kept
 from adapter.metrics.identity.certificates.generations import (
     Generation,
     GenerationError,
@@ -19,7 +20,6 @@ from adapter.metrics.identity.certificates.generations import (
     read_generation,
 )
 from adapter.metrics.identity.certificates.issuing import certificate_pem, key_pem
-from adapter.metrics.identity.certificates.kept_file import read_kept, write_kept
 
 if TYPE_CHECKING:
     from pathlib import Path

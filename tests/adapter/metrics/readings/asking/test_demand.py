@@ -11,7 +11,7 @@ from adapter.metrics.readings.asking.demand import Paces, longest_period, period
 from adapter.metrics.readings.errors import NoSampleError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.retries import retry_after
-from tests.adapter.metrics.readings.asking.test_arrivals import arrivals_at
+from tests.adapter.metrics.readings.asking.test_request_intervals import arrivals_at
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))

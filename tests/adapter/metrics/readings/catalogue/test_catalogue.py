@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.model import Metric
+from adapter.metrics.rulebook.provided_metrics import static_metrics
 from tests.support.readings import MadeUpObjects, rulebook_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from adapter.metrics.readings.errors import FirstAnswerPendingError
 from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
-from adapter.metrics.rulebook.objects.verdict import Verdict, verdict_of
+from adapter.metrics.rulebook.objects.rule_object_verdict import Verdict, verdict_of
 from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, reply
 from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
 

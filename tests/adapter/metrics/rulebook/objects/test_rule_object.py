@@ -14,10 +14,10 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, operands_of
 from adapter.foundation.promql.tree_parser import parse_query
-from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of, planned_query
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.provided_metrics import static_metrics
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import pytest
 
-from adapter.metrics.rulebook.objects.status import (
+from adapter.metrics.rulebook.objects.rule_object_status import (
     LEAST_SECONDS,
     SERIES_SECONDS,
     apply_document,
     seconds_until_due,
     status_of,
 )
-from adapter.metrics.rulebook.objects.verdict import KnownObject, Reason, RuleRefusal, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, Reason, RuleRefusal, TakenName, verdict_of
 from tests.support.rule_objects import QUEUE, content_of, rule_object, spec_with
 
 NOW: Final = "2026-02-01T00:00:00Z"

@@ -11,7 +11,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.model import Api, PlanKind
 from adapter.metrics.rulebook.plans import plan_of, planned_query
-from adapter.metrics.rulebook.rendering import RenderError, exact_query, wide_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query, wide_query
 from adapter.metrics.rulebook.report import rulebook_report
 from adapter.metrics.rulebook.requests import Asked
 

@@ -18,12 +18,12 @@ from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requireme
 from adapter.foundation.promql.tree import SelectorNode as SeriesSelector
 from adapter.foundation.promql.tree import TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.query_rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers, value_matcher
 from adapter.metrics.rulebook.templates.template import PlacingError, parse_query_template, template_arguments
 from adapter.metrics.rulebook.templates.unquoted import Bare, misplaced
-from tests.adapter.metrics.rulebook.test_rendering import metric
+from tests.adapter.metrics.rulebook.test_query_rendering import metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Keeps the serving certificate in a Secret, and its authority in the APIServices: the effects of `rotation.py`.
+"""Keeps the serving certificate in a Secret, and its authority in the APIServices: the effects of `rotation_decision`.
 
 `CertificateKeeper.look` reads the state, decides, and makes the changes. Any number of replicas may call it at the same
 time, and it may be interrupted anywhere: the next look continues from the state that it finds.
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import CONFLICT
-from adapter.metrics.identity.certificates import apiservices, certificate_secret, rotation
+from adapter.metrics.identity.certificates import apiservices, certificate_secret, rotation_decision
 from adapter.metrics.identity.certificates.apiservices import NotThere, Registered
 from adapter.metrics.identity.certificates.certificate_secret import Absent, Found, UnknownSecret
 from adapter.metrics.identity.certificates.generations import make_generation
-from adapter.metrics.identity.certificates.rotation import ObservedSecret, RotationProblem
+from adapter.metrics.identity.certificates.rotation_decision import ObservedSecret, RotationProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.certificates.apiservices import ApiServiceState
     from adapter.metrics.identity.certificates.certificate_secret import Content, SecretState
     from adapter.metrics.identity.certificates.generations import Generation
-    from adapter.metrics.identity.certificates.rotation import SecretChange, WantedCertificate
+    from adapter.metrics.identity.certificates.rotation_decision import SecretChange, WantedCertificate
 
 LIFE = timedelta(days=90)
 LONGEST_SETTLING_SECONDS = 60.0
@@ -135,12 +135,12 @@ class CertificateKeeper:
         """Look once, and make the changes that are needed. Raises OSError if `show` does."""
         for _ in range(_ROUNDS):
             observed = self._observe_secret()
-            change = rotation.secret_change(observed, self._wanted, self._issue)
+            change = rotation_decision.secret_change(observed, self._wanted, self._issue)
             failure = self._change_secret(change) if change else None
             if change and not failure:
                 # Changed by this replica, or by another one before it.
                 continue
-            found = (*rotation.problems(observed, self._wanted), *([failure] if failure else []))
+            found = (*rotation_decision.problems(observed, self._wanted), *([failure] if failure else []))
             if isinstance(observed.secret, Found):
                 return self._follow_secret(observed, observed.secret.content, found)
             return Look(confirmed=False, trusted=False, problems=found)
@@ -153,14 +153,14 @@ class CertificateKeeper:
         """Publish and present the certificate in the Secret."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
-        chosen = rotation.to_show(observed, states, content, self._wanted)
+        chosen = rotation_decision.to_show(observed, states, content, self._wanted)
         if chosen != self.shown:
             self._show(chosen)
             self.shown = chosen
             about = {"not_after": chosen.certificate.not_valid_after_utc.isoformat()}
             _log.info("new connections get another serving certificate", extra={"fields": about})
         self._report(chosen, states)
-        trusted = rotation.trusted_everywhere(states, chosen.authority, self._wanted)
+        trusted = rotation_decision.trusted_everywhere(states, chosen.authority, self._wanted)
         return Look(confirmed=True, trusted=trusted, problems=(*found, *failures))
 
     def _observe_secret(self) -> ObservedSecret:
@@ -193,7 +193,7 @@ class CertificateKeeper:
         self._trusted_since = {
             authority: self._trusted_since.get(authority, now)
             for authority in (content.authorities if content else ())
-            if rotation.trusted_everywhere(states, authority, self._wanted)
+            if rotation_decision.trusted_everywhere(states, authority, self._wanted)
         }
         settling = self._times.settling_seconds
         return frozenset(authority for authority, since in self._trusted_since.items() if now - since >= settling)
@@ -224,7 +224,7 @@ class CertificateKeeper:
     def _publish(self, states: dict[str, ApiServiceState], content: Content) -> list[RotationProblem]:
         """Update the APIServices and `states`; return a problem for each APIService that could not be updated."""
         failures = []
-        for name, state in rotation.bundle_changes(states, content, self._wanted).items():
+        for name, state in rotation_decision.bundle_changes(states, content, self._wanted).items():
             try:
                 patch = apiservices.bundle_patch(state.version, content.authorities)
                 self._objects.merge(f"{apiservices.PATH}/{name}", patch)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import BySelector
-from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks, pause_after
+from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks, pause_after
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.rulebook.model import PlanKind
 from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply

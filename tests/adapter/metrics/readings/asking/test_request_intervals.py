@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.metrics.readings.asking.arrivals import Arrivals, ArrivalsByPart
+from adapter.metrics.readings.asking.request_intervals import Arrivals, ArrivalsByPart
 
 
 def arrivals_at(*moments: float) -> Arrivals:

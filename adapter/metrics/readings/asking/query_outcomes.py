@@ -17,7 +17,7 @@ from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.model import PlanKind
-from adapter.metrics.rulebook.rendering import RenderError
+from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Change
     from adapter.metrics.readings.asking.held_values import HeldValues
-    from adapter.metrics.readings.asking.planning import Planner
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.asking.run_queue import BackendLanes
-    from adapter.metrics.readings.asking.setbacks import Place
+    from adapter.metrics.readings.asking.query_choice import Planner
+    from adapter.metrics.readings.asking.query_concurrency import BackendLanes
+    from adapter.metrics.readings.asking.refused_plans import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 TOO_MUCH_SECONDS = 30.0

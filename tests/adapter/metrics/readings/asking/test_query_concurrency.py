@@ -22,7 +22,7 @@ from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.answers import BySelector
 from adapter.metrics.readings.asking.asking_state import AskingState
 from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.fair_queue import HALF_LIFE_SECONDS, FairQueue, QueryTimes
+from adapter.metrics.readings.asking.namespace_fair_queue import HALF_LIFE_SECONDS, FairQueue, QueryTimes
 from adapter.metrics.readings.asking.queries import Lane
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.asking.query_upkeep import sweep

@@ -23,7 +23,7 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.catalogue import same_rule
-from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, namespace_labels, static_metrics
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, namespace_labels, static_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -2,8 +2,8 @@
 
 A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower one
 keeps apart. The group then falls back to the next narrower plan, or only one namespace does if it was that namespace's
-query, until a trial shows that the wider plan works again (`setbacks`). A time-out does not count: narrower plans send
-more queries, and a server that is too slow for one must not get more of them.
+query, until a trial shows that the wider plan works again (`refused_plans`). A time-out does not count: narrower plans
+send more queries, and a server that is too slow for one must not get more of them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from adapter.metrics.readings.asking.queries import (
     QueryScope,
     planned_with_times,
 )
-from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
+from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 from adapter.metrics.rulebook.model import Api, PlanKind
-from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.asking.setbacks import Place
+    from adapter.metrics.readings.asking.refused_plans import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric
 

@@ -2,8 +2,9 @@
 
 Slow queries have a lane of their own, so they delay only each other. Without it, a single rule whose queries run into
 the deadline, requested by thirty autoscalers, would keep all places busy, and the answers of every other rule would
-grow old. Within a lane, the namespace whose queries recently took the least time comes first (`fair_queue`). One place
-of each lane is reserved for a namespace that runs nothing there, and for an answer that is near its maximum age.
+grow old. Within a lane, the namespace whose queries recently took the least time comes first (`namespace_fair_queue`).
+One place of each lane is reserved for a namespace that runs nothing there, and for an answer that is near its maximum
+age.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
-from adapter.metrics.readings.asking.fair_queue import FairQueue, Payer, QueryTimes
+from adapter.metrics.readings.asking.namespace_fair_queue import FairQueue, Payer, QueryTimes
 from adapter.metrics.readings.asking.queries import Lane
 from adapter.metrics.rulebook.model import PlanKind
 

@@ -13,7 +13,7 @@ from adapter.foundation.promql.tokens import TokenKind, tokens_of
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.naming import make_naming
-from adapter.metrics.rulebook.rendering import RenderError, exact_query, namespace_query, wide_query
+from adapter.metrics.rulebook.query_rendering import RenderError, exact_query, namespace_query, wide_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.resources import ResourceMapping
 from adapter.metrics.rulebook.templates.matchers import names_matcher, value_matcher

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
-from adapter.metrics.readings.overview import last_answer, overview, rules_in_force
+from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
+from adapter.metrics.readings.rules_overview import last_answer, overview, rules_in_force
 from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name, static_metrics
 from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:

@@ -22,9 +22,7 @@ from adapter.metrics.identity.callers import (
     UnauthenticatedError,
     Via,
 )
-from adapter.metrics.identity.config_map import ConfigMap, ConfigMapMetadata, Lookup
 from adapter.metrics.identity.gate import Gate
-from adapter.metrics.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from demo.machine.certificates import SERVER, Authority
 from demo.machine.files import replace_file
 from tests.support.validity import of_yesterday
@@ -333,5 +331,5 @@ def test_the_bundle_may_hold_a_root_that_tls_did_not_end_the_chain_in(tmp_path: 
 
 
 def test_the_keys_and_places_are_those_of_kubernetes() -> None:
-    assert config_map.NAMESPACE == "kube-system"
-    assert config_map.NAME == "extension-apiserver-authentication"
+    assert authentication_config_map.NAMESPACE == "kube-system"
+    assert authentication_config_map.NAME == "extension-apiserver-authentication"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
-from adapter.metrics.rulebook.objects.verdict import Ready, Reason
+from adapter.metrics.rulebook.objects.rule_object_verdict import Ready, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
     from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
-    from adapter.metrics.rulebook.objects.verdict import Verdict
+    from adapter.metrics.rulebook.objects.rule_object_verdict import Verdict
 
 READY: Final = "Ready"
 REFUSED: Final = "Refused"
