@@ -25,9 +25,9 @@ from adapter.nodes.queries.expressions import (
     rate_function,
     resource_query,
 )
-from adapter.nodes.queries.intervals import COUNT_WINDOW_SECONDS
 from adapter.nodes.queries.past_queries import DAY, WEEK, past_expression
-from adapter.nodes.queries.survey import survey_query
+from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS
+from adapter.nodes.queries.series_survey import survey_query
 from benchmarks.node_loads import CLASSES, SCRAPE_SECONDS, class_of, ratio_at, scraped_at
 from benchmarks.scripted_cluster import node_address, node_name
 

@@ -26,7 +26,7 @@ from adapter.foundation.web.http import Request
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.model.day import SLOTS
 from adapter.nodes.model.scheduling_settings import PolicyName, SchedulingSettings
-from adapter.nodes.placement.pending import OwnerSelectors, pending_pod
+from adapter.nodes.placement.pending_pod import OwnerSelectors, pending_pod
 from benchmarks.adapter_load import between
 from benchmarks.control_plane_stage import NotPreparedError, enter_network
 from benchmarks.report import report

@@ -24,10 +24,10 @@ from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, STATS, LoadResourc
 from adapter.nodes.model.samples import SampleGrid
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs
 from adapter.nodes.model.week import WEEK_DAYS, Backtest, LoadWeek
-from adapter.nodes.placement.columns import ColumnsBuilder
+from adapter.nodes.placement.node_columns import ColumnsBuilder
 from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
 from adapter.nodes.windows.day import day_after, with_day
-from adapter.nodes.windows.forecast import backtest, forecast
+from adapter.nodes.windows.next_hour_forecast import backtest, forecast
 from adapter.nodes.windows.statistics import statistics_of
 from adapter.nodes.windows.week import week_at
 from adapter.nodes.windows.week import with_day as week_with_day

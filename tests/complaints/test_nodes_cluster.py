@@ -10,7 +10,7 @@ from adapter.foundation.cluster.forms.pods import PodForm
 from adapter.foundation.cluster.stores.pods import PodStore
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
-from adapter.nodes.placement.columns import ColumnsBuilder
+from adapter.nodes.placement.node_columns import ColumnsBuilder
 from tests.adapter.nodes.placement.objects import END, a_node, loads, predicted
 from tests.support.cluster_objects import pod_object
 

@@ -11,10 +11,10 @@ import pytest
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.foundation.web.http import Request
 from adapter.nodes.extender.handlers import Extender
-from adapter.nodes.hotspots.debounce import HeatState, advance
-from adapter.nodes.hotspots.hot import hot_nodes
-from adapter.nodes.hotspots.page import hotspots_routes
-from adapter.nodes.hotspots.query import METRIC, query_routes
+from adapter.nodes.hotspots.descheduler_query import METRIC, query_routes
+from adapter.nodes.hotspots.hot_nodes import HeatState, advance
+from adapter.nodes.hotspots.hotspots_page import hotspots_routes
+from adapter.nodes.hotspots.over_limits import hot_nodes
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings

@@ -10,10 +10,10 @@ import pytest
 
 from adapter.nodes.model.loads import AVG, MAX, P95, STD, VERDICTS, LoadResource, NodeVerdict, ResourceLoad
 from adapter.nodes.model.samples import SampleGrid, SampleSet
-from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.estimates import BadSince, with_estimates
 from adapter.nodes.windows.grid import kept_columns
-from adapter.nodes.windows.series import SeriesRows, grid_of_series
+from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble
+from adapter.nodes.windows.node_rows import SeriesRows, grid_of_series
 from tests.support.sample_grids import END, NAN, STEP, column, grid_of
 from tests.support.switching_load import rates
 

@@ -25,7 +25,7 @@ from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import rulebook_report
 from adapter.nodes.configuration.reading import read_scheduling
-from adapter.nodes.hotspots.query import parse_query
+from adapter.nodes.hotspots.descheduler_query import parse_query
 from recommender.configuration.entry import Shared
 from recommender.configuration.objects.object_reading import object_of, read_object
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings

@@ -14,7 +14,7 @@ import yaml
 from adapter.commands.main import COMMANDS as ADAPTER
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.nodes.extender.protocol import decode_args
-from adapter.nodes.hotspots.query import parse_query
+from adapter.nodes.hotspots.descheduler_query import parse_query
 from recommender.commands.main import COMMANDS as RECOMMENDER
 from recommender.kubectl.main import COMMANDS as PLUGIN
 from tests.support.checkout import CHECKOUT

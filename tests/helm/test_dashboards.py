@@ -15,7 +15,7 @@ import yaml
 from adapter.foundation.promql.tree import SelectorNode, operands_of
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.nodes.extender.scores_page import scores_routes
-from adapter.nodes.hotspots.page import hotspots_routes
+from adapter.nodes.hotspots.hotspots_page import hotspots_routes
 from adapter.nodes.watcher.handlers import watcher_routes
 from docs.generate.reference.metric_page import exposed_metrics, labels_of
 from helm.tidewatch.dashboards.panels import DOCS

@@ -16,7 +16,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.prometheus.backends import backend_settings
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.nodes.configuration.reading import read_scheduling
-from adapter.nodes.hotspots.query import UtilizationSelector, parse_query
+from adapter.nodes.hotspots.descheduler_query import UtilizationSelector, parse_query
 from adapter.nodes.model.loads import AVG, LoadResource
 from adapter.nodes.model.scheduling_settings import (
     DEFAULT_ARGS,

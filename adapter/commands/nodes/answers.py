@@ -15,10 +15,10 @@ from adapter.foundation.web.negotiation import accepts_gzip
 from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.extender.scores_page import scores_routes
-from adapter.nodes.hotspots.page import hotspots_routes
-from adapter.nodes.hotspots.query import query_routes
+from adapter.nodes.hotspots.descheduler_query import query_routes
+from adapter.nodes.hotspots.hotspots_page import hotspots_routes
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.placement.pending import pending_pod
+from adapter.nodes.placement.pending_pod import pending_pod
 from adapter.nodes.watcher.handlers import watcher_routes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.web.http import Request
     from adapter.foundation.web.routes import Handle
-    from adapter.nodes.board.keeper import BoardKeeper
+    from adapter.nodes.board.board_keeper import BoardKeeper
     from adapter.nodes.model.columns import PendingPod
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
 

@@ -34,8 +34,8 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.http import Request
 from adapter.foundation.web.wsgi import wsgi_application
+from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
 from adapter.nodes.board.board_telemetry import BoardMetrics
-from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.queries.refresher import SampleRefresher

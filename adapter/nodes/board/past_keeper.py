@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.queries.plan import queries_allowed
+from adapter.nodes.queries.query_steps import queries_allowed
 from adapter.nodes.windows.day import with_day
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.nodes.model.week import Backtest, LoadWeek
-from adapter.nodes.windows.forecast import backtest, forecast
+from adapter.nodes.windows.next_hour_forecast import backtest, forecast
 from adapter.nodes.windows.week import week_at, with_day, with_past
 
 if TYPE_CHECKING:

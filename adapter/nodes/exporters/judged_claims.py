@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, Owner
-from adapter.nodes.exporters.ranking import (
+from adapter.nodes.exporters.source_ranking import (
     covered_nodes,
     live_sources,
     ordered,

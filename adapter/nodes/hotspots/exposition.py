@@ -9,7 +9,7 @@ from adapter.foundation.web.metric_text import family, label, sample
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.nodes.hotspots.crowded import CrowdedReplicas
+    from adapter.nodes.hotspots.crowded_workloads import CrowdedReplicas
 
 
 def hot_text(nodes: Iterable[str], crowded: Iterable[CrowdedReplicas] = ()) -> bytes:

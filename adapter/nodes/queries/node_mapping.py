@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.scheduling_settings import NodeMatch
     from adapter.nodes.names.mapping import SeriesMapper
-    from adapter.nodes.queries.survey import Survey
+    from adapter.nodes.queries.series_survey import Survey
 
 
 @dataclass(frozen=True, slots=True, eq=False)

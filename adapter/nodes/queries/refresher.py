@@ -17,17 +17,17 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.time.pace import UNPACED, Pace
-from adapter.nodes.exporters.crowds import left_out_series
+from adapter.nodes.exporters.excess_exporters import left_out_series
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.names.mapping import unmapped_series
-from adapter.nodes.names.refused import measured_by, refused_series
+from adapter.nodes.names.uncounted_series import measured_by, refused_series
+from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
-from adapter.nodes.queries.joining import answered_steps, joined, without_nodes
-from adapter.nodes.queries.matrix import MatrixReader
 from adapter.nodes.queries.node_mapping import KeptMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
-from adapter.nodes.queries.plan import (
+from adapter.nodes.queries.progress import ResourceProgress
+from adapter.nodes.queries.query_steps import (
     QueryPiece,
     in_order,
     pieces_lacking,
@@ -37,10 +37,10 @@ from adapter.nodes.queries.plan import (
     time_limit,
     wanted,
 )
-from adapter.nodes.queries.progress import ResourceProgress
+from adapter.nodes.queries.range_matrix import MatrixReader
 from adapter.nodes.queries.results import RefreshResult
-from adapter.nodes.queries.rows import rows_of
-from adapter.nodes.queries.surveying import KeptSurvey
+from adapter.nodes.queries.sample_grid_joining import answered_steps, joined, without_nodes
+from adapter.nodes.queries.survey_schedule import KeptSurvey
 from adapter.nodes.windows.day import known_slots
 from adapter.nodes.windows.grid import kept_columns, not_after, regrid
 from adapter.nodes.windows.week import known_quarters

@@ -14,6 +14,7 @@ import numpy as np
 from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_SECONDS, STATS, WINDOWS_SECONDS
 from adapter.nodes.model.samples import SampleGrid, SampleSet
+from adapter.nodes.windows.bad_metrics import out_of_range
 from adapter.nodes.windows.grid import (
     aligned,
     column_times,
@@ -26,7 +27,6 @@ from adapter.nodes.windows.grid import (
 )
 from adapter.nodes.windows.slots import SlotAxes, shifted
 from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, statistics_of, window_coverage
-from adapter.nodes.windows.verdicts import out_of_range
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

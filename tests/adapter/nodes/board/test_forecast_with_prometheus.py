@@ -13,9 +13,9 @@ from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
+from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
 from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.cluster_facts import NodeFacts
-from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (

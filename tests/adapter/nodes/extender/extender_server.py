@@ -24,7 +24,7 @@ from adapter.nodes.model.scheduling_settings import (
     PolicySettings,
     SchedulingSettings,
 )
-from adapter.nodes.placement.pending import OwnerSelectors, pending_pod
+from adapter.nodes.placement.pending_pod import OwnerSelectors, pending_pod
 from tests.adapter.nodes.extender.boards import board
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.nodes.placement.columns import zone_key, zone_numbers
 from adapter.nodes.placement.gpus import GpuAllocationError, gpu_left, gpu_shares
+from adapter.nodes.placement.node_columns import zone_key, zone_numbers
 from tests.adapter.nodes.placement.objects import a_pod, resources
 
 if TYPE_CHECKING:

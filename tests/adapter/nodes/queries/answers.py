@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.answers.ranges import RANGE_LIMITS, RangeLimits, range_parts
 from adapter.foundation.time.pace import UNPACED
-from adapter.nodes.queries.matrix import MatrixReader, SeriesMatrix
+from adapter.nodes.queries.range_matrix import MatrixReader, SeriesMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.queries.plan import QueryPiece
+    from adapter.nodes.queries.query_steps import QueryPiece
 
 Series = tuple[dict[str, str], "Mapping[int, float]"]
 """Labels, and values by Unix seconds."""

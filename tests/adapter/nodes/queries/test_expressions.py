@@ -17,7 +17,7 @@ from adapter.nodes.queries.expressions import (
     rate_function,
     resource_query,
 )
-from adapter.nodes.queries.survey import survey_query
+from adapter.nodes.queries.series_survey import survey_query
 
 METRIC = re.compile(r"\b(node_\w+|DCGM_\w+|tidewatch:\w+:ratio)\b(\{[^}]*\})?")
 RATE = RateFunction("irate", 60)

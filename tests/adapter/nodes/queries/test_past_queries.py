@@ -20,7 +20,7 @@ from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.model.week import LoadWeek
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastProgress, newest_lacking
 from adapter.nodes.queries.refresher import MOST_UNASKED_SAMPLES, SampleRefresher
-from adapter.nodes.queries.survey import Survey
+from adapter.nodes.queries.series_survey import Survey
 from adapter.nodes.windows.day import complete_slots, day_after, known_slots
 from adapter.nodes.windows.week import known_quarters, week_at, with_past
 from tests.adapter.nodes.placement.objects import a_node

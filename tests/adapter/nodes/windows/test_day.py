@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import AVG, MAX, WINDOW_NAMES, LoadResource
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.day import complete_slots, day_after, day_of_samples, known_slots, samples_of_day, with_day
 from adapter.nodes.windows.grid import kept_columns
+from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble
 from tests.support.sample_grids import NAN, STEP, grid_of
 
 if TYPE_CHECKING:

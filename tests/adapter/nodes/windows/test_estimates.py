@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import AVG, MAX, P95, STD, LoadResource, LoadSnapshot
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.estimates import BadSince, is_measured, with_estimates
 from adapter.nodes.windows.grid import kept_columns
+from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble
 from tests.support.sample_grids import END, NAN, STEP, grid_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from adapter.nodes.model.loads import AVG, P95, STD, VERDICTS, NodeVerdict
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.grid import kept_columns
+from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble
 from adapter.nodes.windows.statistics import window_statistics
 from tests.support.sample_grids import END, STEP, grid_of
 from tests.support.switching_load import HIGH, TRUE_STD, instant_rates, rates

@@ -1,0 +1,274 @@
+"""Keeps the board: after each refresh, and after each change of pods or nodes, a new one replaces the old one.
+
+Refreshes and changes come from different tasks, so a lock orders them. Readers take the published value without
+waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.placed_pods import PlacedPods
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
+from adapter.nodes.board.day_keeper import DayKeeper
+from adapter.nodes.board.past_keeper import PastKeeper
+from adapter.nodes.board.refresh_logs import RefreshReports
+from adapter.nodes.board.week_keeper import WeekKeeper
+from adapter.nodes.hotspots.crowded_workloads import crowded_replicas
+from adapter.nodes.hotspots.exposition import hot_text
+from adapter.nodes.hotspots.hot_nodes import HeatState, advance
+from adapter.nodes.hotspots.over_limits import hot_nodes
+from adapter.nodes.model.board import Board, basis_at_start
+from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs, predicts
+from adapter.nodes.placement.node_columns import ColumnsBuilder, requested_ratio
+from adapter.nodes.placement.pending_pod import OwnerSelectors
+from adapter.nodes.placement.pod_times import last_changed_at
+from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
+from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
+from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
+from adapter.nodes.windows.estimates import BadSince, with_estimates
+from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble, node_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.board.board_telemetry import BoardMetrics
+    from adapter.nodes.model.columns import NodeColumns
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
+    from adapter.nodes.model.samples import SampleSet
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.state_file.state_file import SampleFile, WeekFile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """The snapshot from which requests are answered; replaced as a whole."""
+
+    board: Board
+    selectors: OwnerSelectors
+    heat: HeatState = field(default_factory=HeatState)
+    watcher: PreparedWatcher | None = None
+    exposition: NodeExposition | None = None
+    hot: bytes = b""
+    """The metrics of the content of `/hotspots`, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperServices:
+    """The parts of the keeper."""
+
+    facts: Callable[[], NodeFacts]
+    refresher: Callable[[SchedulingSettings], SampleRefresher]
+    """Makes a refresher for a configuration."""
+    file: Callable[[SchedulingSettings], SampleFile | None]
+    """Makes the state file for a configuration: one whose samples come from other queries is not used."""
+    day_file: Callable[[SchedulingSettings], SampleFile | None]
+    """Makes the file of the last day for a configuration."""
+    week_file: Callable[[SchedulingSettings], WeekFile | None]
+    """Makes the file of the last week for a configuration."""
+    metrics: BoardMetrics
+    refresh_seconds: float
+    node_metrics: tuple[LoadResource, ...]
+    """Resources whose windows are shown as metrics."""
+    clock: Clock = field(default_factory=Clock)
+    pace: Pace = UNPACED
+
+
+class BoardKeeper:
+    """Assembles and swaps the published value. `refresh`, `rebuild` and `use` may be called from different tasks."""
+
+    def __init__(self, parts: KeeperServices, settings: SchedulingSettings) -> None:
+        self._parts = parts
+        self._lock = threading.Lock()
+        self._reports = RefreshReports()
+        self._settings = settings
+        self._builder = _builder(settings)
+        self._refresher = parts.refresher(settings)
+        self._file = parts.file(settings)
+        self._past = self._new_past(settings)
+        self._samples: SampleSet | None = None
+        self._bad_since = BadSince()
+        self._basis = basis_at_start(parts.clock.monotonic())
+        self._selectors = OwnerSelectors()
+        self._selected: object = ()
+        self._generation = 0
+        """How often the queries have changed; answers to older ones are dropped."""
+        columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
+        self._published = Published(Board(columns, None, "none"), self._selectors)
+        self.has_tried = False
+        """Whether one refresh was tried."""
+
+    @property
+    def published(self) -> Published:
+        """The snapshot from which requests are answered now."""
+        return self._published
+
+    def read_file(self) -> None:
+        """Publish the content of the state file."""
+        self._past.read_files()
+        samples = None if self._file is None else self._file.read()
+        if samples is None:
+            return
+        self._samples = samples
+        refreshed = RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds)
+        self._publish(samples, self._parts.facts(), refreshed, self._generation)
+
+    def refresh(self) -> None:
+        """Ask Prometheus for the newest samples, and publish the result."""
+        try:
+            self._refresh()
+        finally:
+            self.has_tried = True
+
+    def rebuild(self) -> None:
+        """Follow a change of pods or nodes: the columns are new, the loads are those of the last refresh."""
+        with self._lock:
+            facts, loads = self._parts.facts(), self._published.board.loads
+            self._published = replace(
+                self._published, board=self._board(facts, loads), selectors=self._selectors_of(facts)
+            )
+
+    def use(self, settings: SchedulingSettings) -> None:
+        """Follow a changed configuration. Samples of other queries are dropped."""
+        with self._lock:
+            before, self._settings = self._settings, settings
+            self._builder = _builder(settings)
+            if _measures_differently(before, settings):
+                self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
+                self._samples, self._bad_since, self._past = None, BadSince(), self._new_past(settings)
+                self._generation += 1
+        self.rebuild()
+
+    def write_file(self) -> None:
+        """Write the samples and the past to their files if that is due; the body of a periodic task."""
+        if self._file is not None:
+            self._file.write_if_due()
+        self._past.write_files()
+
+    def _new_past(self, settings: SchedulingSettings) -> PastKeeper:
+        parts = self._parts
+        day = DayKeeper(parts.day_file(settings), parts.clock.wall)
+        week = WeekKeeper(parts.week_file(settings), parts.clock, parts.pace)
+        return PastKeeper(day, week, parts.refresh_seconds)
+
+    def _refresh(self) -> None:
+        facts = self._parts.facts()
+        self._reports.names(facts.why_unknown if facts.nodes is None else None)
+        with self._lock:
+            refresher, file, samples, generation = self._refresher, self._file, self._samples, self._generation
+            past, needs_week = self._past, predicts(self._settings.policies)
+        # Prometheus is asked without the lock, so that changes of pods need not wait for it.
+        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes, kept_queries=past.kept_queries)
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._samples = result.samples
+        past.refreshed(result, facts.nodes)
+        refreshed = RefreshFacts(
+            self._parts.clock.wall(),
+            self._parts.refresh_seconds,
+            unmapped=result.unmapped,
+            measured_by=result.measured_by,
+            query_failures=self._reports.failures(result),
+        )
+        self._publish(result.samples, facts, refreshed, generation)
+        with self._lock:
+            problems = (*facts.problems, *self._builder.problems)
+        self._reports.objects(problems)
+        self._parts.metrics.refreshed(result)
+        self._reports.unmapped([one for one in result.unmapped if not one.refused_for])
+        self._reports.exporters(result)
+        self._reports.basis(self._published.board.basis)
+        if file is not None and result.samples.grids and not result.samples.from_file:
+            file.offer(result.samples)
+        # This comes after everything that a reader waits for.
+        past.fill(refresher, result, facts.nodes, needs_week=needs_week)
+
+    def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
+        """Assemble everything from the samples, and publish it together, unless the queries have changed since.
+
+        `asked_with` are the facts that were known when Prometheus was asked. Pods that were bound since then count,
+        too.
+        """
+        with self._lock:
+            if generation != self._generation:
+                return
+            settings = self._settings
+            facts = self._current_facts(asked_with)
+            loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
+            # Estimates replace samples of minutes; measurements over a day stay as they are.
+            loads = self._past.added_to(loads)
+        # Writing about thousands of nodes takes seconds, in slices: it must not delay changes of pods.
+        places = node_topology(facts.nodes, settings.pool_label)
+        pace = self._parts.pace
+        before = self._published.watcher
+        watcher = prepare_watcher(loads, places, before, estimates=settings.watcher_estimates, pace=pace)
+        exposition = prepare_exposition(loads, self._parts.node_metrics, pace=pace)
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._basis = self._basis.after(loads, self._parts.clock.monotonic())
+            self._parts.metrics.basis(self._basis.basis)
+            facts, hotspots = self._current_facts(asked_with), self._settings.hotspots
+            board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
+            names = [node.name for node in hot_nodes(board, heat, hotspots)]
+            hot = hot_text(names, crowded_replicas(board, names))
+            self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
+
+    def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
+        """Return the present facts, or the former ones if it has just changed whether Node objects are known.
+
+        The samples then have other names until the next refresh.
+        """
+        facts = self._parts.facts()
+        return facts if (facts.nodes is None) == (asked_with.nodes is None) else asked_with
+
+    def _assemble_snapshot(self, samples: SampleSet, facts: NodeFacts, refresh: RefreshFacts) -> LoadSnapshot:
+        nodes = node_names(samples) if facts.nodes is None else tuple(node.name for node in facts.nodes)
+        changed = None if facts.pods is None else last_changed_at(nodes, facts.pods)
+        return assemble(samples, nodes, replace(refresh, pod_changed_at=changed))
+
+    def _with_estimates(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
+        """Return the snapshot with estimates for nodes that have been bad for long enough."""
+        columns = self._columns(facts, snapshot)
+        requested = {} if facts.pods is None else requested_ratio(columns, self._settings.gpu.resources)
+        self._bad_since = self._bad_since.advanced(snapshot, requested)
+        return with_estimates(snapshot, self._bad_since, requested)
+
+    def _board(self, facts: NodeFacts, loads: LoadSnapshot | None) -> Board:
+        pods = facts.pods or PlacedPods()
+        return Board(
+            self._columns(facts, loads),
+            loads,
+            self._basis.basis,
+            facts.nodes or (),
+            pods.by_node,
+            pods.by_namespace,
+            self._selectors_of(facts).daemon_sets,
+            are_nodes_known=facts.nodes is not None,
+        )
+
+    def _columns(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodeColumns:
+        return self._builder.build(facts.nodes or (), facts.pods or PlacedPods(), loads, self._parts.clock.wall())
+
+    def _selectors_of(self, facts: NodeFacts) -> OwnerSelectors:
+        if facts.selectors != self._selected:
+            self._selected, self._selectors = facts.selectors, OwnerSelectors(facts.selectors)
+        return self._selectors
+
+
+def _builder(settings: SchedulingSettings) -> ColumnsBuilder:
+    # If both policies are listed, they predict the same: the configuration is refused otherwise.
+    listed = (policy.args for policy in settings.policies if isinstance(policy.args, TargetLoadPackingArgs))
+    return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=next(listed, TargetLoadPackingArgs())))
+
+
+def _measures_differently(before: SchedulingSettings, now: SchedulingSettings) -> bool:
+    return (before.queries, before.matchers, before.match) != (now.queries, now.matchers, now.match)

@@ -1,0 +1,137 @@
+"""Calculates the load that recently bound pods add to the measured load of their nodes.
+
+A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time is that of
+the condition PodScheduled, so that after a restart no running pod counts as new.
+
+TargetLoadPacking adds the whole prediction of a pod that was bound after the end of the metrics or less than 60 seconds
+before it, and nothing for any other, as scheduler-plugins does.
+
+All other policies add the part of a pod's requests that the average cannot contain. An average over W seconds contains
+at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
+requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more.
+
+If samples of the window are missing (a fifth of them at most, or a shorter window takes its place), the average may
+contain up to a quarter more of it.
+Koordinator subtracts what it measured of each pod instead; metrics of nodes do not show single pods.
+
+A node that is estimated from requests contains all pods that were bound when the estimate was made. Only later ones are
+added to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource
+from adapter.nodes.placement.pod_sums import (
+    BOUND_AT,
+    CPU_LIMIT,
+    CPU_PREDICTION,
+    CPU_REQUEST,
+    GPU_REQUEST,
+    MEMORY_LIMIT,
+    MEMORY_REQUEST,
+    NONE_BOUND,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
+
+RECENT_SECONDS: Final = 300.0
+REPORTING_SECONDS: Final = 60.0
+"""`metricsAgentReportingIntervalSeconds` of scheduler-plugins."""
+
+_FIELDS: Final = {
+    LoadResource.CPU: (CPU_REQUEST, CPU_LIMIT),
+    LoadResource.MEMORY: (MEMORY_REQUEST, MEMORY_LIMIT),
+    LoadResource.GPU: (GPU_REQUEST, GPU_REQUEST),
+}
+"""The columns of request and limit; limits of GPUs are their requests."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecentAdditions:
+    """Additions to the load of each node, in the units of `NodeColumns`."""
+
+    cpu_prediction_milli: Floats
+    requests: Mapping[LoadResource, Floats]
+    limits: Mapping[LoadResource, Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatelyBound:
+    """The pods of all nodes that may be recent, one row each."""
+
+    node: NDArray[np.int64]
+    """Index of the node."""
+    values: Floats
+    """As in `NodeSums.bound_lately`, of shape (pods, 7)."""
+
+
+def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:
+    """Return the pods of all nodes in one table."""
+    counts = np.fromiter(map(len, by_node), dtype=np.int64, count=len(by_node))
+    occupied = np.flatnonzero(counts)
+    rows: list[int] = occupied.tolist()
+    return LatelyBound(
+        np.repeat(occupied, counts[occupied]), np.concatenate([NONE_BOUND, *(by_node[row] for row in rows)])
+    )
+
+
+def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.int64], now: float) -> RecentAdditions:
+    """Return the load that recently bound pods add.
+
+    `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads the metrics end
+    now, and contain nothing.
+    """
+    nodes = len(rows)
+    if loads is not None and not loads.nodes:
+        loads = None
+    end = min(now, loads.window_end) if loads else now
+    # A clock that is ahead must not make a pod older or younger than the present.
+    at = np.minimum(bound.values[:, BOUND_AT], now)
+    recent = at > end - RECENT_SECONDS
+    requests: dict[LoadResource, Floats] = {}
+    limits: dict[LoadResource, Floats] = {}
+    for resource in LoadResource:
+        request, limit = _FIELDS.get(resource, (None, None))
+        if request is None or limit is None:
+            requests[resource] = limits[resource] = np.zeros(nodes)
+            continue
+        load = loads.resources.get(resource) if loads else None
+        left = np.where(recent, _unmeasured_shares(load, loads, rows[bound.node], at, end), 0.0)
+        requests[resource] = _sum_by_node(bound.node, bound.values[:, request] * left, nodes)
+        limits[resource] = _sum_by_node(bound.node, bound.values[:, limit] * left, nodes)
+    counted = at > end - REPORTING_SECONDS
+    if loads and (cpu := loads.resources.get(LoadResource.CPU)) is not None:
+        counted &= ~_in_estimate(cpu, loads, rows[bound.node], at)
+    return RecentAdditions(_sum_by_node(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes), requests, limits)
+
+
+def _unmeasured_shares(
+    load: ResourceLoad | None, loads: LoadSnapshot | None, rows: NDArray[np.int64], at: Floats, end: float
+) -> Floats:
+    """Return the part of each pod's load that the average of its node cannot contain."""
+    if load is None or loads is None:
+        return np.ones(len(at))
+    # The average over 15 minutes, or over the window that stands in for it; without one, nothing is measured.
+    window = np.where(rows >= 0, load.taken_from[0][rows], -1)
+    seconds = np.asarray((*WINDOWS_SECONDS, np.inf))[window]
+    measured = np.clip((end - at) / seconds, 0.0, 1.0)
+    return np.where(_in_estimate(load, loads, rows, at), 0.0, 1.0 - measured)
+
+
+def _in_estimate(load: ResourceLoad, loads: LoadSnapshot, rows: NDArray[np.int64], at: Floats) -> NDArray[np.bool_]:
+    return (rows >= 0) & load.is_estimated[rows] & (at <= loads.assembled_at)
+
+
+def _sum_by_node(node: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
+    return np.bincount(node, weights=values, minlength=nodes).astype(np.float64)

@@ -1,0 +1,166 @@
+"""Turns the answer to a query into rows by series: the part that a series belongs to, and its values. Pure."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from adapter.nodes.exporters.claims import exporter_text
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
+from adapter.nodes.queries.scrape_intervals import from_times, row_medians
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.queries.query_steps import QueryPiece
+
+_LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
+"""All modes of a CPU add up to a second per second. If the usual sum is outside these bounds, modes are missing."""
+_JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
+"""Bounds of the rate of a device that is always busy, which differs from 1 if a scrape is late."""
+_UNKNOWN_HOLD_SECONDS = 90.0
+_NOT_OF_A_ROW: Final = frozenset({PART_LABEL, "__name__"})
+
+Labels: TypeAlias = "frozenset[tuple[str, str]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerRows:
+    """Series that are to be mapped to nodes; arrays of shape (series, columns) or (series,)."""
+
+    labels: tuple[Mapping[str, str], ...]
+    """Labels of each series, without the metric's name and our own label."""
+    values: Floats
+    newest: Floats
+    """Unix seconds of the newest scraped sample; NaN if unknown."""
+    scrape_seconds: Floats
+    """Scrape interval as the times of the samples show it; NaN if unknown."""
+    advancing: Floats
+    reset_at: Floats
+    first_known: Floats
+    """Unix seconds of the first step at which a counter was seen, advancing or not; NaN for none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeriesLayout:
+    """The series of an answer that are the parts of each row. It stays the same as long as the series do."""
+
+    digest: bytes
+    """Digest of the answer's series (`SeriesNames.digest`)."""
+    labels: tuple[Mapping[str, str], ...]
+    """Labels of each row, without the metric's name and our own label."""
+    places: Mapping[str, NDArray[np.intp]]
+    """By part, the place of each row's series in the answer; -1 for a row without one."""
+
+    def part(self, name: str, samples: Floats) -> Floats:
+        """Return the samples of one part by row; NaN where a row has no series of it."""
+        places = self.places[name]
+        if not len(samples):
+            return np.full((len(places), samples.shape[1]), np.nan)
+        return np.where((places >= 0)[:, None], samples[places], np.nan)
+
+
+def layout_of(
+    digest: bytes, labels: Sequence[Mapping[str, str]], resource: LoadResource, *, is_overridden: bool = False
+) -> SeriesLayout:
+    """Return the layout of an answer whose series have these labels."""
+    parts: dict[str, dict[Labels, int]] = {name: {} for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS)}
+    for place, one in enumerate(labels):
+        if (part := parts.get(one.get(PART_LABEL, ""))) is not None:
+            part[frozenset(item for item in one.items() if item[0] not in _NOT_OF_A_ROW)] = place
+    keys = {**parts[IDLE], **parts[RATIO]}
+    if resource is LoadResource.CPU and not is_overridden:
+        # An exporter that is scraped too rarely for a rate still counts, so that its interval is learned.
+        keys |= parts[NEWEST]
+    return SeriesLayout(
+        digest,
+        # The answers of all resources have the same labels, and nearly all rows have the same job.
+        tuple({name: sys.intern(value) for name, value in key} for key in keys),
+        {name: np.array([part.get(key, -1) for key in keys], dtype=np.intp) for name, part in parts.items()},
+    )
+
+
+def rows_of(
+    resource: LoadResource,
+    layout: SeriesLayout,
+    samples: Floats,
+    piece: QueryPiece,
+    scrape_seconds: Mapping[str, float],
+    *,
+    is_overridden: bool = False,
+) -> AnswerRows:
+    """Return the rows of an answer. `scrape_seconds` are the known scrape intervals (`Survey.scrape_seconds`)."""
+    # An infinite value is not a utilisation.
+    samples = np.where(np.isfinite(samples), samples, np.nan)
+    times = np.array(piece.times, dtype=np.float64)
+    values, accounted = _values(layout, samples)
+    if resource is not LoadResource.GPU and resource is not LoadResource.MEMORY and not is_overridden:
+        values = _without_jitter(values)
+    scraped = layout.part(NEWEST, samples)
+    known = np.fromiter(
+        (
+            scrape_seconds.get(exporter_text(one), scrape_seconds.get(one.get("instance", ""), np.nan))
+            for one in layout.labels
+        ),
+        np.float64,
+        len(layout.labels),
+    )
+    intervals = np.fmin(from_times(scraped), known)
+    if is_overridden:
+        # The time of an expression's sample is that of the step, which says nothing about scrape intervals.
+        intervals = known
+    advances = np.where(accounted > 0, times, np.nan)
+    return AnswerRows(
+        labels=layout.labels,
+        values=_without_repeats(values, times, scraped, intervals),
+        newest=_last(scraped),
+        scrape_seconds=intervals,
+        advancing=_last(advances),
+        reset_at=_last(np.where(_begins(layout.part(RESETS, samples)), times, np.nan)),
+        first_known=-_last(-np.where(np.isnan(accounted), np.nan, times)),
+    )
+
+
+def _values(layout: SeriesLayout, samples: Floats) -> tuple[Floats, Floats]:
+    """Return the utilisation of each row, and the sum of all modes of its CPUs (NaN if unknown)."""
+    ratio, idle, busy = (layout.part(name, samples) for name in (RATIO, IDLE, BUSY))
+    accounted = idle + busy
+    usual = row_medians(accounted)
+    # This is judged by row: after a reset or a late scrape the sum differs, but the share of idle is still right.
+    all_modes = ((usual >= _LEAST_ACCOUNTED) & (usual <= _MOST_ACCOUNTED))[:, None] & (accounted > 0)
+    measured = 1 - np.divide(idle, accounted, out=idle.copy(), where=all_modes)
+    # Counters that stand still say nothing.
+    measured = np.where(accounted == 0, np.nan, measured)
+    return np.where(np.isnan(ratio), measured, ratio), np.fmax(accounted, layout.part(ADVANCE, samples))
+
+
+def _without_jitter(values: Floats) -> Floats:
+    late = (values > 1) & (values <= _JITTER_ABOVE)
+    return np.where(late, 1.0, np.where((values < 0) & (values >= _JITTER_BELOW), 0.0, values))
+
+
+def _without_repeats(values: Floats, times: Floats, newest: Floats, scrape_seconds: Floats) -> Floats:
+    """Return the values without those at steps that only repeat an old sample: more than one scrape failed before."""
+    hold = np.where(np.isnan(scrape_seconds), _UNKNOWN_HOLD_SECONDS, 2 * scrape_seconds)
+    step = times[1] - times[0] if len(times) > 1 else 0.0
+    return np.where(times[None, :] - newest > np.maximum(hold, step)[:, None], np.nan, values)
+
+
+def _begins(resets: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Return the steps at which a reset enters the range of the function, where it stays for some steps."""
+    seen = resets > 0
+    seen[:, 1:] &= ~(resets[:, :-1] > 0)
+    return seen
+
+
+def _last(times: Floats) -> Floats:
+    """Return the largest of each row; NaN for a row without a number."""
+    found: Floats = np.fmax.reduce(times, axis=1, initial=np.nan)
+    return found

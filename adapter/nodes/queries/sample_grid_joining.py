@@ -1,0 +1,108 @@
+"""Turns rows by series into the grid by node, joined with the present one. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.windows.grid import column_times, join, regrid, rows_of
+from adapter.nodes.windows.node_rows import SeriesRows, grid_of_series
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.names.mapping import SeriesMapper
+    from adapter.nodes.queries.answer_rows import AnswerRows
+    from adapter.nodes.queries.query_steps import QueryPiece
+
+
+def answered_steps(grid: SampleGrid) -> set[int]:
+    """Return the steps at which a grid has a sample of any node: the others are requested again."""
+    present = ~np.isnan(grid.values).all(axis=0) if grid.nodes else np.zeros(grid.values.shape[1], dtype=bool)
+    return {int(time) for time in column_times(grid)[present]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedRows:
+    """Which node each row of an answer is about."""
+
+    nodes: tuple[str, ...]
+    """Sorted names: those of the Node objects, or without these, the names in the series."""
+    node_of: NDArray[np.intp]
+    """The node of each row; -1 where it is not known."""
+    unmapped: tuple[Mapping[str, str], ...]
+    """The labels of the rows whose node is not known."""
+    are_nodes_known: bool
+    """Whether there are Node objects."""
+
+
+def mapped_rows(
+    labels: Sequence[Mapping[str, str]], mapper: SeriesMapper, nodes: tuple[ClusterNode, ...] | None
+) -> MappedRows:
+    """Return the nodes of rows with these labels."""
+    names = [mapper.node_of(one) for one in labels]
+    known = tuple(sorted({name for name in names if name} if nodes is None else {node.name for node in nodes}))
+    unmapped = tuple(one for one, name in zip(labels, names, strict=True) if not name)
+    return MappedRows(known, rows_of(names, known), unmapped, nodes is not None)
+
+
+def joined(
+    resource: LoadResource, older: SampleGrid | None, rows: AnswerRows, piece: QueryPiece, mapped: MappedRows
+) -> SampleGrid:
+    """Return the grid with the rows of a piece, which may be newer or older than the grid.
+
+    With Node objects, the grid has exactly their names; without them, the names of series within the time that is kept.
+    """
+    known = mapped.nodes
+    series = SeriesRows(rows.values, mapped.node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
+    found = grid_of_series(series, resource, piece.step_seconds, piece.last, known)
+    if older is not None:
+        found = join(older, found) if piece.last >= older.end else join(found, older)
+    found = regrid(found, known) if mapped.are_nodes_known else _without_vanished(found)
+    return _counted_from_first_sight(found, rows, mapped)
+
+
+def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
+    """Return the grid without any sample of these nodes."""
+    keeps = np.array([name not in moved for name in grid.nodes], dtype=np.bool_)
+    return replace(
+        grid,
+        values=np.where(keeps[:, None], grid.values, np.nan),
+        newest=np.where(keeps, grid.newest, np.nan),
+        scrape_seconds=np.where(keeps, grid.scrape_seconds, np.nan),
+        advancing=np.where(keeps, grid.advancing, np.nan),
+        reset_at=np.where(keeps, grid.reset_at, np.nan),
+    )
+
+
+def _without_vanished(grid: SampleGrid) -> SampleGrid:
+    """Return the grid without nodes that have no sample any more."""
+    present = ~np.isnan(grid.values).all(axis=1) | (grid.newest >= column_times(grid)[0])
+    if present.all():
+        return grid
+    return regrid(grid, tuple(name for name, is_there in zip(grid.nodes, present, strict=True) if is_there))
+
+
+def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: MappedRows) -> SampleGrid:
+    """Return the grid in which counters that never advanced have stood still since they were first seen.
+
+    Otherwise a node that is stuck from the start would count as one of which nothing is known.
+    """
+    node_of = mapped.node_of
+    if grid.nodes is not mapped.nodes:
+        # The place after the last one is for rows without a node.
+        node_of = np.append(rows_of(mapped.nodes, grid.nodes), -1)[node_of]
+    first = np.full(len(grid.nodes), np.nan)
+    is_known = node_of >= 0
+    np.fmin.at(first, node_of[is_known], rows.first_known[is_known])
+    unseen = np.isnan(grid.advancing) & ~np.isnan(first)
+    if not unseen.any():
+        return grid
+    return replace(grid, advancing=np.where(unseen, first - grid.step_seconds, grid.advancing))

@@ -1,0 +1,100 @@
+"""Sends the survey, and keeps its last answer, which describes the series before they are queried."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.expressions import matchers_of, rate_function, resource_query
+from adapter.nodes.queries.scrape_intervals import longest
+from adapter.nodes.queries.series_survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.exporters.claims import Past, Source
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.queries.expressions import ResourceQuery
+
+_SURVEY_AGAIN_SECONDS: Final = 60.0
+
+
+class KeptSurvey:
+    """The last survey. Used by one thread at a time."""
+
+    def __init__(
+        self, client: PrometheusClient, settings: SchedulingSettings, pace: Pace, monotonic: Callable[[], float]
+    ) -> None:
+        """Take the client and the configuration."""
+        self._client = client
+        self._settings = settings
+        self._pace = pace
+        self._monotonic = monotonic
+        self._due = -math.inf
+        self._is_surveyed = False
+        self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
+        self.last = Survey()
+        """The last survey; empty before the first answer."""
+        self._asked_at = -math.inf
+
+    def is_due(self, moment: float) -> bool:
+        """Return whether the survey is due at a moment of the monotonic clock."""
+        return moment >= self._due
+
+    def hasten(self) -> None:
+        """Make the survey due soon, since an answer was too large: there may be new exporters."""
+        self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
+
+    def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
+        """Send the survey at `now` (Unix seconds), for this number of nodes. The last one stays if Prometheus fails."""
+        self._asked_at = self._monotonic()
+        # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
+        is_first, self._is_surveyed = not self._is_surveyed, True
+        query = survey_query(matchers_of(self._settings.matchers), with_past=is_first)
+        try:
+            answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
+            samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
+            if answer.warnings:
+                # Partial counts would claim that series in another store do not exist.
+                raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
+            if not all(math.isfinite(value) for _, value in samples):
+                raise UnexpectedAnswerError(query, "a count is not a number")
+        except PrometheusError:
+            # Queries also work without it, but may be larger than necessary.
+            self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
+            return
+        self.last = survey_of(samples, nodes)
+        if is_first:
+            self._past = past_of(samples, now)
+        # While no node is measured, each refresh looks for the first exporters, and nothing else is queried.
+        is_measured = any(self.may_answer(resource) for resource in LoadResource)
+        self._due = self._monotonic() + (SURVEY_SECONDS if is_measured else 0.0)
+
+    def may_answer(self, resource: LoadResource) -> bool:
+        """Return whether a query can have a result, as far as is known."""
+        is_known = resource in self.last.series and resource not in self._settings.queries
+        return not is_known or self.last.series[resource] > 0 or resource in self.last.recorded
+
+    def past(self, resource: LoadResource) -> Mapping[Source, Past]:
+        """Return the sources that measured a resource before the start."""
+        # The results of a configured expression do not show their sources as those of the built-in ones do.
+        return {} if resource in self._settings.queries else self._past.get(resource, {})
+
+    def query(self, resource: LoadResource, grids: Mapping[LoadResource, SampleGrid]) -> ResourceQuery:
+        """Return the query for a resource, with the rate that fits the scrape interval."""
+        # Intervals from the times of samples are exact; by the survey's counts, a new target seems to be scraped
+        # rarely.
+        cpu = grids.get(LoadResource.CPU)
+        seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
+        return resource_query(
+            resource,
+            rate=rate_function(self.last.longest_scrape_seconds if math.isnan(seen) else seen),
+            matchers=self.last.matchers(resource, self._settings.matchers),
+            override=self._settings.queries.get(resource),
+            recorded=resource in self.last.recorded,
+        )

@@ -1,0 +1,400 @@
+"""The keeper of the board, with a scripted Prometheus and a clock that is moved by hand."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.files.gzip_format import joined
+from adapter.foundation.time.clock import Clock
+from adapter.nodes.board.board_keeper import BoardKeeper, KeeperServices
+from adapter.nodes.board.board_telemetry import BoardMetrics
+from adapter.nodes.board.cluster_facts import NodeFacts
+from adapter.nodes.hotspots.exposition import hot_text
+from adapter.nodes.model.loads import AVG, LoadResource, UnmappedSeries
+from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.model.scheduling_settings import (
+    FilterSettings,
+    HotspotSettings,
+    PolicyName,
+    PolicySettings,
+    SchedulingSettings,
+    TargetLoadPackingArgs,
+)
+from adapter.nodes.model.week import FORECAST_VERDICTS, QUARTER_SECONDS, QUARTERS, QUARTERS_A_DAY
+from adapter.nodes.queries.past_queries import PastAnswer
+from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.windows.grid import aligned, kept_columns
+from adapter.nodes.windows.week import known_quarters
+from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
+from tests.support.sample_grids import END, STEP, grid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.week import LoadWeek
+    from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.state_file.state_file import SampleFile
+
+CPU = LoadResource.CPU
+NODES = (a_node("a", {"topology.kubernetes.io/zone": "east"}), a_node("b"))
+COLUMNS = kept_columns(STEP)
+PREDICTED = PolicySettings(PolicyName.PREDICTED_LOAD_PACKING, 1, TargetLoadPackingArgs())
+
+
+def steady(*loads: float, end: int = END, nodes: tuple[str, ...] = ("a", "b"), from_file: bool = False) -> SampleSet:
+    """Return samples of CPU up to the end, the same at each step."""
+    rows = np.repeat(np.array(loads)[:, None], COLUMNS, axis=1)
+    grid = grid_of(rows, nodes=nodes, end=end)
+    return SampleSet({CPU: grid}, from_file)
+
+
+class Script:
+    """Prometheus, the file, the cluster and the clock, as a test sets them."""
+
+    def __init__(self) -> None:
+        self.now = float(END)
+        self.result = RefreshResult(steady(0.2, 0.4))
+        self.facts = NodeFacts(NODES, pods=placed([]))
+        self.file: SampleSet | None = None
+        self.offered: list[SampleSet] = []
+        self.made: list[SchedulingSettings] = []
+        self.asked_with: list[SampleSet | None] = []
+        self.needed: list[bool] = []
+        self.past: SampleGrid | None = None
+        """The week that Prometheus has, which ends now."""
+        self.fails: Exception | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.when_time_is_read: Callable[[], None] = lambda: None
+
+    def refresh(self, _now: float, samples: SampleSet | None, _nodes: object, *, kept_queries: int) -> RefreshResult:
+        assert kept_queries in {0, 1}
+        self.asked_with.append(samples)
+        self.meanwhile()
+        if self.fails:
+            raise self.fails
+        return self.result
+
+    def wall(self) -> float:
+        run, self.when_time_is_read = self.when_time_is_read, lambda: None
+        run()
+        return self.now
+
+    def fill_day(self, *_of: object) -> PastAnswer:
+        return PastAnswer()
+
+    def fill_week(self, now: float, week: LoadWeek, _nodes: object, _seconds: float, *, is_needed: bool) -> PastAnswer:
+        self.needed.append(is_needed)
+        if self.past is None or known_quarters(week):
+            return PastAnswer()
+        return PastAnswer((replace(self.past, end=aligned(now, QUARTER_SECONDS)),), 1)
+
+    def read(self) -> SampleSet | None:
+        return self.file
+
+    def offer(self, samples: SampleSet) -> None:
+        self.offered.append(samples)
+
+    def keeper(self, settings: SchedulingSettings | None = None) -> BoardKeeper:
+        def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
+            self.made.append(scheduling)
+            return cast("SampleRefresher", self)
+
+        self.registry = CollectorRegistry()
+        parts = KeeperServices(
+            facts=lambda: self.facts,
+            refresher=refresher,
+            file=lambda _: cast("SampleFile", self),
+            day_file=lambda _: None,
+            week_file=lambda _: None,
+            metrics=BoardMetrics(self.registry, "p"),
+            refresh_seconds=30.0,
+            node_metrics=(CPU,),
+            clock=Clock(lambda: self.now, self.wall),
+        )
+        return BoardKeeper(parts, settings or SchedulingSettings())
+
+    def basis_shown(self) -> list[str]:
+        return [
+            basis
+            for basis in ("metrics", "none", "requests")
+            if self.registry.get_sample_value("p_extender_basis", {"basis": basis})
+        ]
+
+
+@pytest.fixture(name="script")
+def _script() -> Script:
+    return Script()
+
+
+def averages(keeper: BoardKeeper) -> dict[str, float]:
+    loads = keeper.published.board.loads
+    assert loads is not None
+    return dict(zip(loads.nodes, loads.resources[CPU].stats[0, AVG].tolist(), strict=True))
+
+
+def test_before_the_first_data_nothing_is_known(script: Script) -> None:
+    published = script.keeper().published
+    assert (published.board.loads, published.board.basis, published.watcher) == (None, "none", None)
+    assert script.basis_shown() == ["none"]
+
+
+def test_a_refresh_publishes_everything_together(script: Script) -> None:
+    script.facts = NodeFacts(NODES, pods=placed([a_pod("one", "b", resources("1"))]))
+    keeper = script.keeper()
+    keeper.refresh()
+    published = keeper.published
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+    assert published.board.basis == "metrics"
+    assert published.board.columns.requested["cpu"].tolist() == [0.0, 1000.0]
+    assert published.board.columns.mean_ratio[CPU] == pytest.approx([0.2, 0.4])
+    assert [pod.name for pod in published.board.pods_by_node["b"]] == ["one"]
+    assert published.watcher is not None
+    assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
+    assert published.exposition is not None
+    assert b'tidewatch_node_utilization_ratio{node="a"' in joined(published.exposition.pieces(script.now))
+    assert script.offered == [script.result.samples]
+    assert script.basis_shown() == ["metrics"]
+
+
+def test_the_file_is_served_until_the_first_refresh(script: Script) -> None:
+    script.file = steady(0.3, 0.3, end=END - 300, from_file=True)
+    script.facts = NodeFacts(why_unknown="not listed yet")
+    keeper = script.keeper()
+    keeper.read_file()
+    assert averages(keeper) == pytest.approx({"a": 0.3, "b": 0.3})
+    loads = keeper.published.board.loads
+    assert loads is not None
+    assert (loads.from_file, loads.window_end) == (True, END - 300)
+    assert keeper.published.board.basis == "metrics"
+    assert not keeper.has_tried
+    keeper.refresh()
+    assert script.asked_with == [script.file]
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_samples_of_the_file_alone_are_not_written_to_it_again(script: Script) -> None:
+    script.file = steady(0.3, 0.3, from_file=True)
+    script.result = RefreshResult(script.file, failures={CPU: "no connection."})
+    keeper = script.keeper()
+    keeper.read_file()
+    keeper.refresh()
+    assert script.offered == []
+
+
+def test_an_outage_ends_in_middle_scores_then_in_requests_and_estimates(script: Script) -> None:
+    script.facts = NodeFacts(NODES, pods=placed([a_pod("one", "a", resources("1")), a_pod("two", "b", resources("2"))]))
+    keeper = script.keeper()
+    keeper.refresh()
+    script.result = replace(script.result, failures={CPU: "no connection."})
+    basis = []
+    for later in (30, 200, 400, 520):
+        script.now = END + later
+        keeper.refresh()
+        basis.append(keeper.published.board.basis)
+    assert basis == ["metrics", "none", "none", "requests"]
+    assert script.basis_shown() == ["requests"]
+    loads = keeper.published.board.loads
+    assert loads is not None
+    assert loads.resources[CPU].is_estimated.all()
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+    assert keeper.published.watcher is not None
+    assert keeper.published.watcher.windows[0].hosts == 0
+    script.result = RefreshResult(steady(0.5, 0.5, end=END + 540))
+    script.now = END + 550
+    keeper.refresh()
+    assert keeper.published.board.basis == "metrics"
+
+
+def test_a_failed_query_stands_until_the_resource_has_newer_samples(
+    script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    keeper = script.keeper()
+
+    def failures() -> dict[LoadResource, str]:
+        loads = keeper.published.board.loads
+        return dict(loads.query_failures) if loads else {}
+
+    keeper.refresh()
+    for result, expected in (
+        (replace(script.result, failures={CPU: "refused."}), {CPU: "refused."}),
+        (script.result, {CPU: "refused."}),
+        (RefreshResult(steady(0.2, 0.4, end=END + STEP)), {}),
+    ):
+        script.result = result
+        keeper.refresh()
+        assert failures() == expected
+    said = [message for message in caplog.messages if "newest samples" in message]
+    assert said == ["the newest samples of cpu are missing: refused.", "the newest samples of cpu are available again"]
+
+
+def test_a_change_of_pods_is_followed_without_a_refresh(script: Script) -> None:
+    keeper = script.keeper()
+    keeper.refresh()
+    watcher = keeper.published.watcher
+    script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+    keeper.rebuild()
+    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert keeper.published.watcher is watcher
+    assert len(script.asked_with) == 1
+
+
+def test_a_pod_that_is_bound_while_prometheus_is_asked_is_not_forgotten(script: Script) -> None:
+    keeper = script.keeper()
+
+    def bind() -> None:
+        script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+        keeper.rebuild()
+
+    script.meanwhile = bind
+    keeper.refresh()
+    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_nodes_that_become_known_while_prometheus_is_asked_wait_for_the_next_refresh(script: Script) -> None:
+    known, script.facts = script.facts, NodeFacts(why_unknown="not listed yet")
+    script.result = RefreshResult(steady(0.2, 0.4, nodes=("10.0.0.1", "10.0.0.2")))
+    keeper = script.keeper()
+
+    def become_known() -> None:
+        script.facts = known
+
+    script.meanwhile = become_known
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"10.0.0.1": 0.2, "10.0.0.2": 0.4})
+    script.result = RefreshResult(steady(0.2, 0.4, end=END + STEP))
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(script: Script) -> None:
+    keeper = script.keeper()
+    script.meanwhile = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+    keeper.refresh()
+    assert keeper.published.board.loads is None
+    assert script.offered == []
+
+
+def test_a_configuration_that_asks_otherwise_drops_an_answer_that_is_being_published(script: Script) -> None:
+    keeper = script.keeper()
+
+    def answered() -> None:
+        # The time is read next when the answer is added to the day.
+        script.when_time_is_read = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+
+    script.meanwhile = answered
+    keeper.refresh()
+    assert len(script.made) == 2
+    assert keeper.published.board.loads is None
+
+
+def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
+    keeper = script.keeper()
+    keeper.refresh()
+    script.facts = NodeFacts((*NODES, a_node("c")), pods=placed([]))
+    keeper.rebuild()
+    assert keeper.published.board.columns.names == ("a", "b", "c")
+    assert np.isnan(keeper.published.board.columns.mean_ratio[CPU]).tolist() == [False, False, True]
+
+
+def test_another_policy_keeps_the_samples_and_another_query_drops_them(script: Script) -> None:
+    keeper = script.keeper()
+    keeper.refresh()
+    keeper.use(SchedulingSettings(filter=FilterSettings({CPU: 0.5})))
+    keeper.refresh()
+    assert (len(script.made), script.asked_with[-1]) == (1, script.result.samples)
+    keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+    keeper.refresh()
+    assert (len(script.made), script.asked_with[-1]) == (2, None)
+
+
+def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> None:
+    """The load of `a` rises in half an hour, as on each day; that of `b` never does."""
+    tide = np.where(np.arange(QUARTERS) % QUARTERS_A_DAY >= 2, 0.7, 0.2)
+    script.past = grid_of([tide, np.full(QUARTERS, 0.4)], nodes=("a", "b"))
+    script.past = replace(script.past, step_seconds=QUARTER_SECONDS)
+    keeper = script.keeper(SchedulingSettings(policies=(PREDICTED,)))
+    verdicts = []
+    for _ in range(2):
+        keeper.refresh()
+        forecast = keeper.published.board.columns.forecast
+        assert forecast is not None
+        verdicts.append([FORECAST_VERDICTS[verdict] for verdict in forecast.verdicts.tolist()])
+    assert verdicts == [["short_history"] * 2, ["predicted", "not_better"]]
+    assert forecast is not None
+    assert forecast.ratio[0] == pytest.approx(0.7, abs=0.001)
+    assert keeper.published.exposition is not None
+    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in joined(keeper.published.exposition.pieces(script.now))
+    assert script.needed == [True, True]
+
+
+def test_a_policy_that_is_listed_later_needs_the_week_from_then_on(script: Script) -> None:
+    keeper = script.keeper()
+    keeper.refresh()
+    keeper.use(SchedulingSettings(policies=(PREDICTED,)))
+    keeper.refresh()
+    assert script.needed == [False, True]
+
+
+def test_hot_nodes_are_shown_as_metrics(script: Script) -> None:
+    keeper = script.keeper(SchedulingSettings(hotspots=HotspotSettings({CPU: 0.3}, rounds=1)))
+    keeper.refresh()
+    assert keeper.published.hot.splitlines()[2] == b'tidewatch_node_hot{node="b"} 1'
+    assert hot_text(['a"b\\c']).splitlines()[2] == b'tidewatch_node_hot{node="a\\"b\\\\c"} 1'
+
+
+def test_unmapped_instances_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    series = tuple(UnmappedSeries(name, {}, (CPU,), "Relabel.") for name in ("x", "y"))
+    keeper = script.keeper()
+    for unmapped in (series[:1], series[:1], series, series):
+        script.result = replace(script.result, unmapped=unmapped)
+        keeper.refresh()
+    assert sum("cannot be mapped" in message for message in caplog.messages) == 2
+
+
+def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
+    script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    script.facts = NodeFacts()
+    keeper = script.keeper()
+    keeper.refresh()
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+    assert keeper.published.board.columns.names == ("a", "b")
+    assert sum("label instance" in message for message in caplog.messages) == 1
+
+
+def test_no_samples_at_all_are_not_written_to_the_state_file(script: Script) -> None:
+    script.result = RefreshResult(SampleSet({}), failures={CPU: "no connection."})
+    script.keeper().refresh()
+    assert script.offered == []
+
+
+def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    keeper = script.keeper()
+    odd = a_pod("odd", "a", gpus="none")
+    for problems in (("Node c: bad.",), ("Node c: bad.",), ("Node c: bad.", "Node d: bad."), (), ("Node c: bad.",)):
+        script.facts = NodeFacts(NODES, pods=placed([odd]), problems=problems)
+        keeper.refresh()
+    logged = [record for record in caplog.records if "left out" in record.message]
+    assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1]
+    assert "Node c: bad." in logged[0].message
+    assert "Pod shop/odd: annotation" in logged[0].message
+
+
+def test_a_refresh_that_fails_unexpectedly_counts_as_tried(script: Script) -> None:
+    keeper = script.keeper()
+    script.fails = RuntimeError("a bug")
+    with pytest.raises(RuntimeError):
+        keeper.refresh()
+    assert keeper.has_tried
+    assert keeper.published.board.loads is None

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from functools import reduce
+from itertools import count, groupby
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.nodes.hotspots.hot_nodes import HeatState, advance
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import HotspotSettings
+from tests.adapter.nodes.extender.boards import NAN, load, snapshot
+
+CPU = LoadResource.CPU
+SETTINGS = HotspotSettings({CPU: 0.8}, rounds=3, clear=2)
+HOT, COLD = 0.9, 0.5
+
+
+def after(state: HeatState, averages: dict[str, float], number: int) -> HeatState:
+    """Return the state after a refresh with these averages."""
+    loads = snapshot(tuple(averages), load(CPU, list(averages.values())), window_end=30.0 * number)
+    return advance(state, loads, SETTINGS)
+
+
+def seen(averages: list[float]) -> tuple[list[bool], list[int]]:
+    """Return whether one node was hot after each refresh, and for how many rounds."""
+    state, is_hot, rounds = HeatState(), [], []
+    for number, average in enumerate(averages):
+        state = after(state, {"node-1": average}, number)
+        is_hot.append(bool(state.resources[CPU].is_hot[0]))
+        rounds.append(int(state.resources[CPU].rounds[0]))
+    return is_hot, rounds
+
+
+@pytest.mark.parametrize(
+    ("averages", "is_hot", "rounds"),
+    [
+        ([HOT, HOT, HOT, HOT], [0, 0, 1, 1], [1, 2, 3, 4]),
+        ([HOT, HOT, COLD, HOT, HOT], [0, 0, 0, 0, 0], [1, 2, 0, 1, 2]),
+        ([0.8, 0.8, 0.8], [0, 0, 0], [0, 0, 0]),
+        ([HOT, HOT, HOT, COLD, HOT, COLD, COLD], [0, 0, 1, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 0]),
+        ([HOT, HOT, HOT, COLD, COLD, HOT], [0, 0, 1, 1, 0, 0], [1, 2, 3, 4, 0, 1]),
+        ([HOT, HOT, NAN, HOT], [0, 0, 0, 1], [1, 2, 2, 3]),
+        ([HOT, HOT, HOT, NAN, COLD, NAN, COLD], [0, 0, 1, 1, 1, 1, 0], [1, 2, 3, 3, 4, 4, 0]),
+    ],
+)
+def test_a_node_is_hot_after_its_rounds_above_until_its_rounds_below(
+    averages: list[float], is_hot: list[int], rounds: list[int]
+) -> None:
+    assert seen(averages) == ([bool(value) for value in is_hot], rounds)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40))
+def test_no_run_that_is_too_short_changes_anything(above: list[bool]) -> None:
+    is_hot, _ = seen([HOT if value else COLD for value in above])
+    longest = max((len(list(run)) for value, run in groupby(above) if value), default=0)
+    assert any(is_hot) is (longest >= SETTINGS.rounds)
+    for before, now, place in zip(is_hot, is_hot[1:], count(2)):
+        if before and not now:
+            assert not any(above[place - SETTINGS.clear : place])
+
+
+def test_a_node_keeps_its_rounds_when_others_come_and_go() -> None:
+    refreshes = [{"b": HOT}, {"a": COLD, "b": HOT}, {"a": HOT, "b": HOT, "c": HOT}, {"b": HOT, "c": HOT}]
+    state = reduce(lambda state, each: after(state, each[1], each[0]), enumerate(refreshes), HeatState())
+    assert (state.nodes, state.resources[CPU].rounds.tolist()) == (("b", "c"), [4, 2])
+    assert state.resources[CPU].is_hot.tolist() == [True, False]
+
+
+def test_a_node_that_was_deleted_starts_cold_when_its_name_returns() -> None:
+    refreshes: list[dict[str, float]] = [{"a": HOT}] * 3 + [{}, {"a": HOT}]
+    state = reduce(lambda state, each: after(state, each[1], each[0]), enumerate(refreshes), HeatState())
+    assert state.resources[CPU].rounds.tolist() == [1]
+
+
+@pytest.mark.parametrize("loads", [None, snapshot(["a"], load(CPU, [HOT]), window_end=0.0)])
+def test_a_refresh_without_new_samples_counts_no_round(loads: object) -> None:
+    state = after(HeatState(), {"a": HOT}, 0)
+    assert advance(state, loads, SETTINGS) is state  # type: ignore[arg-type]
+
+
+def test_what_comes_from_the_file_counts_no_round() -> None:
+    state = HeatState()
+    assert advance(state, snapshot(["a"], load(CPU, [HOT]), from_file=True), SETTINGS) is state
+
+
+def test_a_resource_that_is_not_measured_leaves_its_node_cold() -> None:
+    settings = HotspotSettings({LoadResource.DISK: 0.1}, rounds=1)
+    state = advance(HeatState(), snapshot(["a"], load(CPU, [HOT])), settings)
+    assert not np.any(state.resources[LoadResource.DISK].is_hot)

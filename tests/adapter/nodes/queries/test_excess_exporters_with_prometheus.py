@@ -1,0 +1,110 @@
+"""A tenant's pod that exports the load of far more nodes than there are, in a real Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from adapter.foundation.cluster.values.state import NodeAddress
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.time.pace import UNPACED
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
+from adapter.nodes.queries import series_survey
+from adapter.nodes.queries.expressions import PART_LABEL
+from adapter.nodes.queries.refresher import SampleRefresher
+from tests.adapter.nodes.names.cluster_nodes import cluster_node
+from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+AT = int(time.time() // 240) * 240 - 7200
+MADE_UP = 1100
+NODES = (
+    cluster_node("x", NodeAddress("InternalIP", "10.0.0.1")),
+    cluster_node("y", NodeAddress("InternalIP", "10.0.0.2")),
+)
+
+
+OURS = [NodeExporter(f"10.0.0.{last}:9100", labels={"job": "pods", "namespace": "ours"}) for last in (1, 2)]
+EVIL = {"job": "pods", "namespace": "evil"}
+
+
+def made_up(modes: tuple[str, ...], label: str) -> list[NodeExporter]:
+    """Return exporters of one pod; `label` is one of its own that has another value for each."""
+    return [
+        NodeExporter(
+            "10.9.9.9:8080",
+            labels={**EVIL, "node": f"made-up-{number}", label: f"made-up-{number}"},
+            cpus=1,
+            modes=modes,
+            memory=False,
+        )
+        for number in range(MADE_UP)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("modes", "label", "labels", "who"),
+    [
+        (("idle", "user"), "node", EVIL, "job pods in evil"),
+        (("user",), "node", EVIL, "job pods in evil"),
+        # The scrape configuration sets only one of the two labels for a namespace, so pods may export the other one.
+        (("idle", "user"), "kubernetes_namespace", {"namespace": "evil"}, "what is scraped in evil"),
+    ],
+    ids=["all modes", "only a busy one", "with a namespace label of their own"],
+)
+def test_made_up_nodes_are_not_asked_for(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+    modes: tuple[str, ...],
+    label: str,
+    labels: dict[str, str],
+    who: str,
+) -> None:
+    prometheus = start_prometheus(history=text_of([*OURS, *made_up(modes, label)], AT - 60.0, AT))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
+    assert not result.failures
+    assert not np.isnan(result.samples.grids[LoadResource.CPU].values[:, -1]).any()
+    (named,) = result.unmapped
+    assert named.labels == labels
+    assert f"{who} exports the load of {MADE_UP} nodes" in named.refused_for
+
+
+def test_made_up_gpus_are_not_asked_for(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+    ours = [gpu(f"10.0.0.{last}:9400", "ours") for last in (1, 2)]
+    crowd = [gpu(f"made-up-{number}:9400", "evil") for number in range(MADE_UP)]
+    prometheus = start_prometheus(history="".join([*ours, *crowd, "# EOF\n"]))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
+    assert not result.failures
+    assert not np.isnan(result.samples.grids[LoadResource.GPU].values[:, -1]).any()
+    (named,) = result.unmapped
+    assert named.labels == EVIL
+
+
+def gpu(instance: str, namespace: str) -> str:
+    """Return the samples of a DCGM exporter's only GPU, of a job that all annotated pods share."""
+    labels = f'instance="{instance}",job="pods",namespace="{namespace}",gpu="0"'
+    return "".join(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 50 {at}\n" for at in range(AT - 60, AT + 1, 15))
+
+
+def test_the_survey_stays_small_whatever_labels_pods_make_up(
+    start_prometheus: Callable[..., ScrapedPrometheus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_survey, "MOST_SOURCES", 50)
+    exporters = [*OURS, *made_up(("idle", "user"), "kubernetes_namespace")]
+    prometheus = start_prometheus(history=text_of(exporters, AT - 60.0, AT))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        answer = client.instant(series_survey.survey_query((), with_past=True), timeout_seconds=30.0, at=AT)
+        rows = Counter(sample.labels[PART_LABEL] for batch in answer.batches(UNPACED) for sample in batch)
+    assert {part: count for part, count in rows.items() if count > 50} == {}
+    assert rows["scrapes"] == len(OURS)
