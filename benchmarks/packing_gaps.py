@@ -11,9 +11,9 @@ from adapter.foundation.objects.pod_requests import PodResources
 from adapter.foundation.objects.quantities import parse_quantity
 from benchmarks.exact_packing import least_cost_exactly
 from benchmarks.tally import quantile
-from recommender.kinds.cluster_size.estimator.bound import lower_bound
+from recommender.kinds.cluster_size.estimator.binpacking import estimate
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
-from recommender.kinds.cluster_size.estimator.estimate import estimate
+from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 

@@ -1,6 +1,6 @@
 """The memory that a decision depends on besides configuration and inputs; the next leader continues from it.
 
-A memory is stored as the document that its types describe (`running/memory/document.py`).
+A memory is stored as the document that its types describe (`running/memory/memory_document.py`).
 """
 
 from __future__ import annotations

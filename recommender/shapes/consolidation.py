@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from recommender.kinds.cluster_size.scale_down.removal import Unremovable, drain_plan
+from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, drain_plan
 from recommender.shapes.packing import demand_of, packed
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.estimator.bound import packing_demands, surely_below
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
-from recommender.kinds.cluster_size.estimator.opened import add_new_node
+from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
 from recommender.kinds.cluster_size.estimator.packing_program import solved
+from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 _LEAST_PRICE: Final = 1e-12
 

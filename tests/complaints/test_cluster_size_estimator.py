@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.estimator.binpacking import estimate
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
-from recommender.kinds.cluster_size.estimator.estimate import estimate
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot

@@ -7,9 +7,9 @@ from datetime import datetime
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.future.bounds import ForecastBounds
-from recommender.kinds.cluster_size.future.forecasts import forecast_pods
 from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods
+from recommender.kinds.cluster_size.future.predicted_pods import forecast_pods
+from recommender.kinds.cluster_size.future.prediction_limits import ForecastBounds
 from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
 from recommender.kinds.cluster_size.model.size_settings import (
     ClusterApiGroups,

@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.model.answer import (
     Removal,
     UnschedulablePods,
 )
-from recommender.kinds.cluster_size.model.places import PodName
+from recommender.kinds.cluster_size.model.pod_places import PodName
 
 _MOST: Final = 12
 _PRICE: Final = 0.4

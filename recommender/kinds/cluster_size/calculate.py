@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.bound_terms import within_term_bound
+from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_bound
 from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
-from recommender.kinds.cluster_size.health.unavailable import unavailable_nodes
+from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
-from recommender.kinds.cluster_size.model.places import PlaceKind
+from recommender.kinds.cluster_size.model.pod_places import PlaceKind
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-    from recommender.kinds.cluster_size.model.places import PodName, PodPlace
+    from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 

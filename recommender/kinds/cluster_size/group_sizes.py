@@ -11,18 +11,18 @@ from recommender.decisions.calculation import SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
-from recommender.kinds.cluster_size.asked_sizes import with_asked_sizes
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text
 from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, wished_sizes
+from recommender.kinds.cluster_size.requested_sizes import with_asked_sizes
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import DecisionContext
     from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
     from recommender.decisions.targets.target_situation import Situation
-    from recommender.kinds.cluster_size.future.forecasts import FuturePods
+    from recommender.kinds.cluster_size.future.predicted_pods import FuturePods
     from recommender.kinds.cluster_size.known_cluster import KnownCluster
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, SizeStep
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory

@@ -9,8 +9,8 @@ from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import listed
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.future.buffers import buffer_kinds
-from recommender.kinds.cluster_size.future.quotas import QUOTAS
+from recommender.kinds.cluster_size.future.capacity_buffers import buffer_kinds
+from recommender.kinds.cluster_size.future.resource_quotas import QUOTAS
 from recommender.kinds.cluster_size.model.answer import answer_of, nodes_of, sizes_text, summary_text
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
@@ -19,8 +19,8 @@ from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_S
 from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
 from recommender.kinds.cluster_size.shown.document import size_keys
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
-from recommender.kinds.cluster_size.shown.explained import explained_lines
-from recommender.kinds.cluster_size.shown.kept import kept_by_reason
+from recommender.kinds.cluster_size.shown.explain_details import explained_lines
+from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason
 from recommender.kinds.cluster_size.shown.metrics import SIZE_FAMILIES, size_samples
 from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim

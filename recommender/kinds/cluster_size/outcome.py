@@ -6,14 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.asked_sizes import inherited_waits
-from recommender.kinds.cluster_size.future.buffers import ChunkError, buffer_chunks
+from recommender.kinds.cluster_size.future.capacity_buffers import ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
     RemovalPlan,
     plan_removals,
     stale_marks,
 )
+from recommender.kinds.cluster_size.requested_sizes import inherited_waits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from recommender.kinds.cluster_size.future.headroom import (
     pods_of_headroom,
 )
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
-from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
 from recommender.replay.cluster.fleet import PODS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
-from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
 from recommender.recording.recording import RecordingError
 from recommender.replay.cluster.fleet import PODS, NodeKind, PodNeeds
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.cluster_size.future.bounds import DEFAULT_GROWTH
+from recommender.kinds.cluster_size.future.prediction_limits import DEFAULT_GROWTH
 from recommender.kinds.predictive.models.table import model_named
 from recommender.kinds.predictive.predictive_settings import ModelName, PredictiveSettings
 from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts

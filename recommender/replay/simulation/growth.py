@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from recommender.kinds.cluster_size.health.provision import provision_seconds_of
+from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.replay.cluster.events import Happening
 from recommender.replay.simulation.decisions import growth_of
 from recommender.replay.simulation.known_growth import growth_in, growth_key

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.expanders.price import preferred_cores
-from recommender.kinds.cluster_size.health.provision import provision_seconds_of
+from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
-from recommender.kinds.cluster_size.scale_up.pending import DELAY_ANNOTATION, SETTLING_SECONDS
+from recommender.kinds.cluster_size.scale_up.pending_pods import DELAY_ANNOTATION, SETTLING_SECONDS
 from recommender.replay.cluster.situations import needs_whole_cluster
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
+from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from tests.e2e.cluster_size.machine_groups import BUFFERS, DELETE, GROUP, MAX, PAUSED, MachineGroups, define, undefine
 from tests.e2e.support.figures import state
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.kinds.cluster_size.model.groups import ScalableReference
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-    from recommender.kinds.cluster_size.model.places import PodMove, PodName, PodPlace, UnavailableNode
+    from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName, PodPlace, UnavailableNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference
 from recommender.kinds.cluster_size.model.size_settings import EXTERNAL_GRPC, provider_name
-from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler, karpenter_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, discovery_facts_of
+from recommender.kinds.cluster_size.node_groups.other_autoscalers import (
+    autoscaler_kinds,
+    cluster_autoscaler,
+    karpenter_of,
+)
 from recommender.kinds.cluster_size.node_groups.plugin_groups import plugin_groups
 from recommender.kinds.cluster_size.node_groups.static import static_groups
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
     from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources
     from recommender.kinds.cluster_size.model.taints import PassingTaints
-    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
 
 

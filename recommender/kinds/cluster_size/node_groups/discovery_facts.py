@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.resources import extended_resources
+from recommender.kinds.cluster_size.node_groups.daemon_set_limits import shared_out
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
-from recommender.kinds.cluster_size.node_groups.shares import shared_out
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, best_example, template_of_node
 
 if TYPE_CHECKING:

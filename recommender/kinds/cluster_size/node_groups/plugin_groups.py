@@ -9,16 +9,16 @@ from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.reports.counts import listed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
-from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
+from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
 from recommender.kinds.cluster_size.node_groups.templates import stated_node
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.groups import ProviderReference
-    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 
 

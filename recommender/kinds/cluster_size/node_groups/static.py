@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.node_counts import matching_nodes
 from adapter.foundation.cluster.values.state import Taint
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup
-from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
+from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.templates import labels_of_selector, quantity_of, stated_node
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import StaticGroup
-    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
 
 
 def static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:

@@ -12,14 +12,14 @@ from recommender.kinds.cluster_size.predicates.node_resources_fit import (
     resource_refusals,
     room_by_resources,
 )
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 from recommender.kinds.cluster_size.predicates.pod_topology_spread import SpreadFilter
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
 from recommender.kinds.cluster_size.predicates.volumes.volume_filter import VolumeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 

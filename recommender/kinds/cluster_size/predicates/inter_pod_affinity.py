@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
-    from recommender.kinds.cluster_size.predicates.census import Census
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pods_by_shape import Census
 
 _PLUGIN: Final = "InterPodAffinity"
 _AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod affinity rules"),)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape, Refusal
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape, Refusal
 
 K = TypeVar("K", bound="Hashable")
 PodKey: TypeAlias = tuple[str, str]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 _PLUGIN: Final = "NodeResourcesFit"
 _PODS: Final = "pods"

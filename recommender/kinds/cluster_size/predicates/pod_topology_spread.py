@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
-    from recommender.kinds.cluster_size.predicates.census import Census
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
-    from recommender.kinds.cluster_size.predicates.tallies import SpreadTally
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pods_by_shape import Census
+    from recommender.kinds.cluster_size.predicates.topology_counts import SpreadTally
 
 _PLUGIN: Final = "PodTopologySpread"
 _REASON: Final = "node(s) didn't match pod topology spread constraints"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
-from recommender.kinds.cluster_size.predicates.census import Census
 from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
 from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, allocatable_units, take
+from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
 from recommender.kinds.cluster_size.predicates.node_table import NodeTable
-from recommender.kinds.cluster_size.predicates.shapes import ShapeTable
-from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.kinds.cluster_size.predicates.pod_shapes import ShapeTable
+from recommender.kinds.cluster_size.predicates.pods_by_shape import Census
 from recommender.kinds.cluster_size.predicates.volumes.storage_view import storage_view
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.foundation.cluster.values.storage import Storage
     from adapter.foundation.objects.quantities import Quantity
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 __all__ = ["NodeInfo", "Snapshot"]
 

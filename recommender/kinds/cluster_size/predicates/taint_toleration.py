@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import TaintEffect
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.constraints import Toleration

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDownAnswer
-from recommender.kinds.cluster_size.model.places import PodMove, pod_name
-from recommender.kinds.cluster_size.scale_down.advice import advice, staying_nodes
+from recommender.kinds.cluster_size.model.pod_places import PodMove, pod_name
+from recommender.kinds.cluster_size.scale_down.cheaper_alternatives import advice, staying_nodes
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-from recommender.kinds.cluster_size.scale_down.due import WaitingNodes, waiting_nodes
-from recommender.kinds.cluster_size.scale_down.minimums import Minimums
+from recommender.kinds.cluster_size.scale_down.minimum_sizes import Minimums
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, WaitReason, duration_of, percent_of
-from recommender.kinds.cluster_size.scale_down.removal import Unremovable, final_nodes
-from recommender.kinds.cluster_size.scale_down.replacement import Replacer
-from recommender.kinds.cluster_size.scale_down.sequence import RemovalSequence, new_simulator, simulate
-from recommender.kinds.cluster_size.scale_down.survey import nodes_being_deleted, survey
-from recommender.kinds.cluster_size.scale_down.timers import (
+from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted, survey
+from recommender.kinds.cluster_size.scale_down.removal_sequence import RemovalSequence, new_simulator, simulate
+from recommender.kinds.cluster_size.scale_down.removals_due import WaitingNodes, waiting_nodes
+from recommender.kinds.cluster_size.scale_down.replacement_nodes import Replacer
+from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, final_nodes
+from recommender.kinds.cluster_size.scale_down.unneeded_times import (
     UNREMOVABLE_SECONDS,
     Waiting,
     recently_unremovable,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.node_info import PodKey
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-    from recommender.kinds.cluster_size.scale_down.sequence import SimulatedRemoval
-    from recommender.kinds.cluster_size.scale_down.survey import NodeSurvey, RemovalCandidate
+    from recommender.kinds.cluster_size.scale_down.removal_candidates import NodeSurvey, RemovalCandidate
+    from recommender.kinds.cluster_size.scale_down.removal_sequence import SimulatedRemoval
 
 _ADVISED: Final = {
     KeepReason.NOT_UNDERUTILIZED,

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.scale_down.block_capacity import BLOCK, BlockCapacity, asked
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockCapacity, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
-    from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
 
 _ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
 """The plugins whose verdict on a node depends on pods of other nodes."""

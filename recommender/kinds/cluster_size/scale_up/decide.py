@@ -5,34 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.estimator.bound import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
+from recommender.kinds.cluster_size.estimator.least_nodes import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
 from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep
-from recommender.kinds.cluster_size.model.places import pod_names
+from recommender.kinds.cluster_size.model.pod_places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
-from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
+from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer, place_nominated
 from recommender.kinds.cluster_size.scale_up.found_places import found_places
 from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
-from recommender.kinds.cluster_size.scale_up.pending import (
+from recommender.kinds.cluster_size.scale_up.pending_pods import (
     deleting_nodes,
     left_out_pods,
     only_by_annotation,
     pending_pods,
     young_pods,
 )
-from recommender.kinds.cluster_size.scale_up.placing import Placer, place_nominated
-from recommender.kinds.cluster_size.scale_up.preparation import (
+from recommender.kinds.cluster_size.scale_up.pod_work_limit import NOT_LOOKED_AT, within_bound, without_a_turn
+from recommender.kinds.cluster_size.scale_up.rounds import Rounds, expander_context
+from recommender.kinds.cluster_size.scale_up.scale_up_reasons import group_reasons, left_pending
+from recommender.kinds.cluster_size.scale_up.scale_up_state import MAX_PER_SCALE_UP, exceeded_limits
+from recommender.kinds.cluster_size.scale_up.snapshot_preparation import (
     add_upcoming,
     evict_present,
     health_of,
     left_out_groups,
     sizing_state,
 )
-from recommender.kinds.cluster_size.scale_up.report import group_reasons, left_pending
-from recommender.kinds.cluster_size.scale_up.rounds import Rounds, expander_context
-from recommender.kinds.cluster_size.scale_up.state import MAX_PER_SCALE_UP, exceeded_limits
-from recommender.kinds.cluster_size.scale_up.work_bound import NOT_LOOKED_AT, within_bound, without_a_turn
+from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
-    from recommender.kinds.cluster_size.scale_up.preparation import ClusterHealth
-    from recommender.kinds.cluster_size.scale_up.report import LeftPending
-    from recommender.kinds.cluster_size.scale_up.state import SizingState
+    from recommender.kinds.cluster_size.scale_up.scale_up_reasons import LeftPending
+    from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
+    from recommender.kinds.cluster_size.scale_up.snapshot_preparation import ClusterHealth
 
 
 def scale_up(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot) -> ScaleUp:

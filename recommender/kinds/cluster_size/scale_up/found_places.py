@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin, PodPlace, pod_name
+from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin, PodPlace, pod_name
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.node_info import PodKey
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
-    from recommender.kinds.cluster_size.scale_up.state import SizingState
+    from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
 
 
 def found_places(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.estimator.opened import add_new_node, own_pods
+from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node, own_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.predicates.filters import PodFilter
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 
 _RESOURCES: Final = (CPU, MEMORY)
 

@@ -11,8 +11,8 @@ from recommender.kinds.cluster_size.expanders.chain import choose
 from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
 from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, compile_priorities
 from recommender.kinds.cluster_size.model.answer import SizeStep
-from recommender.kinds.cluster_size.scale_up.growth import added_nodes, place_estimated, shares_of
-from recommender.kinds.cluster_size.scale_up.options import Options
+from recommender.kinds.cluster_size.scale_up.group_growth import added_nodes, place_estimated, shares_of
+from recommender.kinds.cluster_size.scale_up.group_options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
-    from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
-    from recommender.kinds.cluster_size.scale_up.growth import Shares
-    from recommender.kinds.cluster_size.scale_up.placing import Placer
-    from recommender.kinds.cluster_size.scale_up.state import SizingState
+    from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer
+    from recommender.kinds.cluster_size.scale_up.group_growth import Shares
+    from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
+    from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
 
 
 def expander_context(situation: ClusterSituation, settings: ClusterSizeSettings) -> ExpanderContext:

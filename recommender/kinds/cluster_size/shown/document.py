@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.texts.record_texts import money, plain
-from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin
+from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         Removal,
         UnschedulablePods,
     )
-    from recommender.kinds.cluster_size.model.places import PodName, PodPlace
+    from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
 
 
 def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The answer of a cluster size recommendation as text for whoever is on call.
 
 It shows first the changes and their pods, then pods without a node and what they lack, then what the cluster could do
-by itself. `explained.py` has the rest.
+by itself. `explain_details.py` has the rest.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text
 from recommender.kinds.cluster_size.model.answer import KeptNode
-from recommender.kinds.cluster_size.model.places import NodeState, PlaceKind, PodOrigin
-from recommender.kinds.cluster_size.shown.changes import change_lines
-from recommender.kinds.cluster_size.shown.kept import kept_by_reason
-from recommender.kinds.cluster_size.shown.names import MOST_ROWS, WIDTH, lines_of, pods_text
-from recommender.kinds.cluster_size.shown.places import place_lines
+from recommender.kinds.cluster_size.model.pod_places import NodeState, PlaceKind, PodOrigin
+from recommender.kinds.cluster_size.shown.changes_text import change_lines
+from recommender.kinds.cluster_size.shown.kept_nodes import kept_by_reason
+from recommender.kinds.cluster_size.shown.pod_and_node_texts import MOST_ROWS, WIDTH, lines_of, pods_text
+from recommender.kinds.cluster_size.shown.pod_places_text import place_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, Removal
-    from recommender.kinds.cluster_size.model.places import PodName, UnavailableNode
+    from recommender.kinds.cluster_size.model.pod_places import PodName, UnavailableNode
 
     Paint = Callable[[str, str], str]
 

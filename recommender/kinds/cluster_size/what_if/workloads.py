@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
-from recommender.kinds.cluster_size.future.copies import copies, pods_by_workload, workload_key
+from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
 from recommender.kinds.cluster_size.what_if.model import Assumed, WhatIfError
 
 if TYPE_CHECKING:

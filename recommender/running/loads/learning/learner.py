@@ -19,8 +19,8 @@ from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
-from recommender.running.loads.learned.learned_models import Learned
-from recommender.running.loads.learned.model_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.learning.learner_of_many import ManyTargetsLearner
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,

@@ -18,9 +18,9 @@ from recommender.child_processes.child_errors import ChildClosedError, ChildErro
 from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
-from recommender.running.loads.histories.grid import index_at
-from recommender.running.loads.learned.learned_models import Learned
-from recommender.running.loads.learned.model_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.histories.sample_times import index_at
+from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
+from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,

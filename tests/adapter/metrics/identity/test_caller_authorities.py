@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from adapter.foundation.files.credential_files import LOOK_SECONDS
 from adapter.foundation.sources.kubernetes.errors import error_of_answer
-from adapter.metrics.identity import config_map
+from adapter.metrics.identity import authentication_config_map
+from adapter.metrics.identity.authentication_config_map import ConfigMap, ConfigMapMetadata, Lookup
+from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
     Caller,

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from adapter.foundation.files.credential_files import LOOK_SECONDS
+from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.callers import (
     AccessForbiddenError,
     Caller,

@@ -8,7 +8,7 @@ from adapter.foundation.cluster.values.state import ClusterState
 from recommender.decisions.constraints.brakes import braked
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.targets.target_situation import Situation
-from recommender.kinds.cluster_size.future.forecasts import FuturePods
+from recommender.kinds.cluster_size.future.predicted_pods import FuturePods
 from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
 from recommender.kinds.cluster_size.known_cluster import KnownCluster
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal

@@ -16,7 +16,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.kinds.cluster_size.model.answer import answer_of
-from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
+from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories

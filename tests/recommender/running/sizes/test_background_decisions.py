@@ -14,7 +14,7 @@ from recommender.decisions.record import Status, TargetReference
 from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import remembered
-from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
+from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Wish

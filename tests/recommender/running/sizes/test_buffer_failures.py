@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
-from recommender.running.sizes.withdrawals import Withdrawals
-from recommender.running.sizes.writers import SizeWriters
+from recommender.running.sizes.size_writers import SizeWriters
+from recommender.running.sizes.withdrawn_buffers import Withdrawals
 from tests.recommender.running.sizes.size_world import Recording, resolve
-from tests.recommender.running.sizes.test_writers import NOTHING, OTHER, RESERVE, World, configured
+from tests.recommender.running.sizes.test_size_writers import NOTHING, OTHER, RESERVE, World, configured
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS
 
 if TYPE_CHECKING:

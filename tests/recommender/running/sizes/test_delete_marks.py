@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     ScaleDownSettings,
 )
 from recommender.outputs.results import ScaleResult
-from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.memory.memory_document import decode_memory, encode_memory
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (

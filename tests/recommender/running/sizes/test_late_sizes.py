@@ -23,9 +23,9 @@ from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, PluginReading
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from recommender.running.memory.document import decode_memory, encode_memory
-from recommender.running.sizes.provider_groups import ProviderAttempt
-from recommender.running.sizes.write_results import WriteResults
+from recommender.running.memory.memory_document import decode_memory, encode_memory
+from recommender.running.sizes.provider_group_writer import ProviderAttempt
+from recommender.running.sizes.reported_writes import WriteResults
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
 from tests.recommender.kinds.cluster_size.test_decide import WEB

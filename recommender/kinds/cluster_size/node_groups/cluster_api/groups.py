@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
-from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.capacity import (
     CPU_ANNOTATION,
     MEMORY_ANNOTATION,
@@ -36,6 +35,7 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
 )
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
 from recommender.kinds.cluster_size.node_groups.fields import section, text
+from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.watched_kinds import objects_of
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode, JsonObject, ObjectKind
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
-    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.cluster_api.claims import Owned
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.watched_kinds import Objects
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.values.storage import StorageClassFacts, Volume, VolumeClaim
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.volumes.storage_view import StorageView
 
 _PLUGIN: Final = "VolumeBinding"

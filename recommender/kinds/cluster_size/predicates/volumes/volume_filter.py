@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 from recommender.kinds.cluster_size.predicates.volumes.volume_binding import BindingFilter
 from recommender.kinds.cluster_size.predicates.volumes.volume_restrictions import RestrictionsFilter, missing_claim
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.storage import Volume
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey
-    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
     from recommender.kinds.cluster_size.predicates.volumes.storage_view import StorageView
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS, HostPort, PodScheduling, SpreadConstraint
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.kinds.cluster_size.estimator.estimate import estimate
+from recommender.kinds.cluster_size.estimator.binpacking import estimate
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot

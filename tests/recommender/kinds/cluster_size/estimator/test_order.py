@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.kinds.cluster_size.estimator.estimate import ordered
+from recommender.kinds.cluster_size.estimator.binpacking import ordered
 from tests.recommender.kinds.cluster_size.cases import cases
 from tests.recommender.kinds.cluster_size.estimator.clusters import groups_of, node_of, snapshot_of
 

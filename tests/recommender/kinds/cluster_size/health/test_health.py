@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from recommender.kinds.cluster_size.health.back_off import after_failure, is_forgotten
+from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
-from recommender.kinds.cluster_size.health.requests import GroupRequest, group_request, requests_of
-from recommender.kinds.cluster_size.health.startup import starting_nodes
+from recommender.kinds.cluster_size.health.requested_nodes import GroupRequest, group_request, requests_of
+from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, ScalableReference
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, Unready

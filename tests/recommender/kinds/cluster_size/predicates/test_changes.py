@@ -28,7 +28,7 @@ from tests.support.scheduling import node, pod
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kinds.cluster_size.predicates.shapes import Refusal
+    from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 
 WEB, DB = parse_selector("app=web"), parse_selector("app in (db,cache)")
 NAMESPACES = {"shop": {"team": "x"}, "other": {"team": "y"}}

@@ -12,7 +12,7 @@ from adapter.foundation.cluster.values.state import ClusterPod, Observed, Unknow
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, Storage, StorageClassFacts, Volume, VolumeClaim
 from adapter.foundation.objects.requirements import Operator, Requirement
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.pod_shapes import Refusal
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.support.scheduling import node, pod
 

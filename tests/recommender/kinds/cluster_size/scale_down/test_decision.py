@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.answer import ScaleUp
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
-from recommender.kinds.cluster_size.model.places import PodName
+from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod

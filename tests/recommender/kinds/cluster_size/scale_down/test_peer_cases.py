@@ -18,7 +18,7 @@ from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisru
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, DrainRules, ignores_budgets
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
-from recommender.kinds.cluster_size.scale_down.timers import unneeded_limit
+from recommender.kinds.cluster_size.scale_down.unneeded_times import unneeded_limit
 from recommender.kinds.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
 from tests.recommender.kinds.cluster_size.builders import READY, controller, node, pod
 from tests.recommender.kinds.cluster_size.cases import Case, cases

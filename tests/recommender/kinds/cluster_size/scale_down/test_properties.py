@@ -20,13 +20,13 @@ from adapter.foundation.cluster.values.workloads import DisruptionBudget
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.scale_down.block_capacity import BLOCK
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-from recommender.kinds.cluster_size.scale_down.minimums import Minimums
-from recommender.kinds.cluster_size.scale_down.removal import ZONE_LABEL
-from recommender.kinds.cluster_size.scale_down.sequence import simulate
-from recommender.kinds.cluster_size.scale_down.survey import survey
+from recommender.kinds.cluster_size.scale_down.minimum_sizes import Minimums
+from recommender.kinds.cluster_size.scale_down.removal_candidates import survey
+from recommender.kinds.cluster_size.scale_down.removal_sequence import simulate
+from recommender.kinds.cluster_size.scale_down.simulated_removal import ZONE_LABEL
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.world import World, due, group
 

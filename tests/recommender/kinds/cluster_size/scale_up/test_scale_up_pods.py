@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.kinds.cluster_size.model.places import PodName
+from recommender.kinds.cluster_size.model.pod_places import PodName
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group
 from tests.recommender.kinds.cluster_size.scale_up.pools import pods

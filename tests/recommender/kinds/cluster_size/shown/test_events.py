@@ -5,7 +5,7 @@ from __future__ import annotations
 from recommender.decisions.record import Record, Status
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods
 from recommender.kinds.cluster_size.model.groups import ScalableReference
-from recommender.kinds.cluster_size.model.places import PodName
+from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
 
 WORKERS = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "capi", "workers")

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.model.answer import (
     SizeStep,
     UnschedulablePods,
 )
-from recommender.kinds.cluster_size.model.places import PodMove, PodName
+from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName
 from recommender.kinds.table import all_kinds, kind_of
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.model.answer import (
     SizeStep,
     UnschedulablePods,
 )
-from recommender.kinds.cluster_size.model.places import (
+from recommender.kinds.cluster_size.model.pod_places import (
     NodeState,
     PlaceKind,
     PodMove,
@@ -27,7 +27,7 @@ from recommender.kinds.cluster_size.model.places import (
     UnavailableNode,
 )
 from recommender.kinds.cluster_size.shown.document import size_keys
-from recommender.kinds.cluster_size.shown.explained import explained_lines
+from recommender.kinds.cluster_size.shown.explain_details import explained_lines
 from recommender.kinds.cluster_size.shown.table import size_lines
 
 if TYPE_CHECKING:

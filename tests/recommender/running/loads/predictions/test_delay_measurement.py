@@ -12,7 +12,7 @@ from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
 if TYPE_CHECKING:
-    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.load_needs import LoadNeed
 
 NEED = need("load")
 PATIENT = replace(NEED, stale_after_seconds=400.0)

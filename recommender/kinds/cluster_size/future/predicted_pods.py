@@ -1,0 +1,73 @@
+"""Turns predicted replicas into pods that do not exist yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.future.workload_pods import copies, pods_by_workload, workload_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.foundation.cluster.values.workloads import WorkloadFacts
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.future.prediction_limits import ForecastBounds
+    from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
+    from recommender.kinds.cluster_size.model.answer import SizeStep
+
+
+@dataclass(frozen=True, slots=True)
+class FuturePods:
+    """Pods that do not exist yet, and what the user should know about them."""
+
+    pods: tuple[ClusterPod, ...] = ()
+    notes: tuple[str, ...] = ()
+    steps: tuple[SizeStep, ...] = ()
+    """The cuts of predictions."""
+
+
+def forecast_pods(
+    predictions: Iterable[PredictedReplicas],
+    workloads: Iterable[WorkloadFacts],
+    pods: Sequence[ClusterPod],
+    bounds: ForecastBounds,
+) -> FuturePods:
+    """Return the pods by which predicted replicas exceed those that exist, pending ones included.
+
+    They count as far as the bounds allow, and use these up; targets of one namespace come in the order of their names.
+    A prediction that cannot be followed is named. Nothing is taken away for a prediction of fewer replicas. If several
+    recommendations predict one target, the largest holds.
+    """
+    known = {workload_key(one): one for one in workloads}
+    largest: dict[TargetReference, PredictedReplicas] = {}
+    notes: list[str] = []
+    for prediction in predictions:
+        if prediction.replicas is None:
+            reason = f": {prediction.reason}" if prediction.reason else ""
+            notes.append(f"{prediction.recommendation} predicts nothing for {prediction.target} now{reason}")
+            continue
+        former = largest.get(prediction.target)
+        if former is None or (former.replicas or 0) < prediction.replicas:
+            largest[prediction.target] = prediction
+    made: list[ClusterPod] = []
+    keys = {(target.kind, target.namespace, target.name): prediction for target, prediction in largest.items()}
+    present = pods_by_workload(pods, keys)
+    for key, prediction in sorted(keys.items(), key=lambda item: item[0]):
+        workload = known.get(key)
+        notes.extend(_unusable(prediction, workload))
+        if workload is not None and workload.template is not None:
+            existing = present[key]
+            missing = bounds.replicas(prediction, len(existing)) - len(existing)
+            count = bounds.admitted(prediction, workload.template, len(existing), missing)
+            made.extend(copies(workload, count, "forecast", existing))
+    return FuturePods(tuple(made), tuple(notes), tuple(bounds.steps))
+
+
+def _unusable(prediction: PredictedReplicas, workload: WorkloadFacts | None) -> Iterator[str]:
+    about = f"what {prediction.recommendation} predicts for {prediction.target} is left out"
+    if workload is None:
+        yield f"{about}: there is no such workload, or pods of its kind are not known"
+    elif workload.template is None:
+        yield f"{about}: {workload.problem or 'it has no template'}"

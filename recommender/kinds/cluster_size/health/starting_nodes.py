@@ -1,0 +1,71 @@
+"""Nodes that cannot hold pods yet, but are about to: they count as their group's template until they are late.
+
+A node is Ready before its device plugin, its network or its storage is, for minutes with some GPUs. If it counted as it
+is then, a further node would be added for the pods that it is about to hold (`utils/kubernetes/ready.go`,
+`processors/customresources`, `utils/taints` of Cluster Autoscaler).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
+from recommender.kinds.cluster_size.model.resources import (
+    extended_resources,
+    has_gpu_label,
+    is_gpu,
+    lacking_resources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.model.taints import PassingTaints
+
+_HINDERING_CONDITIONS: Final = ("DiskPressure", "NetworkUnavailable")
+
+
+def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> Mapping[str, str]:
+    """Return the nodes that are on their way, with what each is waiting for.
+
+    A node that takes longer than `maxNodeProvisionTime` counts as it is, as does one that is cordoned.
+    """
+    groups = {group.name: group for group in situation.groups.groups}
+    offered: dict[str, frozenset[str]] = {}
+    found: dict[str, str] = {}
+    for node in situation.nodes:
+        group = groups.get(situation.groups.group_of.get(node.name, ""))
+        longest = settings.max_node_provision_seconds if group is None else provision_seconds_of(group, settings)
+        if node.created is None or situation.known_seconds_since(node.created) >= longest:
+            continue
+        expected: frozenset[str] = frozenset()
+        if group is not None and group.template is not None:
+            expected = offered.setdefault(group.name, extended_resources(group.template.node))
+        awaited = awaited_of(node, expected, settings.passing_taints, "" if group is None else group.gpu_label)
+        if awaited:
+            found[node.name] = awaited
+    return found
+
+
+def awaited_of(node: ClusterNode, expected: frozenset[str], passing: PassingTaints, gpu_label: str = "") -> str:
+    """Return what a node lacks before it can hold pods; empty if it lacks nothing.
+
+    `expected` are the extended resources that nodes of its group have, and `gpu_label` is that of its provider.
+    """
+    if not node.ready:
+        return "it is not ready yet"
+    for condition in _HINDERING_CONDITIONS:
+        if node.conditions.get(condition) == "True":
+            return f"its condition {condition} is True"
+    taint = next(filter(passing.is_startup, node.taints), None)
+    if taint is not None:
+        return f"it has the start-up taint {taint.key}"
+    lacking = lacking_resources(node, expected)
+    if lacking:
+        return f"{', '.join(lacking)} of the node cannot be allocated yet"
+    if has_gpu_label(node, gpu_label) and not any(map(is_gpu, extended_resources(node))):
+        return "its GPUs, which its labels state, cannot be allocated yet"
+    return ""

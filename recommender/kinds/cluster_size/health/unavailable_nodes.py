@@ -1,0 +1,31 @@
+"""Names the nodes that take no pods now: not ready, cordoned, starting, or being deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
+from recommender.kinds.cluster_size.model.pod_places import NodeState, UnavailableNode
+from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+
+def unavailable_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> tuple[UnavailableNode, ...]:
+    """Return these nodes in the order of the cluster, each with the most permanent of its states."""
+    deleting = nodes_being_deleted(situation)
+    starting = starting_nodes(situation, settings)
+    found: list[UnavailableNode] = []
+    for node in situation.nodes:
+        group = situation.groups.group_of.get(node.name, "")
+        if node.name in deleting:
+            found.append(UnavailableNode(node.name, group, NodeState.DELETING))
+        elif node.unschedulable:
+            found.append(UnavailableNode(node.name, group, NodeState.CORDONED))
+        elif node.name in starting:
+            found.append(UnavailableNode(node.name, group, NodeState.STARTING, starting[node.name]))
+        elif not node.ready:
+            found.append(UnavailableNode(node.name, group, NodeState.NOT_READY))
+    return tuple(found)

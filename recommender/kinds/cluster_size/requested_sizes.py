@@ -1,0 +1,186 @@
+"""The outcome of requested sizes, and its memory.
+
+The memory holds a size as requested before its write begins. It counts as written once its write has succeeded or the
+group has it: only then are nodes on their way, and the cool-downs begin. So a process that is killed at any moment
+neither forgets nodes that it has requested nor waits for nodes that it has not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from recommender.kinds.cluster_size.group_wishes import group_target
+from recommender.kinds.cluster_size.health.group_back_off import after_failure
+from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.write_attempt import NOT_STORED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.group_wishes import GroupWishes
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.outputs.write_attempt import ScaleOutcome
+
+_WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
+
+
+INHERITED_SECONDS: Final = 75.0
+"""How long a process waits before it sends a provider a request that an earlier process may have sent: a change of a
+provider's size is relative, a call outlives its process by up to 15 s, and clouds show a new size up to a minute late.
+"""
+_PROVIDER_SECONDS: Final = 2 * INHERITED_SECONDS
+"""How long a size is remembered at least that was requested from a provider: so long that a process which follows one
+that was killed knows of it while it waits."""
+
+
+def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
+    """Return the time before which no request is sent, in seconds since the Unix epoch, by group of a provider.
+
+    A size that was requested before this process began to decide may be on its way.
+    """
+    began = situation.began
+    if began is None:
+        return {}
+    asked = situation.memory.asked
+    return {
+        group.name: began + INHERITED_SECONDS
+        for group in situation.groups.groups
+        if group.provider is not None and group.name in asked and asked[group.name].since < began
+    }
+
+
+def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
+    """Return the groups; those of a provider have at least the size that the provider has accepted.
+
+    A provider may show a new size late, or never. Its nodes are on their way all the same, and a second request would
+    add the same number again. The size that the provider shows is believed once the nodes are late, or once nodes were
+    removed since.
+    """
+    return dataclasses.replace(groups, groups=tuple(_group_at_requested_size(group, memory) for group in groups.groups))
+
+
+def _group_at_requested_size(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
+    requested = memory.requested.get(group.name)
+    if group.provider is None or requested is None or requested.size <= group.target_size:
+        return group
+    if memory.last_delete is not None and memory.last_delete >= requested.since:
+        return group
+    return dataclasses.replace(group, target_size=requested.size)
+
+
+def settled_writes(
+    memory: ClusterSizeMemory,
+    groups: NodeGroups,
+    outcomes: Mapping[TargetReference, ScaleOutcome],
+    now: float,
+    valid_seconds: float,
+    confirmed: float | None = None,
+) -> ClusterSizeMemory:
+    """Return the memory with the outcome of the sizes that were requested; pure.
+
+    After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
+    that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has
+    failed for as long as a decision is valid, while the server answered otherwise. A failed write may have had an
+    effect all the same, so it is looked for in the size of the group for as long as a decision can be carried out
+    (`valid_seconds`), and longer in that of a provider's group, which may be shown late. `confirmed` is the time of the
+    facts; None for now.
+    """
+    by_name = {group.name: group for group in groups.groups}
+    asked = dict(memory.asked)
+    for name, one in memory.asked.items():
+        group = by_name.get(name)
+        outcome = _outcome_of(one, group, outcomes)
+        result = None if outcome is None else outcome.result
+        if result in _WRITTEN or (group is not None and group.target_size == one.size):
+            memory = _with_written_size(memory, name, one, _leaving(group))
+            del asked[name]
+            continue
+        if group is not None and one.removes and group.target_size < one.before:
+            # Nodes are removed one after the other; some are removed already.
+            memory = _with_written_size(memory, name, one, _leaving(group))
+        known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
+        if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
+            memory = _with_failure(memory, name, one, outcome.message, now)
+        kept_seconds = max(valid_seconds, _PROVIDER_SECONDS) if _has_provider(group) else valid_seconds
+        if result is ScaleResult.REFUSED or now - one.since > kept_seconds:
+            del asked[name]
+    return replace(memory, asked=asked)
+
+
+def _is_failure_of_the_group(outcome: ScaleOutcome, known: float, valid_seconds: float) -> bool:
+    """Whether a write failed because of the group, or has failed for long although the server could be reached."""
+    if outcome.result is not ScaleResult.ERROR or outcome.message == NOT_STORED:
+        return False
+    return known > valid_seconds or not outcome.is_of_the_server
+
+
+def _outcome_of(
+    asked: AskedSize, group: NodeGroup | None, outcomes: Mapping[TargetReference, ScaleOutcome]
+) -> ScaleOutcome | None:
+    target = None if group is None else group_target(group)
+    outcome = None if target is None else outcomes.get(target)
+    return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
+
+
+def _leaving(group: NodeGroup | None) -> int:
+    """Return how many nodes a provider still counts in the size of a group although they are being removed."""
+    return len(group.deleting) if group is not None and _has_provider(group) else 0
+
+
+def _has_provider(group: NodeGroup | None) -> bool:
+    return group is not None and group.provider is not None
+
+
+def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize, leaving: int) -> ClusterSizeMemory:
+    if asked.size > asked.before:
+        known, size = memory.requested.get(name), asked.size - leaving
+        request = known if known is not None and known.size == size else RequestedNodes(size, asked.since)
+        last = max(asked.since, memory.last_scale_up or 0.0)
+        return replace(memory, requested={**memory.requested, name: request}, last_scale_up=last)
+    if asked.removes:
+        return replace(memory, last_delete=max(asked.since, memory.last_delete or 0.0))
+    return memory
+
+
+def _with_failure(
+    memory: ClusterSizeMemory, name: str, asked: AskedSize, message: str, now: float
+) -> ClusterSizeMemory:
+    if asked.size > asked.before:
+        back_off = after_failure(memory.back_offs.get(name), now, f"its size could not be written: {message}")
+        return replace(memory, back_offs={**memory.back_offs, name: back_off})
+    return replace(memory, last_failure=now) if asked.removes else memory
+
+
+def with_asked_sizes(
+    memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
+) -> tuple[ClusterSizeMemory, bool]:
+    """Return the memory with the sizes that are requested now, and whether nodes are removed; pure.
+
+    A removal is a change of the group's last size; several of one decision, and a change of sizes beside them, count
+    once.
+    """
+    by_target = {group_target(group): group for group in groups.groups}
+    asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
+    for wish in wishes.wishes:
+        group = by_target[wish.target]
+        if wish.replicas == group.target_size:
+            continue
+        known = asked.get(group.name)
+        if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
+            continue
+        removes = bool(wish.removals or wish.node_removals)
+        # What may be on its way to a provider began with the first request at this size.
+        is_same_start = known is not None and group.provider is not None and known.before == group.target_size
+        since = known.since if known is not None and is_same_start else now
+        asked[group.name] = AskedSize(wish.replicas, group.target_size, since, removes)
+        if removes:
+            sizes[group.name] = wish.replicas
+            has_removals = True
+    return replace(memory, asked=asked, sizes=sizes), has_removals

@@ -1,0 +1,177 @@
+"""Decides which removable nodes are removed now, and what the others wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.reports.counts import count_of
+from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
+from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
+from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
+from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
+from recommender.kinds.cluster_size.scale_down.unneeded_times import Waiting, cool_down, unneeded_waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.scale_down.removal_candidates import RemovalCandidate
+    from recommender.kinds.cluster_size.scale_down.removal_sequence import SimulatedRemoval
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingNodes:
+    """The reason for which each removable node waits."""
+
+    hold: Waiting | None
+    """The reason why all of them wait."""
+    by_node: Mapping[str, tuple[Waiting, ...]]
+    """The reason of each node; empty for nodes that are removed now."""
+
+    def is_due(self, name: str) -> bool:
+        """Return whether a node is removed now."""
+        return not self.by_node[name]
+
+
+def waiting_nodes(
+    situation: ClusterSituation,
+    settings: ScaleDownSettings,
+    scaled: ScaleUp,
+    removed: Sequence[SimulatedRemoval],
+    since: Mapping[str, float],
+) -> WaitingNodes:
+    """Return why each node waits. If the situation does not wait, neither time nor parallelism counts."""
+    hold = _hold(situation, settings, scaled)
+    waits: dict[str, list[Waiting]] = {}
+    for one in removed:
+        for candidate in one.unit:
+            waits[candidate.node.name] = [
+                *([hold] if hold else []),
+                *_own_waits(candidate, situation, settings, since),
+            ]
+    for one in removed:
+        _wait_together(one, waits)
+    if situation.waits:
+        _hold_beyond_budgets(situation, settings, removed, waits)
+    return WaitingNodes(hold, {name: tuple(found) for name, found in waits.items()})
+
+
+def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: ScaleUp) -> Waiting | None:
+    """Return why no node is removed now."""
+    if scaled.hold:
+        return Waiting(WaitReason.SCALE_UP_HELD, scaled.hold)
+    new = ", ".join(f"{count} of {name}" for name, count in sorted(scaled.increases.items()) if count > 0)
+    if new:
+        return Waiting(
+            WaitReason.SCALE_UP_NEEDED,
+            f"new nodes are needed ({new}), and no node is removed before they are there",
+        )
+    missing = ", ".join(_missing(situation))
+    if missing:
+        return Waiting(WaitReason.UPCOMING_NODES, f"requested nodes have not joined yet ({missing})")
+    if scaled.new_pods:
+        count, first = len(scaled.new_pods), scaled.new_pods[0]
+        text = f"{count_of(count, 'pending pod')}, such as {first}, may still need the node"
+        return Waiting(WaitReason.YOUNG_PENDING_PODS, text)
+    if scaled.not_looked_at:
+        text = f"{scaled.not_looked_at} pending pods have not been evaluated yet, and may need the node"
+        return Waiting(WaitReason.PENDING_PODS_NOT_LOOKED_AT, text)
+    return cool_down(situation.memory, settings, situation.now) if situation.waits else None
+
+
+def _missing(situation: ClusterSituation) -> Iterable[str]:
+    """Yield the number of requested nodes that do not exist yet, by group."""
+    if not situation.writes_sizes:
+        return
+    for group in situation.groups.groups:
+        requested = situation.memory.requested.get(group.name)
+        if requested and requested.size > len(group.nodes):
+            yield f"{requested.size - len(group.nodes)} of {group.name}"
+
+
+def _own_waits(
+    candidate: RemovalCandidate, situation: ClusterSituation, settings: ScaleDownSettings, since: Mapping[str, float]
+) -> Iterable[Waiting]:
+    node = candidate.node
+    for pod in candidate.plan.awaited[:1]:
+        text = f"{pod.namespace}/{pod.name} must complete before the node is removed"
+        yield Waiting(WaitReason.BLOCKED_BY_ON_COMPLETION_POD, text)
+    for key in sorted(node.annotations):
+        if key.startswith(DELAY_DELETION):
+            yield Waiting(WaitReason.DELETION_DELAYED, f"the node has the annotation {key}")
+            break
+    if situation.waits:
+        waiting = unneeded_waiting(node, candidate.group, since[node.name], settings, situation.now)
+        if waiting:
+            yield waiting
+
+
+def _wait_together(removal: SimulatedRemoval, waits: Mapping[str, list[Waiting]]) -> None:
+    """Let all nodes of a group that is removed as a whole wait for each other."""
+    names = [one.node.name for one in removal.unit]
+    late = next((name for name in names if waits[name]), None)
+    for name in names:
+        if late is not None and not waits[name]:
+            text = (
+                f"the node group {removal.unit[0].group.name} is removed as a whole, and {late} cannot be removed yet"
+            )
+            waits[name].append(Waiting(WaitReason.ATOMIC_SCALE_DOWN_FAILED, text))
+
+
+def _hold_beyond_budgets(
+    situation: ClusterSituation,
+    settings: ScaleDownSettings,
+    removed: Sequence[SimulatedRemoval],
+    waits: Mapping[str, list[Waiting]],
+) -> None:
+    """Let all nodes wait beyond the number that may be removed at the same time."""
+    ready = [one for removal in removed for one in removal.unit if not waits[one.node.name]]
+    empty = _by_group(one for one in ready if not one.plan.own)
+    drained = _by_group(one for one in ready if one.plan.own)
+    going = frozenset(
+        name
+        for part in within_budgets(empty, drained, _budgets(situation, settings))
+        for one in part
+        for name in one.nodes
+    )
+    text = (
+        f"at most {settings.max_parallelism} nodes are removed at a time, "
+        f"and at most {settings.max_drain_parallelism} of them with pods to move"
+    )
+    for one in ready:
+        if one.node.name not in going:
+            waits[one.node.name].append(Waiting(WaitReason.PARALLELISM_REACHED, text))
+
+
+def _by_group(candidates: Iterable[RemovalCandidate]) -> list[GroupRemoval]:
+    members: dict[str, list[RemovalCandidate]] = {}
+    for one in candidates:
+        members.setdefault(one.group.name, []).append(one)
+    return [
+        GroupRemoval(
+            group=name,
+            nodes=tuple(one.node.name for one in found),
+            is_whole=found[0].group.options.zero_or_max,
+            target_size=found[0].group.target_size,
+            registered=len(found[0].group.nodes),
+        )
+        for name, found in members.items()
+    ]
+
+
+def _budgets(situation: ClusterSituation, settings: ScaleDownSettings) -> RemovalBudgets:
+    deleting = nodes_being_deleted(situation)
+    drained = {
+        pod.node
+        for pod in situation.pods
+        if pod.node in deleting and not pod.has_ended and not is_daemon_set_pod(pod) and not is_mirror_pod(pod)
+    }
+    return RemovalBudgets(
+        parallelism=settings.max_parallelism,
+        drain_parallelism=settings.max_drain_parallelism,
+        empty_in_progress=len(deleting) - len(drained),
+        drain_in_progress=len(drained),
+    )

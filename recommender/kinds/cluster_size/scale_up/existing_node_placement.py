@@ -1,0 +1,152 @@
+"""Places pending pods on nodes that exist or are on their way, as the scheduler would (`filter out schedulable`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.estimator.binpacking import is_passing
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.scale_up.node_turns import NodeTurns
+from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+_MOST_REPETITIONS: Final = 3
+"""Pods that wait for one another in a longer chain need a node of their own, or the next decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Pods of one shape that no node has taken, but one might take after others have been placed."""
+
+    turns: NodeTurns
+    pods: Sequence[ClusterPod]
+    placed: int
+    """How many pods had been placed then."""
+
+
+class Placer:
+    """The filters of one snapshot, one for each shape, and the placement of pods with them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._filters: dict[int, PodFilter] = {}
+        self._turns: dict[int, NodeTurns] = {}
+        """The nodes that may take a pod, by shape that depends on other pods."""
+
+    def filter_of(self, shape: PodShape) -> PodFilter:
+        """Return the filter of a shape."""
+        # A shape is one object as long as its snapshot lives.
+        found = self._filters.get(id(shape))
+        if found is None:
+            found = self._filters[id(shape)] = PodFilter(self._snapshot, shape)
+        return found
+
+    def place_all(
+        self, pods: Iterable[ClusterPod], nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None = None
+    ) -> list[ClusterPod]:
+        """Place pods on the first nodes that take them, those with the highest priority first; return the others.
+
+        Pods that are alike are placed one after the other. `changed` are the nodes that were added since these pods
+        were refused, if they were; others can only have become fuller since then.
+        """
+        batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
+        for pod in sorted(pods, key=lambda pod: -pod.priority):
+            shape = self._snapshot.shape(pod)
+            batches.setdefault(id(shape), (shape, []))[1].append(pod)
+        roomy = RoomyNodes(nodes if changed is None else changed)
+        left: list[ClusterPod] = []
+        refused: list[_Refused] = []
+        placed = 0
+        for shape, batch in batches.values():
+            judge = self.filter_of(shape)
+            if judge.unschedulable() is not None:
+                left += batch
+            elif is_passing(shape):
+                turns = self._turns_of(shape, nodes, roomy, is_first=changed is None)
+                count = turns.place(batch)
+                placed += count
+                refused.append(_Refused(turns, batch[count:], placed))
+            else:
+                count = self._fill_nodes(judge, batch, roomy.of(shape))
+                placed += count
+                left += batch[count:]
+        return left + self._asked_again(refused, placed)
+
+    def _asked_again(self, refused: Iterable[_Refused], placed: int) -> list[ClusterPod]:
+        """Place refused pods for which others have made room since, as the scheduler retries them; return the others.
+
+        `placed` is how many pods have been placed in all.
+        """
+        waiting = [one for one in refused if one.pods]
+        for _ in range(_MOST_REPETITIONS):
+            if all(one.placed == placed for one in waiting):
+                break
+            still: list[_Refused] = []
+            for one in waiting:
+                count = 0 if one.placed == placed else one.turns.place(one.pods)
+                placed += count
+                still.append(_Refused(one.turns, one.pods[count:], placed))
+            waiting = [one for one in still if one.pods]
+        return [pod for one in waiting for pod in one.pods]
+
+    def place_if_it_fits(self, pod: ClusterPod, info: NodeInfo) -> bool:
+        """Place a pod on a node if the node can take it; return whether it can."""
+        if not self.filter_of(self._snapshot.shape(pod)).fits(info):
+            return False
+        self._snapshot.place(pod, info.node.name)
+        return True
+
+    def _fill_nodes(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]) -> int:
+        """Fill one node after the other, since one that refuses a pod refuses all that are like it."""
+        placed = 0
+        for info in nodes:
+            room = judge.room(info, len(batch) - placed) if judge.fits(info) else 0
+            for pod in batch[placed : placed + room]:
+                self._snapshot.place(pod, info.node.name)
+            placed += room
+            if placed == len(batch):
+                break
+        return placed
+
+    def forget_refusals(self) -> None:
+        """Ask every node again, because pods or nodes were removed from the snapshot."""
+        for turns in self._turns.values():
+            turns.forget_refusals()
+
+    def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> NodeTurns:
+        """Return the nodes that may take pods of a shape: all at first, then those of the last time and changed ones.
+
+        `roomy` has the changed nodes alone, unless this is the first time for all shapes.
+        """
+        known = None if is_first else self._turns.get(id(shape))
+        if known is None:
+            known = self._turns[id(shape)] = NodeTurns(self._snapshot, self.filter_of(shape), shape)
+            known.add(roomy.of(shape) if is_first else nodes)
+        else:
+            known.add(roomy.of(shape))
+        return known
+
+
+def place_nominated(pods: Iterable[ClusterPod], snapshot: Snapshot, usable: Iterable[NodeInfo]) -> list[ClusterPod]:
+    """Place the pods for which the scheduler evicts others on the nodes that it has chosen; return the other pods.
+
+    The pods to evict still exist, so the resources are not checked. A node that is cordoned or no longer
+    usable takes none.
+    """
+    nodes = {info.node.name for info in usable if not info.node.unschedulable}
+    left: list[ClusterPod] = []
+    for pod in pods:
+        name = "" if pod.facts is None else pod.facts.nominated_node
+        if name in nodes:
+            snapshot.place(pod, name)
+        else:
+            left.append(pod)
+    return left

@@ -1,0 +1,151 @@
+"""The options of each group for the remaining pods, in one round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
+from recommender.kinds.cluster_size.estimator.binpacking import estimate
+from recommender.kinds.cluster_size.estimator.estimate_limits import (
+    NO_LIMIT,
+    EstimateLimit,
+    cluster_capacity_limit,
+    group_capacity_limit,
+    merged_limit,
+)
+from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
+from recommender.kinds.cluster_size.limits.amounts import amounts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, PodGroup
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+    from recommender.kinds.cluster_size.scale_up.existing_node_placement import Placer
+    from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
+    from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
+
+
+_Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
+"""The capacity of new nodes without that of their own pods: it alone determines how many independent pods a node
+holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    """An estimate of pods that depend on no other pods, and its inputs."""
+
+    groups: tuple[PodGroup, ...]
+    """The groups are kept so that no other group can get the identity of one of them."""
+    max_nodes: int
+    result: Estimate
+
+    def answers(self, max_nodes: int) -> bool:
+        """Return whether the estimate is the same with this limit."""
+        if max_nodes == self.max_nodes:
+            return True
+        return not self.result.limit and (max_nodes == NO_LIMIT or max_nodes >= self.result.node_count)
+
+
+class Options:
+    """The options of each round; options that did not change since the last round are not estimated again."""
+
+    def __init__(self, settings: ClusterSizeSettings, snapshot: Snapshot, placer: Placer, exemplars: Exemplars) -> None:
+        self._settings = settings
+        self._snapshot = snapshot
+        self._placer = placer
+        self._exemplars = exemplars
+        self._estimated: dict[tuple[_Signature, tuple[int, ...]], _Estimated] = {}
+        self._signatures: dict[str, _Signature] = {}
+        self._differences: dict[tuple[str, str], str] = {}
+
+    def of_round(self, state: SizingState, pods: Sequence[PodGroup]) -> list[ExpansionOption]:
+        """Return what each group that may grow could do for the pods, in the order of their names."""
+        schedulable: dict[str, tuple[PodGroup, ...]] = {}
+        for name, group in state.groups.items():
+            if state.obstacle(group) is None:
+                refusals = self._exemplars.refusals(group, (each.shape for each in pods))
+                schedulable[name] = tuple(each for each in pods if not refusals[id(each.shape)])
+        identities = {name: frozenset(map(id, each)) for name, each in schedulable.items()}
+        found: list[ExpansionOption] = []
+        for name, its_pods in schedulable.items():
+            if its_pods:
+                similar = self._similar(state, state.groups[name], identities)
+                option = self._option(state, state.groups[name], its_pods, similar)
+                if option.estimate.pods:
+                    found.append(option)
+        return found
+
+    def differences(self, group: str) -> dict[str, str]:
+        """Return why a group is not similar to others, by their names, if they were compared."""
+        return {other: why for (one, other), why in self._differences.items() if one == group and why}
+
+    def _option(
+        self, state: SizingState, group: NodeGroup, pods: tuple[PodGroup, ...], similar: tuple[str, ...]
+    ) -> ExpansionOption:
+        if group.options.zero_or_max:
+            needed = state.room(group)
+            result = self._estimate(group, pods, needed)
+            return ExpansionOption(group, replace(result, node_count=needed) if result.pods else result)
+        sizes = [(state.groups[name].max_size, state.sizes[name]) for name in (group.name, *similar)]
+        most, left = self._settings.limits.max_nodes, state.nodes_left()
+        limit = merged_limit(
+            (
+                EstimateLimit(nodes=self._settings.max_nodes_per_scale_up),
+                EstimateLimit(nodes=group_capacity_limit(sizes)),
+                EstimateLimit(nodes=NO_LIMIT if most is None else cluster_capacity_limit(most, most - left)),
+            )
+        )
+        return ExpansionOption(group, self._estimate(group, pods, limit.nodes), similar)
+
+    def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
+        """Return the estimate; equal nodes share an estimate if no pod depends on another."""
+        assert group.template is not None, "groups without a template are left out"
+        key = self._signature(group.name, group.template), tuple(map(id, pods))
+        known = self._estimated.get(key)
+        if known is not None and known.answers(max_nodes):
+            return known.result
+        result = estimate(self._snapshot, pods, group.template, name_prefix=f"{group.name}-new", max_nodes=max_nodes)
+        if all(self._placer.filter_of(each.shape).is_independent for each in pods):
+            self._estimated[key] = _Estimated(pods, max_nodes, result)
+        return result
+
+    def _signature(self, name: str, template: NodeTemplate) -> _Signature:
+        known = self._signatures.get(name)
+        if known is None:
+            taken: Counter[str] = Counter()
+            for pod in template.pods:
+                taken.update(self._snapshot.shape(pod).requests)
+            offered = frozenset(amounts_of(template.node.allocatable).items())
+            known = self._signatures[name] = (offered, frozenset(taken.items()), len(template.pods))
+        return known
+
+    def _similar(
+        self, state: SizingState, group: NodeGroup, schedulable: Mapping[str, frozenset[int]]
+    ) -> tuple[str, ...]:
+        settings = self._settings
+        if not settings.balance_similar_node_groups or group.options.zero_or_max:
+            return ()
+        alike = [
+            name
+            for name in schedulable
+            if name != group.name
+            and not state.groups[name].options.zero_or_max
+            and not self._difference(group, state.groups[name])
+        ]
+        return similar_groups(group.name, alike, schedulable, balance=True)
+
+    def _difference(self, one: NodeGroup, other: NodeGroup) -> str:
+        key = (one.name, other.name)
+        if key not in self._differences:
+            assert one.template is not None, "groups without a template are left out"
+            assert other.template is not None, "groups without a template are left out"
+            settings = self._settings
+            self._differences[key] = difference(
+                one.template, other.template, settings.balancing_ignore_labels, settings.balancing_labels
+            )
+        return self._differences[key]

@@ -1,0 +1,67 @@
+"""Pods, nodes and lines as text for people: many pods of one workload are one item, and no line is too wide."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.counts import count_of, listed
+from adapter.foundation.reports.terminal import printable
+from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recommender.kinds.cluster_size.model.pod_places import PodName
+
+WIDTH: Final = 80
+"""The width of a line if that of the terminal is not known."""
+MOST_ROWS: Final = 50
+"""The most rows of one list; `-o json` has all of them."""
+_GAP: Final = "  "
+_FEW: Final = 3
+"""Up to this number, pods are named one by one."""
+
+
+def lines_of(text: str, width: int, level: int = 1) -> list[str]:
+    """Return a text as lines that are indented by its level, further ones by two more; long words are broken."""
+    indent = _GAP * level
+    return textwrap.wrap(
+        printable(text),
+        max(width, len(indent) + WIDTH // 4),
+        initial_indent=indent,
+        subsequent_indent=indent + _GAP * 2,
+        break_on_hyphens=False,
+    )
+
+
+def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
+    """Return the pods of each workload together, in the order of the first of them; others are alone."""
+    found: dict[tuple[str, str, str], list[PodName]] = {}
+    for pod in pods:
+        found.setdefault((pod.namespace, pod.owner, "" if pod.owner else pod.name), []).append(pod)
+    return list(map(tuple, found.values()))
+
+
+def alike_text(pods: Sequence[PodName]) -> str:
+    """Return the pods of one workload as text: `shop/web-0`, or `12 pods of shop/web`."""
+    first = pods[0]
+    if first.namespace == HEADROOM_NAMESPACE:
+        return f"{count_of(len(pods), 'pod')} of the reserve"
+    return str(first) if len(pods) == 1 else f"{len(pods)} pods of {first.namespace}/{first.owner}"
+
+
+def pods_text(pods: Sequence[PodName]) -> str:
+    """Return pods as text: a few by name, more by workload."""
+    if len(pods) <= _FEW and all(pod.namespace != HEADROOM_NAMESPACE for pod in pods):
+        return ", ".join(map(str, pods))
+    return listed(map(alike_text, by_workload(pods)))
+
+
+def nodes_text(nodes: Sequence[str]) -> str:
+    """Return nodes as text, with the number of occurrences of each if these differ: `n1, n2`, `n1 (7), n2 (5)`."""
+    counts = Counter(nodes)
+    if set(counts.values()) == {1}:
+        return listed(counts)
+    return listed(f"{name} ({count})" if len(counts) > 1 else name for name, count in counts.items())

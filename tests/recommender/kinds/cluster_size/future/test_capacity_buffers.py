@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.workloads import WorkloadFacts
+from recommender.kinds.cluster_size.future.capacity_buffers import (
+    ChunkError,
+    buffer_chunks,
+    buffer_kinds,
+    chunk_of,
+    chunks_asked,
+    chunks_for,
+)
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings
+from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.cases import cases
+
+if TYPE_CHECKING:
+    from tests.recommender.kinds.cluster_size.cases import Case
+
+STATED = BufferSettings("shop", "reserve")
+
+
+@pytest.mark.parametrize("case", cases("capacity_buffer"))
+def test_a_buffer_asks_for_as_many_chunks_as_the_peer_makes_of_it(case: Case) -> None:
+    given = case.input
+    limits = None if given["limit_cores"] is None else {"cpu": given["limit_cores"] * 1000}
+    chunk = {"cpu": given["pod_cores"] * 1000}
+    found = chunks_asked(given["replicas"], given["percentage"], given["target_replicas"], limits, chunk)
+    assert found == case.expected["replicas"]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "percentage", "target", "limits", "chunks"),
+    [
+        (3, 50, 10, None, 5),
+        (7, 50, 10, None, 7),
+        (0, None, None, None, 0),
+        (5, None, None, {"memory": 100}, 5),
+        (5, None, None, {"cpu": 2500, "memory": 1}, 2),
+        (5, None, None, {"cpu": 0}, 0),
+        (None, 50, 0, None, 0),
+    ],
+)
+def test_limits_and_percentages_bound_a_buffer(
+    replicas: int | None, percentage: int | None, target: int | None, limits: dict[str, int] | None, chunks: int
+) -> None:
+    assert chunks_asked(replicas, percentage, target, limits, {"cpu": 1000}) == chunks
+
+
+@pytest.mark.parametrize(("percentage", "limits"), [(None, None), (50, None), (None, {"memory": 5})])
+def test_a_buffer_that_states_no_size_is_an_error(percentage: int | None, limits: dict[str, int] | None) -> None:
+    with pytest.raises(ChunkError, match="state one of them"):
+        chunks_asked(None, percentage, None, limits, {"cpu": 1000})
+
+
+@pytest.mark.parametrize(
+    ("pods", "chunk", "chunks"),
+    [
+        ((), {"cpu": 1000}, 0),
+        ((pod("a", "500m", "1Gi"), pod("b", "600m", "1Gi")), {"cpu": 1000}, 2),
+        ((pod("a", "500m", "1Gi"), pod("b", "500m", "4Gi")), {"cpu": 1000, "memory": 1 << 30}, 5),
+        ((pod("a", "500m"),), {"cpu": 250, "memory": 0}, 2),
+    ],
+)
+def test_chunks_hold_together_what_the_pods_request(pods: Any, chunk: dict[str, int], chunks: int) -> None:  # noqa: ANN401 - a tuple of pods
+    assert chunks_for(pods, chunk) == chunks
+
+
+def test_a_chunk_that_requests_nothing_is_an_error() -> None:
+    with pytest.raises(ChunkError, match="requests nothing"):
+        chunks_for((pod("a"),), {"cpu": 0})
+
+
+def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: Any = None) -> ClusterState:  # noqa: ANN401 - JSON
+    buffer: dict[str, object] = {
+        "metadata": {"namespace": "shop", "name": "reserve"},
+        "spec": spec,
+        "status": status or {},
+    }
+    resources = {"requests": {"cpu": "250m", "memory": "1Gi"}} if template is None else template
+    made: dict[str, object] = {
+        "metadata": {"namespace": "shop", "name": "chunk"},
+        "template": {"spec": {"containers": [{"name": "c", "resources": resources}]}},
+    }
+    held: dict[str, tuple[dict[str, object], ...]] = {"CapacityBuffer": (buffer,), "PodTemplate": (made,)}
+    web = WorkloadFacts("Deployment", "shop", "web", "uid", 3, replace(pod("", "2"), namespace="shop"))
+    return ClusterState(
+        objects={kind: Observed(held[kind.kind], 0.0) for kind in buffer_kinds(STATED)},
+        workloads=Observed((web,), 0.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "cpu"),
+    [
+        (state({"podTemplateRef": {"name": "chunk"}}), 250),
+        (state({"scalableRef": {"kind": "Deployment", "name": "web"}}, {"podTemplateRef": {"name": "chunk"}}), 250),
+        (state({"scalableRef": {"kind": "Deployment", "name": "web"}}), 2000),
+    ],
+    ids=["template", "status", "workload"],
+)
+def test_the_size_of_a_chunk_is_known_from_what_the_buffer_names(cluster: ClusterState, cpu: int) -> None:
+    assert chunk_of(STATED, cluster)["cpu"] == cpu
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        (state({"podTemplateRef": {"name": "none"}}), "there is no PodTemplate shop/none"),
+        (state({}), "names neither a pod template nor a workload"),
+        (state({"scalableRef": {"kind": "Deployment", "name": "none"}}), "names neither"),
+        (
+            state({"podTemplateRef": {"name": "chunk"}}, template={"requests": {"cpu": "much"}}),
+            "'much' is not a quantity",
+        ),
+        (state({"podTemplateRef": {"name": "chunk"}}, template=3), "PodTemplate shop/chunk: Expected"),
+        (ClusterState(), "there is no CapacityBuffer shop/reserve: create it"),
+        (
+            ClusterState(objects=dict.fromkeys(buffer_kinds(STATED), Unknown("403"))),
+            "CapacityBuffers are not known: 403",
+        ),
+    ],
+)
+def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState, problem: str) -> None:
+    with pytest.raises(ChunkError, match=problem):
+        chunk_of(STATED, cluster)
+
+
+@pytest.mark.parametrize(
+    ("spec", "replicas", "granted"),
+    [
+        ({"podTemplateRef": {"name": "chunk"}}, 4, 4),
+        ({"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "500m"}}, 4, 2),
+        ({"scalableRef": {"kind": "Deployment", "name": "web"}, "percentage": 300}, 1, 9),
+    ],
+)
+def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: int, granted: int) -> None:
+    found = buffer_chunks(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
+    assert (found.replicas, found.granted) == (replicas, granted)
+    assert ("limits of CapacityBuffer shop/reserve allow 2" in found.detail) == (granted < replicas)
+
+
+def test_limits_that_cannot_be_read_are_named() -> None:
+    spec = {"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "much"}}
+    with pytest.raises(ChunkError, match=r"CapacityBuffer shop/reserve: spec.limits: 'much'"):
+        buffer_chunks(STATED, state(spec), ())

@@ -1,0 +1,110 @@
+"""Which nodes are on their way, and what the template of their group is meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from recommender.kinds.cluster_size.health.starting_nodes import starting_nodes
+from recommender.kinds.cluster_size.model.groups import NodeTemplate
+from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory
+from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources, TrustedDaemonSets
+from recommender.kinds.cluster_size.model.taints import PassingTaints
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+from tests.recommender.kinds.cluster_size.builders import READY, node
+from tests.recommender.kinds.cluster_size.options import group, template
+from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, settings, situation
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+
+GPU = {"nvidia.com/gpu": "4"}
+OWN = PassingTaints(startup=("example.com/warming",), status=("example.com/degraded",))
+
+
+@pytest.mark.parametrize(
+    ("stated", "awaited"),
+    [
+        pytest.param(node("n", extended=GPU), "", id="ready"),
+        pytest.param(node("n", conditions={}), "it is not ready yet", id="no-condition"),
+        pytest.param(
+            node("n", conditions=READY | {"DiskPressure": "True"}, extended=GPU),
+            "its condition DiskPressure",
+            id="disk",
+        ),
+        pytest.param(node("n", conditions=READY | {"MemoryPressure": "True"}, extended=GPU), "", id="memory"),
+        pytest.param(
+            node("n", taints=["node.kubernetes.io/disk-pressure:NoSchedule"], extended=GPU),
+            "start-up taint",
+            id="taint",
+        ),
+        pytest.param(
+            node("n", taints=["csi.example.com/agent-not-ready:NoExecute"], extended=GPU), "start-up", id="csi"
+        ),
+        pytest.param(node("n", taints=["example.com/warming-up=1:NoSchedule"], extended=GPU), "start-up", id="own"),
+        pytest.param(node("n", taints=["example.com/degraded:NoSchedule"], extended=GPU), "", id="status"),
+        pytest.param(
+            node("n", taints=["status-taint.cluster-autoscaler.kubernetes.io/x:NoSchedule"], extended=GPU),
+            "",
+            id="status-of-the-peer",
+        ),
+        pytest.param(node("n", taints=["dedicated=web:NoSchedule"], extended=GPU), "", id="of-the-group"),
+        pytest.param(node("n"), "nvidia.com/gpu of the node cannot be allocated yet", id="gpus"),
+        pytest.param(node("n", extended=GPU, allocatable={"nvidia.com/gpu": "0"}), "cannot be allocated", id="no-gpus"),
+        pytest.param(node("n", extended={"nvidia.com/gpu": "1"}), "", id="a-broken-gpu"),
+    ],
+)
+def test_a_node_is_on_its_way_while_it_cannot_hold_pods_yet(stated: ClusterNode, awaited: str) -> None:
+    new = replace(stated, created=NOW - 60)
+    members = group("a", size=1, nodes=("n",), node_template=template(extended=GPU))
+    found = starting_nodes(situation([members], nodes=[new]), settings(passing_taints=OWN))
+    assert awaited in found.get("n", "")
+    assert bool(awaited) is ("n" in found)
+
+
+def test_a_label_that_states_gpus_is_enough() -> None:
+    labelled = node("n", labels={"cloud.google.com/gke-accelerator": "nvidia-l4"}, created=NOW - 60)
+    its = situation([group("a", nodes=("n",), node_template=NodeTemplate(labelled))], nodes=[labelled])
+    assert "its GPUs, which its labels state" in starting_nodes(its, settings())["n"]
+
+
+@pytest.mark.parametrize(
+    ("age", "absence", "is_starting"),
+    [(899, 0, True), (900, 0, False), (1000, 101, True), (1000, 100, False)],
+)
+def test_after_its_time_a_node_counts_as_it_is_but_not_while_nothing_is_known(
+    age: float,
+    absence: float,
+    is_starting: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    late = node("n", conditions={}, created=NOW - age)
+    memory = ClusterSizeMemory(absences=(Absence(NOW - 500, NOW - 500 + absence),))
+    its = situation([group("a", nodes=("n",))], nodes=[late], memory=memory)
+    assert ("n" in starting_nodes(its, settings())) is is_starting
+
+
+def test_a_node_without_its_gpus_is_no_example_of_a_group_that_states_them() -> None:
+    bare = node("n", created=NOW - 60)
+    whole = node("stated", extended=GPU)
+    world = DiscoveryFacts(NOW, {"n": bare}, (), {}, TrustedDaemonSets(), {})
+    found = world.template("a", ["n"], whole, "annotations")
+    assert found is not None
+    assert found.source == "annotations"
+    there = replace(bare, allocatable=whole.allocatable)
+    world = DiscoveryFacts(NOW, {"n": there}, (), {}, TrustedDaemonSets(), {})
+    found = world.template("a", ["n"], whole, "annotations")
+    assert found is not None
+    assert found.source == "node n"
+
+
+def test_no_template_has_a_taint_that_passes() -> None:
+    taints = ["example.com/warming-up:NoSchedule", "example.com/degraded:NoSchedule", "dedicated=web:NoSchedule"]
+    one = node("n", labels={"pool": "a"}, taints=[*taints, "ebs.csi.aws.com/agent-not-ready:NoExecute"])
+    state = ClusterState(nodes=Observed((one,), NOW), pods=Observed((), NOW), workloads=Observed((), NOW))
+    (found,) = node_groups(NodeGroupSources(by_label=LabelGroups("pool")), state, NOW, passing=OWN).groups
+    assert found.template is not None
+    assert [taint.key for taint in found.template.node.taints] == ["dedicated"]
