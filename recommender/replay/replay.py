@@ -43,7 +43,8 @@ def replay_report(
 ) -> ReplayReport:
     """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
     if recording.seconds <= 0 or not recording.pods:
-        raise RecordingError(f"{recording.source}: it covers no time or no pod: record for longer")
+        what = "time" if recording.seconds <= 0 else "pod"
+        raise RecordingError(f"{recording.source}: it covers no {what}: record for longer")
     scene = scene_of(recording, settings, startup_seconds)
     past = events_of(scene)
     groups = sum(not group.problem for group in scene.groups.groups)

@@ -8,6 +8,7 @@ from adapter.foundation.documents.files import API_VERSION
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import four_digits
 from adapter.foundation.reports.terminal import printable
+from recommender.decisions.texts.columns import wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.shapes.choice import NoChoice
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from recommender.shapes.report import ShapeReport
 
 KIND: Final = "ShapeRecommendation"
+_WIDTH: Final = 80
+"""Width of sentences; the tables may be wider."""
+_SHOWN_PERCENT: Final = 0.05
+"""Less than this is shown as 0.0."""
 
 
 def shapes_document(report: ShapeReport) -> dict[str, Any]:
@@ -56,27 +61,33 @@ def shapes_message(report: ShapeReport) -> str:
         return f"No shapes are recommended: {choice.reason}."
     machines = ", ".join(f"{one.count} of {one.shape}" for one in report.shapes)
     above = 100 * (choice.cost / choice.bound - 1) if choice.bound else 0.0
-    text = f"{machines} hold every peak for {choice.cost:,.2f} an hour"
+    hold = "holds" if sum(one.count for one in report.shapes) == 1 else "hold"
+    text = f"{machines} {hold} every peak for {choice.cost:,.2f} an hour"
     saves = report.saves_ratio
     if saves is not None:
         text += f", {abs(saves) * 100:.1f} % {'less' if saves >= 0 else 'more'} than the present nodes"
+    elif report.present_cost is not None:
+        text += ", and the present nodes cost nothing by the prices of their groups"
+    if above < _SHOWN_PERCENT:
+        return f"{text}; no machines of the catalogue could for less."
     return f"{text}; at most {above:.1f} % above the cheapest machines that could."
 
 
 def shapes_text(report: ShapeReport) -> str:
     """Return the answer for people."""
-    return "\n".join(printable(line) for line in _lines(report))
+    return "\n".join(_lines(report))
 
 
 def _lines(report: ShapeReport) -> Iterator[str]:
     choice = report.choice
-    yield shapes_message(report)
+    yield from _sentence(shapes_message(report))
     yield ""
     if isinstance(choice, NoChoice):
-        yield from (f"  {each}" for each in choice.homeless)
+        for each in choice.homeless:
+            yield from _sentence(each, "  ")
     else:
         pods, peaks = count_of(report.most_pods, "pod"), count_of(len(report.peaks), "peak")
-        yield f"{report.source}: {peaks} of up to {pods}, the first {rfc3339(report.peaks[0])}"
+        yield from _sentence(f"{report.source}: {peaks} of up to {pods}, the first {rfc3339(report.peaks[0])}")
         yield ""
         cost = "-" if report.present_cost is None else f"{report.present_cost:,.2f}"
         rows = [("SHAPE", "COUNT", "COST/HOUR")]
@@ -100,7 +111,12 @@ def _lines(report: ShapeReport) -> Iterator[str]:
         yield from _table(replaced)
     if report.notes:
         yield ""
-        yield from report.notes
+        for note in report.notes:
+            yield from _sentence(note)
+
+
+def _sentence(text: str, indent: str = "") -> Iterator[str]:
+    yield from wrapped(printable(text), _WIDTH, indent)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -108,4 +124,4 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     for row in rows:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield "  ".join(cells).rstrip()
+        yield printable("  ".join(cells).rstrip())

@@ -52,7 +52,7 @@ class ShapeReport:
 
     @property
     def saves_ratio(self) -> float | None:
-        """Return the share of the present cost that is saved; below 0 if the machines cost more."""
+        """Return the share of the present cost that is saved, below 0 if the machines cost more; None if it is 0."""
         if isinstance(self.choice, NoChoice) or not self.present_cost:
             return None
         return 1 - self.choice.cost / self.present_cost
@@ -76,7 +76,7 @@ def shape_report(
     }
     costs = [sum(price_of[node.name] for node in peak.nodes if node.name in price_of) for peak in history.peaks]
     unpriced = {node.name for peak in history.peaks for node in peak.nodes} - price_of.keys()
-    notes = list(history.notes)
+    notes = [*history.notes, *groups.problems]
     if unpriced:
         notes.append(f"{count_of(len(unpriced), 'node')} without a price: write `price` for each node group.")
     if len(offers) > MOST_EXTENDING:
@@ -93,7 +93,7 @@ def shape_report(
         ),
         choice=choice,
         present_nodes=max((len(peak.nodes) for peak in history.peaks), default=0),
-        present_cost=None if unpriced or not any(costs) else max(costs),
+        present_cost=None if unpriced or not costs else max(costs),
         consolidations=consolidations(history.peaks[0], price_of, offers, rules) if history.peaks else (),
         notes=tuple(notes),
     )

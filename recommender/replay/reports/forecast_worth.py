@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.replay.policies import CONFIGURED, FORECASTS
-from recommender.replay.reports.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of
+from recommender.replay.reports.verdict import LEAST_DAYS, MOST_UNKNOWN_RATIO, drawn_days, interval_of, shares_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.replay.outcome import PolicyOutcome
 
 
@@ -62,21 +62,15 @@ def forecast_worth(
     more = (having.cost - without.cost)[days].sum()
     return ForecastWorth(
         _ratio(saved, waited),
-        interval_of(_share(without.pending_minutes - having.pending_minutes, without.pending_minutes, draws)),
+        interval_of(shares_of(without.pending_minutes - having.pending_minutes, without.pending_minutes, draws)),
         _ratio(more, cost),
-        interval_of(_share(having.cost - without.cost, without.cost, draws)),
+        interval_of(shares_of(having.cost - without.cost, without.cost, draws)),
         float(more / (saved / 60)) if saved > 0 else None,
     )
 
 
 def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
-
-
-def _share(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArray:
-    """Return, for each draw, the sum of a part as a ratio of the whole; 0 if the whole is 0."""
-    parts, wholes = part[draws].sum(axis=1), whole[draws].sum(axis=1)
-    return np.asarray(np.divide(parts, wholes, out=np.zeros(len(draws)), where=wholes > 0))
 
 
 def _percent(ratio: float) -> str:

@@ -70,15 +70,20 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
         return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
+    present, days = outcomes[0], known_days > 0
+    if present.cost is not None and not present.cost[days].any():
+        return _unsaid(
+            "the nodes of the configured policy cost nothing by their prices, so nothing can be saved: write the price "
+            "of each node group"
+        )
     draws = drawn_days(known_days)
-    present = outcomes[0]
     rivals = [_rival(present, one, draws) for one in outcomes[1:]]
     good = [one for one in rivals if not one.worse]
     if not good:
         return ReplayVerdict(present.name, 0.0, (0.0, 0.0), _kept_reason(present, rivals, whole))
     best = max(good, key=lambda one: one.saves)
-    more = (best.outcome.evictions.sum() - present.evictions.sum()) / len(known_days)
-    evictions = f"{abs(more):.0f} {'more' if more > 0 else 'fewer'} evictions a day"
+    more = round(float(best.outcome.evictions.sum() - present.evictions.sum()) / len(known_days))
+    evictions = f"{abs(more)} {'more' if more > 0 else 'fewer'} evictions a day" if more else "as many evictions"
     return ReplayVerdict(
         best.outcome.name,
         best.saves,
@@ -92,6 +97,12 @@ def drawn_days(known_days: FloatArray) -> IntArray:
     """Return the days of each draw, shape (draws, known days): the same for all comparisons."""
     known = np.flatnonzero(known_days)
     return np.random.default_rng(_SEED).choice(known, (_DRAWS, len(known)))
+
+
+def shares_of(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArray:
+    """Return, for each draw, the sum of a part as a ratio of the whole; 0 if the whole is 0."""
+    parts, wholes = part[draws].sum(axis=1), whole[draws].sum(axis=1)
+    return np.asarray(np.divide(parts, wholes, out=np.zeros(len(draws)), where=wholes > 0))
 
 
 def interval_of(drawn: FloatArray) -> tuple[float, float]:
@@ -108,9 +119,8 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
     assert present.cost is not None, "compared with prices only"
     assert other.cost is not None, "likewise"
     days = np.unique(draws)
-    saves = 1 - other.cost[days].sum() / present.cost[days].sum()
-    drawn = 1 - other.cost[draws].sum(axis=1) / present.cost[draws].sum(axis=1)
-    low, high = interval_of(drawn)
+    saved = present.cost - other.cost
+    low, high = interval_of(shares_of(saved, present.cost, draws))
     waits = other.pending_minutes - present.pending_minutes
     longest = float(np.quantile(waits[draws].mean(axis=1), _HIGH))
     allowed = _MORE_PENDING_RATIO * float(present.pending_minutes[days].mean()) + _MORE_PENDING_MINUTES
@@ -123,7 +133,7 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
         worse = f"it may save nothing (90 % interval {_percent(low)} to {_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
         worse = f"{evictions / max(hours, 1.0):.1f} more evictions for each node-hour saved"
-    return _Rival(other, float(saves), low, high, worse)
+    return _Rival(other, float(saved[days].sum() / present.cost[days].sum()), low, high, worse)
 
 
 def _kept_reason(present: PolicyOutcome, rivals: Sequence[_Rival], days: int) -> str:

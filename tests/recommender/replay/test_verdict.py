@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_verdict_is_withheld_where_the_past_says_too_little(
     found = verdict_of([PRESENT, other], known, unknown_ratio)
     assert (found.use, found.saves_ratio, found.interval) == (None, None, None)
     assert reason in found.reason
+
+
+def test_where_nothing_is_paid_nothing_can_be_saved() -> None:
+    found = verdict_of([outcome("configured", 0.0), outcome("free", 0.0)], KNOWN, 0.0)
+    assert (found.use, found.saves_ratio, found.interval) == (None, None, None)
+    assert "cost nothing by their prices, so nothing can be saved" in found.reason
+
+
+def test_days_without_a_paid_node_count_as_days_on_which_nothing_is_saved() -> None:
+    paid = np.array([0.0] * (DAYS - 1) + [100.0])
+    present, other = (replace(outcome(name, 0.0), cost=cost) for name, cost in (("configured", paid), ("b", paid / 2)))
+    found = verdict_of([present, other], KNOWN, 0.0)
+    assert found.use == "configured"
+    assert "would save 50.0 %, but it may save nothing (90 % interval 0.0 % to 50.0 %)" in found.reason
+
+
+def test_as_many_evictions_are_not_called_fewer() -> None:
+    found = verdict_of([PRESENT, outcome("cheaper", 90.0)], KNOWN, 0.0)
+    assert found.reason.endswith("pods wait no longer, and there are as many evictions.")
 
 
 @given(costs=st.lists(st.floats(10, 200), min_size=1, max_size=4), pending=st.floats(0, 100))

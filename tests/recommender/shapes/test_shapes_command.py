@@ -95,7 +95,8 @@ def test_pods_without_a_machine_end_with_no(
     )
     status, out, _ = run(capsys, *flags, "--recording", str(record(PAST, tmp_path / "recording")))
     assert status == 1
-    assert out.startswith("No shapes are recommended: pods of the history fit on no machine of the catalogue.")
+    message, _, _ = out.replace("\n", " ").partition("  ")
+    assert message == "No shapes are recommended: pods of the history fit on no machine of the catalogue."
     assert "Insufficient cpu" in out
     assert "on 1 shape" in out
 
@@ -145,3 +146,33 @@ def test_of_a_large_catalogue_the_shapes_that_hold_pods_for_the_least_are_combin
     many = answer(capsys, *flags)
     assert (many["shapes"], many["cost_bound"]) == (few["shapes"], few["cost_bound"])
     assert any("shapes, the 64 that hold a kind of pod for the least are combined" in note for note in many["notes"])
+
+
+def test_sentences_are_no_wider_than_80_columns_and_agree_with_the_number_of_machines(
+    capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
+) -> None:
+    past = str(record(made_past(PastPlan(days=0.1, nodes=1)), tmp_path / "recording"))
+    status, out, _ = run(capsys, *flags, "--recording", past)
+    assert status == 0
+    assert out.startswith("1 of sixteen holds every peak for 0.60 an hour")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_groups_that_match_no_node_are_named(
+    capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
+) -> None:
+    config = tmp_path / "recommender.yaml"
+    config.write_text(config.read_text().replace("pool: small", "pool: gone"))
+    found = answer(capsys, *flags, "--recording", str(record(PAST, tmp_path / "recording")))
+    assert any("its selector pool=gone matches no node" in note for note in found["notes"])
+
+
+def test_nodes_that_cost_nothing_have_a_cost_and_no_savings(
+    capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
+) -> None:
+    config = tmp_path / "recommender.yaml"
+    config.write_text(config.read_text().replace("0.40", "0").replace("0.82", "0"))
+    found = answer(capsys, *flags, "--recording", str(record(PAST, tmp_path / "recording")))
+    assert found["present"]["cost"] == 0
+    assert found["saves_ratio"] is None
+    assert "the present nodes cost nothing by the prices of their groups" in found["message"]
