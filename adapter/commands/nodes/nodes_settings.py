@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.commands.nodes.load_watcher import with_load_watcher
 from adapter.commands.nodes.protection import BearerToken
 from adapter.commands.program import PROGRAM
+from adapter.foundation.files.credential_files import reason_of
 from adapter.foundation.options.asking_limit import asking_limit
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
@@ -130,7 +131,7 @@ def _token(values: FlagValues) -> BearerToken | None:
     except OSError as error:
         raise UsageError(f"--token-file: {path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise UsageError(f"--token-file: {path}: {error}: write one token into it") from error
+        raise UsageError(f"--token-file: {path}: {reason_of(error)}: write one token into it") from error
 
 
 def _open_scheduler(values: FlagValues) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.foundation.files.credential_files import CredentialFiles
-from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.credential_files import CredentialFiles, token_of
 from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.answers import API_VERSION
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.connections.bodies import Head
     from adapter.foundation.web.routes import Admit, Route
 
-_LARGEST_TOKEN_BYTES: Final = 64 << 10
 QUERY_PATH: Final = "/api/v1/query"
 """The path whose errors have the form of Prometheus's."""
 SCHEDULER: Final = "/scheduler/"
@@ -39,9 +37,7 @@ class BearerToken:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Read the file; raises OSError or ValueError with the reason, never with its content."""
-        self._followed = CredentialFiles(
-            "token file", [path], lambda: _digest(_token_of(read_regular(path, _LARGEST_TOKEN_BYTES))), clock
-        )
+        self._followed = CredentialFiles("token file", [path], lambda: _digest(token_of(path).encode()), clock)
 
     def is_in(self, head: Head) -> bool:
         """Return whether the head of a request carries the token."""
@@ -97,15 +93,6 @@ def _unauthorized_response(path: str, reason: str) -> Response:
     else:
         content = {"apiVersion": API_VERSION, "kind": "Error", "message": reason}
     return Response(401, msgspec.json.encode(content) + b"\n", headers=(("WWW-Authenticate", "Bearer"),))
-
-
-def _token_of(content: bytes) -> bytes:
-    token = content.strip()
-    if not token:
-        raise ValueError("it is empty")
-    if b"\n" in token or b"\r" in token:
-        raise ValueError("it holds more than one line")
-    return token
 
 
 def _digest(token: bytes) -> bytes:

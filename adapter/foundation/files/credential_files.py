@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from weakref import WeakSet
 
-from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.file_contents import LARGEST_BYTES, read_regular
 from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOK_SECONDS: Final = 1.0
+_LARGEST_TOKEN_BYTES: Final = 64 << 10
 UNUSABLE: Final[tuple[type[Exception], ...]] = (OSError, ValueError)
 """Errors of credentials that cannot be used."""
 
@@ -107,15 +108,15 @@ class CredentialFiles(Generic[T]):
 
 def token_of(path: Path) -> str:
     """Return the token in a file, without space around it. Raises OSError, or ValueError without its content."""
-    token = secret_of(path)
+    token = secret_of(path, _LARGEST_TOKEN_BYTES)
     if not token.isascii():
         raise ValueError("it holds characters that no header can carry")
     return token
 
 
-def secret_of(path: Path) -> str:
+def secret_of(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
     """Return the one line of a file, without space around it. Raises OSError, or ValueError without its content."""
-    secret = read_regular(path).decode().strip()
+    secret = read_regular(path, largest_bytes).decode().strip()
     if not secret:
         raise ValueError("it is empty")
     if not secret.isprintable():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.adapter.commands.world import SHOP
 from tests.support.recording_proxy import recording_proxy
+from tests.support.rotation import BROKEN, Rotation
 from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
@@ -42,48 +41,8 @@ def test_no_value_is_served_while_the_clock_of_prometheus_is_wrong_and_all_are_w
             eventually(lambda: status(caller) == 200)
 
 
-class Rotation:
-    """A token file in a mounted volume, whose files are links into a folder that a link names (`..data`)."""
-
-    def __init__(self, volume: Path) -> None:
-        self._volume = volume
-        self._versions = 0
-        volume.mkdir()
-        self.token = volume / "token"
-        self.token.symlink_to("..data/token")
-
-    def swap(self, prepare: Callable[[Path], object]) -> None:
-        """Let a new folder take the place of the present one, as the kubelet does."""
-        self._versions += 1
-        folder = self._volume / f"..{self._versions}"
-        folder.mkdir()
-        prepare(folder / "token")
-        (self._volume / "..new").symlink_to(folder.name)
-        (self._volume / "..new").replace(self._volume / "..data")
-
-    def write(self, token: str) -> None:
-        """Swap in a folder with this token."""
-        self.swap(lambda path: path.write_text(token))
-
-
 def refused_so_often(adapter: Adapter, number: int) -> bool:
     return len(adapter.said("cannot be used; the last good version stays in use")) == number
-
-
-def leave_out(_: Path) -> None:
-    """Make no file."""
-
-
-BROKEN: tuple[Callable[[Path], object], ...] = (
-    os.mkfifo,
-    lambda path: path.write_text(""),
-    lambda path: path.write_text("two\nlines-of-the-secret"),
-    lambda path: path.write_text("s\u00e9cret-of-nobody-\u65e5"),
-    lambda path: path.write_bytes(b"\xff\xfesecret-in-bytes"),
-    lambda path: path.mkdir(),
-    leave_out,
-)
-"""A FIFO, an empty file, two that no header can carry, one that is no text, a folder, and no file."""
 
 
 def test_the_last_good_token_is_sent_until_a_good_one_is_there_and_none_is_shown(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
 from tests.adapter.commands.nodes.world import OBJECTS, POD, NodesProcess, running_nodes
 from tests.support.caller import PATIENCE_SECONDS
+from tests.support.rotation import BROKEN, Rotation
 from tests.support.serving import Trust, eventually
 
 if TYPE_CHECKING:
@@ -80,3 +83,67 @@ def test_a_removed_ca_counts_no_more_on_connections_in_use_and_the_others_never_
         for scheduler in (old, new):
             scheduler.close()
         assert not any(line in nodes.log for line in key.read_text().splitlines())
+
+
+def test_the_last_good_token_admits_and_nothing_else_while_the_file_has_none(tmp_path: Path) -> None:
+    rotation = Rotation(tmp_path / "volume")
+    rotation.write("the-first-secret")
+    flags = ("--prometheus-url=http://127.0.0.1:9", f"--token-file={rotation.token}")
+    refused = f'tidewatch_credentials_refused{{credentials="token file ({rotation.token})"}} '
+    with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
+
+        def admits(token: str) -> bool:
+            return nodes.ask("/nodes/unmapped", token=token).status != 401
+
+        def has_refused(times: int) -> bool:
+            assert admits("the-first-secret")
+            return nodes.log.count("the last good version stays in use") == times
+
+        for number, prepare in enumerate(BROKEN, start=1):
+            rotation.swap(prepare)
+            eventually(partial(has_refused, number))
+            assert not any(admits(token) for token in ("", "two", "secret", "s"))
+        assert f"{refused}1.0" in nodes.ask("/metrics").text
+        rotation.write("the-second-secret")
+        eventually(lambda: admits("the-second-secret"))
+        assert not admits("the-first-secret")
+        assert f"{refused}0.0" in nodes.ask("/metrics").text
+        assert "secret" not in nodes.log
+
+
+def test_the_last_good_certificate_is_shown_while_the_files_have_none(tmp_path: Path) -> None:
+    trust = Trust.made_in(tmp_path / "trust")
+    first, second = trust.serving.server(), trust.serving.server()
+    clients = Authority(tmp_path / "clients", "clients")
+    context = trust.context(clients.client("scheduler"))
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    replace_file(certificate, first.certificate_file.read_text())
+    replace_file(key, first.key_file.read_text())
+    whole = second.certificate_file.read_text()
+    flags = (
+        "--prometheus-url=http://127.0.0.1:9",
+        f"--tls-cert-file={certificate}",
+        f"--tls-private-key-file={key}",
+        f"--client-ca-file={clients.ca_file}",
+    )
+    with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
+
+        def shown() -> bytes | None:
+            tcp = socket.create_connection(("127.0.0.1", nodes.port), PATIENCE_SECONDS)
+            with context.wrap_socket(tcp, server_hostname="localhost") as sock:
+                return sock.getpeercert(binary_form=True)
+
+        own = shown()
+        for broken in ("", whole[: len(whole) // 2], "no PEM", whole):
+            replace_file(certificate, broken)
+            assert shown() == own
+        certificate.unlink()
+        assert shown() == own
+        certificate.mkdir()
+        assert shown() == own
+        certificate.rmdir()
+        replace_file(certificate, whole)
+        replace_file(key, second.key_file.read_text())
+        assert shown() != own
+        assert "PRIVATE KEY" not in nodes.log
+        assert not any(line in nodes.log for line in second.key_file.read_text().splitlines())
