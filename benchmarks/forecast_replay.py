@@ -15,7 +15,7 @@ from recommender.backtest.report import PolicyResult, Regret
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.models.table import MODELS
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
 from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching

@@ -40,7 +40,7 @@ from benchmarks.usage import usage
 from recommender.child_processes.parent import ChildLimits, Children
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.load_needs import LoadNeed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.service.flags.parsing import flags_or_exit
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.process import serve_forever
-from adapter.foundation.sources.files import FileObjects
+from adapter.foundation.sources.object_folder import FileObjects
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED

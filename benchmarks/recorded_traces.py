@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.recorded.trace import read_trace
+from recommender.backtest.recorded.trace_file import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.replay.assumptions import Assumptions, outlook_of
 from recommender.replay.cluster.events import events_of
-from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.policies import FORECASTS, ReplayPolicy, policies_of
 from recommender.replay.simulation.simulation import outcomes_of
 from recommender.replay.spot import SpotMarket
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Row
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.events import Event
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import PolicyOutcome
 
 NAME: Final = "replay"

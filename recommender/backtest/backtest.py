@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.backtest.budgets import BUDGET_RATIOS, Choosing, shortage_by_budget
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
@@ -16,9 +15,10 @@ from recommender.backtest.regret import regret_of
 from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.reports.verdict import verdict
+from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
 from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.history import of_one_series
-from recommender.kinds.predictive.season import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.connections import (
     measure_connections,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recommender.backtest.options import BacktestOptions
-    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.backtest.recorded.trace_file import RecordedLoad
     from recommender.child_processes.parent import Children
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.forecast import Model

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recommender.backtest.report import FitCounts
 from recommender.child_processes.child_errors import ChildError
 from recommender.child_processes.parent import ChildLimits
-from recommender.kinds.predictive.rolling import RollingOptions, refit_steps
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.backtest.fits import CountedFits
-from recommender.kinds.predictive.current import duration_text
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.current_forecast import duration_text
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

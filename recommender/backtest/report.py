@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.backtest.budgets import BudgetPoint
+    from recommender.backtest.shortage_by_budget import BudgetPoint
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.connections import ConnectionMeasures

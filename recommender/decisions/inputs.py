@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
     from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, Observed, Unknown
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
 
 

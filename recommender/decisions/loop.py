@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.calculation import CalculationError, DecisionContext, InputMissingError
 from recommender.decisions.constraints.brakes import HOUR_SECONDS, braked
-from recommender.decisions.failures import failed_record
+from recommender.decisions.failed_records import failed_record
 from recommender.decisions.limits import within
 from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
 from recommender.decisions.outcomes import absence_of, outcomes_of
 from recommender.decisions.record import Record, Status
-from recommender.decisions.targets.doubts import with_believed_owners, with_known_owners
-from recommender.decisions.targets.several import own_inputs, own_memory, own_policy, whole_memory, whole_record
+from recommender.decisions.targets.doubted_first_lists import with_believed_owners, with_known_owners
+from recommender.decisions.targets.several_targets import own_inputs, own_memory, own_policy, whole_memory, whole_record
 from recommender.decisions.targets.target_situation import fresh_state, is_absent, situation_of
 from recommender.decisions.texts.record_texts import message_with_notes, some
 from recommender.decisions.texts.times import check_age, is_fresh, rfc3339

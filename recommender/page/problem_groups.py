@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import Status
-from recommender.page.lines import PageLine
+from recommender.page.recommendation_list import PageLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

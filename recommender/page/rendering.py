@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record, TargetOutcome
     from recommender.kinds.kind import RecommendationKind
-    from recommender.page.lines import PageLine
     from recommender.page.overview import Read
+    from recommender.page.recommendation_list import PageLine
     from recommender.page.selection import Selection
 
 

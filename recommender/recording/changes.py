@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.recording.forms import (
+from recommender.recording.event_forms import (
     NO_NODE,
     VERSION,
     Alive,

@@ -10,8 +10,7 @@ import msgspec
 from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from adapter.foundation.reports.counts import count_of
-from recommender.recording.event_log import files_of
-from recommender.recording.forms import (
+from recommender.recording.event_forms import (
     EVENTS,
     NO_NODE,
     VERSION,
@@ -27,6 +26,7 @@ from recommender.recording.forms import (
     node_of,
     pod_of,
 )
+from recommender.recording.event_log import files_of
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError, RecordingGap
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.cluster.values.pods import ClusterPod
-    from recommender.recording.forms import RecordedEvent
+    from recommender.recording.event_forms import RecordedEvent
 
 GAP_SECONDS: Final = 300.0
 """Time without a sign of life from which nothing is known about that time."""

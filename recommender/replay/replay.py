@@ -10,7 +10,7 @@ from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordingError
 from recommender.replay.assumptions import Assumptions, assumption_notes, outlook_of, spot_notes
 from recommender.replay.cluster.events import events_of
-from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
 from recommender.replay.reports.forecast_worth import forecast_worth
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.recording.recording import Recording
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
 

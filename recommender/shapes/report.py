@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.reports.counts import count_of
 from recommender.shapes.catalogue import candidate
 from recommender.shapes.choice import MOST_EXTENDING, NoChoice, chosen
+from recommender.shapes.considered_machines import best_offers
 from recommender.shapes.consolidation import consolidations
-from recommender.shapes.offers import best_offers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

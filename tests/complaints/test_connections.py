@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from recommender.decisions.loads.inputs import PodConnections
+from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import of_one_series
 from recommender.kinds.predictive.models.curves import POLYNOMIAL

@@ -21,8 +21,8 @@ from adapter.foundation.files.file_contents import FileContent, FilesError
 from adapter.foundation.files.replaced_file import replace_file
 from adapter.foundation.options.clients import kubernetes_client, prometheus_client_for_one_run
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.foundation.options.kinds import kinds_by
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit

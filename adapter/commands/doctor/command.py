@@ -16,7 +16,7 @@ from adapter.commands.doctor.apiservices import Seen, look_at_request
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_prometheus
-from adapter.commands.doctor.registered import DoctorSettings, RegisteredApis
+from adapter.commands.doctor.registered_apiservices import DoctorSettings, RegisteredApis
 from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, rule_documents
 from adapter.commands.doctor.rights import (

@@ -19,8 +19,8 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.foundation.options.kinds import kinds_by
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal import printable, printable_lines

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
 from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectForm, rule_object_store
 from adapter.foundation.cluster.values.state import ObjectKind
-from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.options.clients import kubernetes_client

@@ -16,12 +16,12 @@ from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog, fields
-from adapter.foundation.sources.files import FileObjects
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.watches.cluster import ClusterObjects
+from adapter.foundation.sources.object_folder import FileObjects
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry

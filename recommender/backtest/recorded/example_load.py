@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.backtest.recorded.trace import RecordedLoad
+from recommender.backtest.recorded.trace_file import RecordedLoad
 from recommender.kinds.predictive.history import DAY_SECONDS
 
 if TYPE_CHECKING:

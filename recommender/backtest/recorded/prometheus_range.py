@@ -12,9 +12,9 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.range_cache import CachedSteps
-from recommender.backtest.recorded.trace import RecordedLoad
+from recommender.backtest.recorded.trace_file import RecordedLoad
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.predictive.bound import LARGEST_LOAD
+from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.kinds.predictive.history import LoadHistory, of_one_series
 
 if TYPE_CHECKING:
-    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.backtest.recorded.trace_file import RecordedLoad
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
 MOST_STEPS: Final = 1_000_000

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.backtest.budgets import BudgetPoint
     from recommender.backtest.report import BacktestReport, BacktestVerdict, PolicyResult, TraceFacts
+    from recommender.backtest.shortage_by_budget import BudgetPoint
     from recommender.kinds.predictive.simulation.connections import ConnectionMeasures
     from recommender.kinds.predictive.simulation.frontier import FrontierPoint
 

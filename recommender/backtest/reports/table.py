@@ -8,7 +8,7 @@ from adapter.foundation.reports.terminal import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.backtest.recorded.trace_file import RecordedLoad
     from recommender.backtest.report import BacktestReport
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.predictive.history import LoadHistory

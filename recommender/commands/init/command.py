@@ -23,11 +23,11 @@ from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
-from recommender.commands.init.answering import answered
-from recommender.commands.init.asked_sources import QUERY_SECONDS, asked_sources
 from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
-from recommender.commands.init.deciding import decided_now, value_sentence
+from recommender.commands.init.present_values import decided_now, value_sentence
 from recommender.commands.init.proposing import ProposedEntries, proposed_entries
+from recommender.commands.init.sources_from_flags import QUERY_SECONDS, asked_sources
+from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
 from recommender.decisions.texts.times import rfc3339
 

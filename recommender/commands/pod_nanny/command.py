@@ -63,7 +63,7 @@ def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
     from recommender.commands.pod_nanny.followed_parameters import followed_parameters  # noqa: PLC0415 - likewise
     from recommender.commands.pod_nanny.leading import fence_of_leader  # noqa: PLC0415 - likewise
     from recommender.commands.pod_nanny.poll import NannyPoll  # noqa: PLC0415 - likewise
-    from recommender.commands.pod_nanny.ward_client import WardClient  # noqa: PLC0415 - likewise
+    from recommender.commands.pod_nanny.resized_container import WardClient  # noqa: PLC0415 - likewise
     from recommender.commands.vertical.polls import CounterFamily, Polls, run_polls  # noqa: PLC0415 - likewise
     from recommender.commands.vertical.sized_object import connected  # noqa: PLC0415 - likewise
 

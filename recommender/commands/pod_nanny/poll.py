@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from recommender.commands.pod_nanny.followed_parameters import FollowedParameters
+    from recommender.commands.pod_nanny.resized_container import WardClient
     from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule
-    from recommender.commands.pod_nanny.ward_client import WardClient
     from recommender.kinds.proportional.nanny.estimators import GrowingResource
     from recommender.kinds.proportional.nanny.thresholds import PresentSizes, SizeChange
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.counted_nodes import CountedNodeForm, counted_node_of
 from adapter.foundation.cluster.forms.objects import AutoscalerForm
-from adapter.foundation.cluster.stores.values import autoscaler_store, node_store
+from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store
 from adapter.foundation.cluster.values.state import ClusterState
-from adapter.foundation.cluster.watch.doubts import when_empty, when_one_is_missing
+from adapter.foundation.cluster.watch.doubted_lists import when_empty, when_one_is_missing
 from adapter.foundation.cluster.watch.facts import (
     RunningWatch,
     StoreWatch,
@@ -19,7 +19,7 @@ from adapter.foundation.cluster.watch.facts import (
     owners_in,
     unconfirmed,
 )
-from adapter.foundation.cluster.watch.records import WatchRecords
+from adapter.foundation.cluster.watch.last_contact import WatchRecords
 from adapter.foundation.cluster.watch.task_pool import Work
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings

@@ -29,7 +29,7 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError, Unreac
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
-from recommender.commands.recommend.answering import answering
+from recommender.commands.recommend.answering_backends import answering
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.commands.init.deciding import ReadInputs
+    from recommender.commands.init.present_values import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
 

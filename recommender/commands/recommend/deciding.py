@@ -12,7 +12,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.clock import Clock
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
-from recommender.decisions.failures import refused_record
+from recommender.decisions.failed_records import refused_record
 from recommender.decisions.inputs import ConfigMapData
 from recommender.running.inputs.input_gathering import by_backend
 from recommender.running.inputs.poll_plan import plan_of

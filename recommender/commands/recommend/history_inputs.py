@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import Observed, Unknown
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.running.queries.backend_queries import BackendConnection
 

@@ -11,7 +11,7 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from recommender.backtest.recorded.moments import parse_moment
+from recommender.backtest.recorded.command_line_times import parse_moment
 from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.cluster.values.by_namespace import AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
 from adapter.foundation.cluster.values.state import Autoscaler, ObjectKind, Observed, Unknown
 from recommender.decisions.targets.owners import KEDA_LABEL
 

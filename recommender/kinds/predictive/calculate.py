@@ -17,7 +17,7 @@ from recommender.kinds.predictive.policy.sizing import size_of
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.loads.inputs import LoadInput
+    from recommender.decisions.loads.load_inputs import LoadInput
     from recommender.decisions.memory import Memory
     from recommender.decisions.record import TargetReference
     from recommender.kinds.predictive.policy.sizing import Sized

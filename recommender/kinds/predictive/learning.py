@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recommender.kinds.predictive.bound import bounded_forecasts
 from recommender.kinds.predictive.choice.auto import PlayedChoices, capacity_of, choice_limits
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS
-from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.forecast import Forecasts, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.table import model_named
 from recommender.kinds.predictive.predictive_settings import ModelName
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.bill import bill_of
 from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
+from recommender.kinds.predictive.upper_bound import bounded_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

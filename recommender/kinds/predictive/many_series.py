@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.current import lacks_history
+from recommender.kinds.predictive.current_forecast import lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.learning import (
     LEAST_HISTORY_SECONDS,
@@ -23,7 +23,7 @@ from recommender.kinds.predictive.learning import (
     verdicts,
 )
 from recommender.kinds.predictive.models.table import model_named
-from recommender.kinds.predictive.rolling import RollingOptions, refit_steps, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit_steps, rolling_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

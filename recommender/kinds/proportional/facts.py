@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
 from adapter.foundation.documents.tree import shortened
 from recommender.decisions.calculation import CalculationError, InputMissingError
-from recommender.decisions.targets.doubts import believed, known_now
+from recommender.decisions.targets.doubted_first_lists import believed, known_now
 from recommender.decisions.texts.times import oldest
 from recommender.kinds.proportional.parameters import DriverQuery
 

@@ -15,9 +15,9 @@ from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, namespaced
 from recommender.kubectl.report import Report, ReportSection
-from recommender.kubectl.why.moments import ago, seconds_of
 from recommender.kubectl.why.next_sync import next_sync
 from recommender.kubectl.why.observed import RESOURCE, MetricsApis
+from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, namespaced
 from recommender.kubectl.report import ReportSection
-from recommender.kubectl.why.moments import ago, seconds_of
+from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from recommender.kubectl.reader import NotRead, namespaced
 from recommender.kubectl.recommendations import unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.moments import ago, seconds_of
 from recommender.kubectl.why.observed import CUSTOM, RESOURCE
+from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,7 +12,7 @@ from recommender.kubectl.recommendations import unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.autoscaler import GROUP, PLURAL
 from recommender.kubectl.why.events import events_of, events_section
-from recommender.kubectl.why.moments import ago, seconds_of
+from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
 
 Event: TypeAlias = tuple[float, int, int]
 """Its time, which `Happening`, and the number of the pod, the node or the slot."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.replay.cluster.fleet import NodeFleet
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.cluster.scheduler import Scheduler
 
 

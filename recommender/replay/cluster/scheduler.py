@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from recommender.replay.cluster.fleet import NodeFleet
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import Account
 
 

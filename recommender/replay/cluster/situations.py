@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.replay.cluster.fleet import NodeFleet
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 """Controllers whose objects are not recorded, and assumed to exist."""

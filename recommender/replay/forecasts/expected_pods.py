@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.replay.cluster.fleet import NodeFleet, PodNeeds
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.cluster.scheduler import Scheduler
     from recommender.replay.forecasts.workload_forecasts import WorkloadForecasts
 

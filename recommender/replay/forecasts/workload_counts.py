@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
 
 STEP_SECONDS: Final = 300.0
 NO_WORKLOAD: Final = -1

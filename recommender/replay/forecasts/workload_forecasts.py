@@ -14,7 +14,7 @@ import numpy as np
 from recommender.kinds.cluster_size.future.prediction_limits import DEFAULT_GROWTH
 from recommender.kinds.predictive.models.table import model_named
 from recommender.kinds.predictive.predictive_settings import ModelName, PredictiveSettings
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.serving import desired_replicas
 from recommender.kinds.predictive.tasks import task_for
 from recommender.replay.forecasts.workload_counts import STEP_SECONDS, workload_counts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.record import TargetReference
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.forecasts.workload_counts import Workload, WorkloadCounts
 
 _OF_AUTO: Final = (ModelName.SEASONAL, ModelName.TREND)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.cluster.situations import Situations
 
 _MOST: Final = 20_000

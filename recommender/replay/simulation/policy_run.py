@@ -17,7 +17,7 @@ from recommender.replay.spot import SpotMachines
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.policies import ReplayPolicy
 
 

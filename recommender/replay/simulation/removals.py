@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.simulation.policy_run import PolicyRun
 
 DRAIN_SECONDS: Final = 60.0

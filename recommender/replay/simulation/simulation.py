@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from recommender.replay.cluster.events import Event
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
 

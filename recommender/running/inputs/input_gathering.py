@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from recommender.configuration.needs import AskedQuery
     from recommender.decisions.inputs import ConfigMapData, TargetState, WriteRefusal
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.running.loads.load_needs import LoadNeed
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Observed, Unknown
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.loads.load_workers import RunningLoadService

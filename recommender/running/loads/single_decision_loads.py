@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.load_needs import LoadNeed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.cluster.values.state import ObjectKind
-from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm
 from adapter.foundation.sources.kubernetes.errors import NotFoundError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
-from recommender.decisions.failures import failed_record
+from recommender.decisions.failed_records import failed_record
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decision, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.service.runtime.logs import fields
 from recommender.configuration.changes import unchanged_names
-from recommender.decisions.failures import refused_record
+from recommender.decisions.failed_records import refused_record
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction

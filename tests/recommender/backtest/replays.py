@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from recommender.backtest.backtest import run_backtest
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.recorded.trace import of_samples
+from recommender.backtest.recorded.trace_file import of_samples
 from recommender.child_processes.parent import Children
 from recommender.kinds.predictive.models.table import MODELS
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LIGHT = tuple(model for model in MODELS if not model.is_heavy)
 FEW = LIGHT[:3]
 """Where no model is what is tested: each of them is played through the whole load."""
-BUDGETS, ONE_BUDGET = "recommender.backtest.budgets.BUDGET_RATIOS", (0.5,)
+BUDGETS, ONE_BUDGET = "recommender.backtest.shortage_by_budget.BUDGET_RATIOS", (0.5,)
 """Where no budget is what is tested: for each of them the choice among models is made anew, through the whole load."""
 AT = 1_767_225_600.0
 """2026-01-01T00:00:00Z, a Thursday."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.recorded.trace import of_samples
+from recommender.backtest.recorded.trace_file import of_samples
 
 NAN = math.nan
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.recorded import trace as module
-from recommender.backtest.recorded.trace import of_samples, read_trace
+from recommender.backtest.recorded import trace_file as module
+from recommender.backtest.recorded.trace_file import of_samples, read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.failures import refused_record
+from recommender.decisions.failed_records import refused_record
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.decisions.targets.scaled_objects import scaled_object_kinds
 from tests.recommender.configuration.files import TARGET, entry, whole

@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.expansion import EachTarget, ExpandedDecision, Expansion, listed_targets
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import Brakes, RecommendationPolicy
@@ -20,7 +20,7 @@ from recommender.decisions.replicas import Replicas
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
 
 NOW = 1_000_000.0
 POLICY = RecommendationPolicy("chat", "predictive")

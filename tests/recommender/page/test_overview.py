@@ -14,8 +14,8 @@ from adapter.foundation.web.http import Request
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
+from recommender.page.list_pages import part_of
 from recommender.page.overview import INDEX_ROWS, MOST_CARDS, PageOverview, overview_of
-from recommender.page.parts import part_of
 from recommender.page.problem_groups import PageRow
 from recommender.page.selection import Selection, SortOrder, address_of, selection_of
 

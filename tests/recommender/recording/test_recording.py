@@ -14,8 +14,8 @@ from adapter.foundation.objects.requirements import Operator, Requirement
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from recommender.recording.changes import Changes
+from recommender.recording.event_forms import pod_kind_form, pod_of
 from recommender.recording.event_log import EventLog, files_of
-from recommender.recording.forms import pod_kind_form, pod_of
 from recommender.recording.reading import read_recording
 from recommender.recording.recording import RecordingError, RecordingGap
 from recommender.running.history.cluster_recorder import ClusterRecorder

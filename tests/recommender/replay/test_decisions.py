@@ -19,8 +19,8 @@ from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettin
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 from recommender.replay.cluster.events import events_of
 from recommender.replay.cluster.fleet import NodeFleet
+from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.cluster.reserve import Reserve
-from recommender.replay.cluster.scene import scene_of
 from recommender.replay.cluster.scheduler import Scheduler
 from recommender.replay.cluster.situations import CONTROLLERS, Situations
 from recommender.replay.outcome import Account
@@ -32,7 +32,7 @@ from tests.recommender.replay.groups import STATIC_GROUPS
 from tests.recommender.replay.outcomes import values_of
 
 if TYPE_CHECKING:
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
 
 NOW = START + 3600.0
 SCENE = scene_of(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.made_past import PastPlan, made_past
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
 from recommender.replay.cluster.fleet import NodeFleet
-from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.replay_facts import scene_of
 from tests.recommender.replay.groups import STATIC_GROUPS
 
 SCENE: Final = scene_of(

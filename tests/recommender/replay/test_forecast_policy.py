@@ -18,7 +18,7 @@ from recommender.kinds.predictive.predictive_settings import ModelName, Predicti
 from recommender.recording.recording import RecordedPod
 from recommender.replay.assumptions import Assumptions
 from recommender.replay.cluster.events import events_of
-from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.forecasts.workload_counts import STEP_SECONDS, workload_counts, workload_of
 from recommender.replay.forecasts.workload_forecasts import ForecastPlan, workload_forecasts
 from recommender.replay.policies import Outlook, policies_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.recording.recording import Recording
-    from recommender.replay.cluster.scene import Scene
+    from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import PolicyOutcome
 
 SIZES: Final = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))

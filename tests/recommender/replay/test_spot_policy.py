@@ -13,7 +13,7 @@ from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettin
 from recommender.recording.recording import RecordedPod, RecordingError
 from recommender.replay.assumptions import Assumptions
 from recommender.replay.cluster.events import events_of
-from recommender.replay.cluster.scene import scene_of
+from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.outcome import PolicyOutcome, SpotOutcome
 from recommender.replay.policies import Outlook, policies_of
 from recommender.replay.replay import replay_report

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.recording.recording import RecordedPod
 from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
-from recommender.shapes.offers import best_offers
+from recommender.shapes.considered_machines import best_offers
 from recommender.shapes.peaks import History, Peak, history_of_recording
 
 if TYPE_CHECKING:

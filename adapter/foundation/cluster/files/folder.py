@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.files.contents import Contents
 from adapter.foundation.cluster.files.reading import NO_NEEDS, ClusterFilesError, cluster_files, read_file, state_of
-from adapter.foundation.cluster.values.by_namespace import AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
 from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed
 from adapter.foundation.cluster.values.state import ClusterPod, ClusterState, Observed, Unknown
 from adapter.foundation.cluster.values.storage import Storage

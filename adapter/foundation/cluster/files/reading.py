@@ -16,7 +16,7 @@ from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS, sele
 from adapter.foundation.cluster.files.contents import Contents, contents_of, whole_objects_in
 from adapter.foundation.cluster.files.scheduling import objects_in, scheduling_in
 from adapter.foundation.cluster.stores.counts import distinct
-from adapter.foundation.cluster.values.by_namespace import EVERYWHERE, AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.foundation.cluster.values.placed_pods import pod_problems
 from adapter.foundation.cluster.values.state import (
     Autoscaler,

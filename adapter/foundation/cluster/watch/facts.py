@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.forms.pods import SelectingForm
     from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
     from adapter.foundation.cluster.stores.pods import PodStore
-    from adapter.foundation.cluster.stores.values import ValueStore
+    from adapter.foundation.cluster.stores.value_stores import ValueStore
     from adapter.foundation.cluster.values.placed_pods import PlacedPods
     from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, ClusterPod, PodSelector
-    from adapter.foundation.cluster.watch.records import WatchRecord
+    from adapter.foundation.cluster.watch.last_contact import WatchRecord
     from adapter.foundation.cluster.watch.task_pool import Work
     from adapter.foundation.objects.resources import Resource
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.scheduling.assemble import with_scheduling
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
-from adapter.foundation.cluster.stores.values import ValueStore
+from adapter.foundation.cluster.stores.value_stores import ValueStore
 from adapter.foundation.cluster.values.state import LeftOut, Observed, Unknown
 from adapter.foundation.cluster.watch.facts import left_out, values_in
 from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch

@@ -22,10 +22,10 @@ from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
 from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
 from adapter.foundation.cluster.stores.pods import PodStore
-from adapter.foundation.cluster.stores.values import autoscaler_store, node_store, selector_store
-from adapter.foundation.cluster.values.by_namespace import AutoscalersByNamespace
+from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store, selector_store
+from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
-from adapter.foundation.cluster.watch.doubts import when_empty, when_one_is_missing
+from adapter.foundation.cluster.watch.doubted_lists import when_empty, when_one_is_missing
 from adapter.foundation.cluster.watch.facts import (
     RunningWatch,
     StoreWatch,
@@ -37,8 +37,8 @@ from adapter.foundation.cluster.watch.facts import (
     selectors_in,
     values_in,
 )
+from adapter.foundation.cluster.watch.last_contact import WatchRecords
 from adapter.foundation.cluster.watch.plan import NODES, PODS, WatchPlan, plan_watches
-from adapter.foundation.cluster.watch.records import WatchRecords
 from adapter.foundation.cluster.watch.running_watches import Watches, placement_problems, problems, refused_by_kind
 from adapter.foundation.cluster.watch.scheduling import SCHEDULING_WATCHES, scheduling_store, with_watched
 from adapter.foundation.cluster.watch.task_pool import TaskPool, Work

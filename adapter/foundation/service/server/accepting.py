@@ -20,7 +20,7 @@ from adapter.foundation.service.server.closing import ClosingWorker
 from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import ACCEPTING_SHARE, HANDSHAKES_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.stages import Stage
-from adapter.foundation.service.server.ending import Phase
+from adapter.foundation.service.server.shutdown_phases import Phase
 from adapter.foundation.service.server.sockets import has_hung_up, prepare_accepted
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.server.connections.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
-from adapter.foundation.service.server.ending import Phase
 from adapter.foundation.service.server.request_threads import RequestThreads
+from adapter.foundation.service.server.shutdown_phases import Phase
 from adapter.foundation.web.body import RECEIVED
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gunicorn.arbiter import Arbiter
 from adapter.foundation.service.server.answering import AnsweringWorker, final_answer
 from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.connections.stages import Stage
-from adapter.foundation.service.server.ending import Ending, Phase
+from adapter.foundation.service.server.shutdown_phases import Ending, Phase
 from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged
 
 if TYPE_CHECKING:

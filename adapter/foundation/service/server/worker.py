@@ -29,7 +29,7 @@ from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import OTHERS_SHARE, LimitedWork
 from adapter.foundation.service.server.connections.stages import Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
-from adapter.foundation.service.server.ending import Phase
+from adapter.foundation.service.server.shutdown_phases import Phase
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -71,7 +71,7 @@ class TidewatchWorker(AcceptingWorker):
     # In the poller thread
 
     def run(self) -> None:
-        """Serve until the shutdown, and then through the phases of `ending`."""
+        """Serve until the shutdown, and then through its phases."""
         self._others = selectors.EpollSelector()
         self._room = WaitingRoom(self.poller, self._deadlines, self._others)
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)

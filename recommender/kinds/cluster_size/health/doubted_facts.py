@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.targets.doubts import believed, known_now
+from recommender.decisions.targets.doubted_first_lists import believed, known_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.predictive.bound import forecast_limits
 from recommender.kinds.predictive.choice.bench import Bench
 from recommender.kinds.predictive.choice.blend import Blend, Part, scaled_room
 from recommender.kinds.predictive.choice.explaining import ChoiceMoment, choice_at
 from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS, ChoiceOptions
 from recommender.kinds.predictive.choice.records import AutoRun
 from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
-from recommender.kinds.predictive.models.present import growth_limits
+from recommender.kinds.predictive.models.load_at_origin import growth_limits
 from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.upper_bound import forecast_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -13,7 +13,7 @@ import numpy as np
 from recommender.kinds.predictive.calibration import calibrated_room, in_blocks
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, MINUTE_SECONDS, StepRange, in_steps, levels
-from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.models.load_at_origin import limited, present_load
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

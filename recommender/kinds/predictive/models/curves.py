@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.kinds.predictive.calibration import calibrated
 from recommender.kinds.predictive.forecast import Model, no_fit
-from recommender.kinds.predictive.models.present import limited, limited_points, present_load, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import limited, limited_points, present_load, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray

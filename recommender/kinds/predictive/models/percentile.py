@@ -12,7 +12,7 @@ import numpy as np
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
 from recommender.kinds.predictive.models.features import HOUR_SECONDS, in_steps
-from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.models.load_at_origin import limited, present_load
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from recommender.kinds.predictive.forecast import Forecasts, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.boosting import Forest, fit_forest
 from recommender.kinds.predictive.models.features import Level, features, levels
-from recommender.kinds.predictive.models.present import limited, present_load
-from recommender.kinds.predictive.models.rows import known_rows
+from recommender.kinds.predictive.models.load_at_origin import limited, present_load
+from recommender.kinds.predictive.models.training_rows import known_rows
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from recommender.kinds.predictive.calibration import calibrated, in_blocks
 from recommender.kinds.predictive.forecast import Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
-from recommender.kinds.predictive.models.present import limited, limited_points
+from recommender.kinds.predictive.models.load_at_origin import limited, limited_points
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray

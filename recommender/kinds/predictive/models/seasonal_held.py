@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
-from recommender.kinds.predictive.models.present import limited
+from recommender.kinds.predictive.models.load_at_origin import limited
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.predictive_settings import ModelName
 

@@ -15,7 +15,7 @@ import numpy as np
 from recommender.kinds.predictive.calibration import calibrated
 from recommender.kinds.predictive.forecast import Model
 from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.models.coarse import (
+from recommender.kinds.predictive.models.coarser_grid import (
     CoarseGrid,
     at_origins,
     binned,
@@ -26,8 +26,8 @@ from recommender.kinds.predictive.models.coarse import (
     wall_clock_bins,
     whole_bins,
 )
-from recommender.kinds.predictive.models.present import limited, limited_points, trend_growth
-from recommender.kinds.predictive.models.quiet import quietly
+from recommender.kinds.predictive.models.library_warnings import quietly
+from recommender.kinds.predictive.models.load_at_origin import limited, limited_points, trend_growth
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray

@@ -11,8 +11,8 @@ from recommender.kinds.predictive.models.boosted import BOOSTED, BOOSTED_CONFORM
 from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
 from recommender.kinds.predictive.models.curves import LINEAR, POLYNOMIAL
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
+from recommender.kinds.predictive.models.load_at_origin import HEADROOM, REACTIVE
 from recommender.kinds.predictive.models.percentile import PERCENTILE
-from recommender.kinds.predictive.models.present import HEADROOM, REACTIVE
 from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.seasonal_held import SEASONAL_HELD

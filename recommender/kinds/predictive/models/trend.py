@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
-from recommender.kinds.predictive.models.present import limited, present_load, trend_growth
+from recommender.kinds.predictive.models.load_at_origin import limited, present_load, trend_growth
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.predictive.policy.load_situation import LoadSituation
-    from recommender.kinds.predictive.policy.trail import SizeTrail
+    from recommender.kinds.predictive.policy.size_steps import SizeTrail
     from recommender.kinds.predictive.predictive_settings import Override, PredictiveSettings, Schedule
 
 

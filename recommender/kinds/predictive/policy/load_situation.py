@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recommender.decisions.loads.delays import ControlDelays
-    from recommender.decisions.loads.inputs import PodConnections
+    from recommender.decisions.loads.control_delays import ControlDelays
+    from recommender.decisions.loads.load_inputs import PodConnections
     from recommender.decisions.loads.prediction import ForecastBound
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.predictive.policy.largest import with_newest
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
+from recommender.kinds.predictive.policy.recent_largest import with_newest
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import Connections

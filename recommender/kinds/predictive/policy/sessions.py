@@ -9,7 +9,7 @@ from recommender.kinds.predictive.policy.memory import SessionMemory
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.decisions.loads.inputs import PodConnections
+    from recommender.decisions.loads.load_inputs import PodConnections
 
 LEAST_ENDED: Final = 30.0
 """With fewer sessions seen to end, their length is unknown."""

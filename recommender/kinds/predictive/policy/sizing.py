@@ -17,11 +17,11 @@ from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
 from recommender.kinds.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
-from recommender.kinds.predictive.policy.lowering import Before, after_gap, lower
+from recommender.kinds.predictive.policy.lowering_limits import Before, after_gap, lower
 from recommender.kinds.predictive.policy.reconnect import observed
+from recommender.kinds.predictive.policy.requested_sizes import wish
 from recommender.kinds.predictive.policy.sessions import watched
-from recommender.kinds.predictive.policy.trail import SizeTrail
-from recommender.kinds.predictive.policy.wishes import wish
+from recommender.kinds.predictive.policy.size_steps import SizeTrail
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.load_situation import LoadSituation

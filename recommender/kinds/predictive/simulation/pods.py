@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.decisions.loads.inputs import PodConnections
-from recommender.kinds.predictive.policy.slots import RESUME_RATIO
+from recommender.decisions.loads.load_inputs import PodConnections
+from recommender.kinds.predictive.policy.free_slots import RESUME_RATIO
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray

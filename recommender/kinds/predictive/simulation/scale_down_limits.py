@@ -13,7 +13,7 @@ import numpy as np
 from recommender.kinds.predictive.policy.decay import kept_ratio
 from recommender.kinds.predictive.policy.memory import ReconnectMemory
 from recommender.kinds.predictive.policy.reconnect import observed
-from recommender.kinds.predictive.policy.wishes import reserve_ratio
+from recommender.kinds.predictive.policy.requested_sizes import reserve_ratio
 from recommender.kinds.predictive.simulation.serving import simulate
 
 if TYPE_CHECKING:

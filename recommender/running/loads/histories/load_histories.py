@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.kinds.predictive.cycle_length import stretched_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
-from recommender.kinds.predictive.season import stretched_history
 from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing
 from recommender.running.loads.histories.sample_times import index_at, nearest_index, step_of, steps_of
 from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
-from recommender.decisions.loads.inputs import PodConnections
+from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.running.loads.histories.sample_ring import LARGEST_SAMPLE
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.predictive.season import stretched_fleet, stretched_task
+from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_task
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
 
 if TYPE_CHECKING:
-    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.decisions.loads.control_delays import ControlDelays
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.running.loads.load_needs import LoadNeed
 

@@ -18,7 +18,7 @@ from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
-from recommender.kinds.predictive.rolling import REFIT_SECONDS
+from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
 from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
 from recommender.running.loads.learned.model_choices import Learned
 from recommender.running.loads.learning.learner_of_many import ManyTargetsLearner

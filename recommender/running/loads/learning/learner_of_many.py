@@ -17,7 +17,7 @@ from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildClosedError, ChildError
 from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.many_series import judged, shared_fits
-from recommender.kinds.predictive.rolling import REFIT_SECONDS
+from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
 from recommender.running.loads.histories.sample_times import index_at
 from recommender.running.loads.learned.forecast_tasks import fleet_of, is_outgrown, task_of
 from recommender.running.loads.learned.model_choices import Learned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from recommender.kinds.predictive.current import duration_text, lacks_history
+from recommender.kinds.predictive.current_forecast import duration_text, lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName

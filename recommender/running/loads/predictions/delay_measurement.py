@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
-from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource, delay_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.texts.times import is_fresh
 from recommender.running.loads.histories.target_loads import POD_LABEL, LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.decisions.loads.inputs import LoadInputs, PodConnections
+    from recommender.decisions.loads.load_inputs import LoadInputs, PodConnections
     from recommender.kinds.predictive.predictive_settings import ForEach
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target, TargetLoads

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.foundation.service.runtime.logs import StateLog
-from recommender.kinds.predictive.bound import forecast_limit
 from recommender.kinds.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
 from recommender.kinds.predictive.choice.options import BEGINNER
-from recommender.kinds.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
+from recommender.kinds.predictive.current_forecast import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
 from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.upper_bound import forecast_limit
 from recommender.running.loads.histories.sample_times import FEW_SERIES, nearest_index
 from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.predictions.blending import ForecastLimit, ModelForecast, prediction_of
@@ -27,7 +27,7 @@ from recommender.running.loads.predictions.blending import ForecastLimit, ModelF
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.decisions.loads.control_delays import ControlDelays
     from recommender.decisions.loads.prediction import Prediction
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.running.loads.histories.load_histories import TargetHistory

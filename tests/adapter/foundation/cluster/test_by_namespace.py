@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.cluster.values.by_namespace import EVERYWHERE, AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNeeds, Observed, Unknown
 from adapter.foundation.cluster.watch.plan import plan_watches
 

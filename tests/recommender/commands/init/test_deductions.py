@@ -12,10 +12,10 @@ from adapter.foundation.exporters.pod_names import LikelyWorkload
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.commands.init.addons import ADDONS, SizedAddon, addons_of, node_group_label
-from recommender.commands.init.answering import answered
 from recommender.commands.init.configuration_text import prometheus_lines
 from recommender.commands.init.drafts import Draft, MissingFact, addon_draft, entry_name, horizon
 from recommender.commands.init.seen_cluster import SeenCluster
+from recommender.commands.init.terminal_answers import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.pod_nanny.followed_parameters import followed_parameters
 from recommender.commands.pod_nanny.poll import NannyPoll
+from recommender.commands.pod_nanny.resized_container import WardClient
 from recommender.commands.pod_nanny.settings import settings_of
-from recommender.commands.pod_nanny.ward_client import WardClient
 from recommender.commands.vertical.polls import PollError
 from tests.recommender.commands.cluster_world import put_nodes
 from tests.recommender.commands.vertical.world import (

@@ -8,7 +8,7 @@ import pytest
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import InputMissingError
 from recommender.decisions.inputs import Inputs, TargetState
-from recommender.decisions.loads.inputs import LoadInput, PodConnections
+from recommender.decisions.loads.load_inputs import LoadInput, PodConnections
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory

@@ -13,7 +13,7 @@ from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import SeriesVerdict, tried, verdict_on, verdicts
 from recommender.kinds.predictive.many_series import judged, newest_fits, shared_fits
 from recommender.kinds.predictive.models.table import MODELS, model_named
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.frontier import frontier
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate

@@ -18,7 +18,7 @@ from recommender.running.loads.load_needs import LoadNeed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
 
 WANTED = LookUps(queries=frozenset({AskedQuery("quick"), AskedQuery("slow")}))
 

@@ -16,7 +16,7 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.loads.inputs import PodConnections
+from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import Connections
 from recommender.running.loads.single_decision_loads import load_inputs_once

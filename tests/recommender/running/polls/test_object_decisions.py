@@ -15,7 +15,7 @@ from recommender.configuration.needs import AskedQuery, needs_of
 from recommender.configuration.objects.admission import ReadObject, admitted
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, TargetState
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.record import TargetAction, TargetReference
 from recommender.outputs.output_telemetry import counted_as

@@ -13,7 +13,7 @@ from recommender.configuration.recommender_configuration import Configuration, R
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.expansion import EachTarget
 from recommender.decisions.inputs import TargetState
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.outcomes import NOT_LOOKED_UP
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.loop import Decision
     from recommender.running.inputs.input_gathering import TargetInput
     from recommender.running.inputs.poll_plan import PollPlan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.wishes import wishes_of
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUpThreads
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import TargetState
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.loop import Decision
     from recommender.decisions.memory import Memory
     from recommender.decisions.record import Record, TargetReference

@@ -18,7 +18,7 @@ from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resour
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale_writer import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import Autoscaler
-    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
     from recommender.running.loads.load_needs import LoadNeed
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from adapter.foundation.cluster.stores.values import ValueStore
-from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.stores.value_stores import ValueStore
+from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.served import ServedReflector
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from adapter.foundation.objects.metadata import PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError
 from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
+from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from adapter.foundation.service.server.connections.connection import Connection
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
 from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
-from adapter.foundation.service.server.ending import Ending, Phase
 from adapter.foundation.service.server.server_settings import ConnectionLimits
+from adapter.foundation.service.server.shutdown_phases import Ending, Phase
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import yaml
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.sources.files import FileObjects, FileProblem
+from adapter.foundation.sources.object_folder import FileObjects, FileProblem
 from adapter.foundation.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError, ObjectSource
 from adapter.foundation.time.pace import UNPACED, Pace
 
@@ -182,7 +182,7 @@ def test_a_file_that_is_replaced_by_one_of_the_same_size_and_time_is_read(folder
 def test_a_file_that_did_not_change_is_not_read_again(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.write("a.json", pod("a"))
     assert folder.pods() == ("a",)
-    monkeypatch.setattr("adapter.foundation.sources.files.read_manifests", _never)
+    monkeypatch.setattr("adapter.foundation.sources.object_folder.read_manifests", _never)
     assert folder.pods() == ("a",)
 
 

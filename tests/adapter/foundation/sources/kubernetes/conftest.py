@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
+from adapter.foundation.sources.object_index import ObjectIndex
 from tests.adapter.foundation.sources.kubernetes.watches.reflecting import PODS, SETTINGS, MetadataReflector
 from tests.support.fake_apiserver import FakeApiServer
 

@@ -178,7 +178,7 @@ def test_an_answer_left_half_read_does_not_spoil_the_next(server: FakeApiServer,
 def test_the_models_of_the_package_are_never_loaded(server: FakeApiServer, tmp_path: Path) -> None:
     program = f"""
 import sys
-import adapter.foundation.sources.kubernetes.watches.cluster, adapter.foundation.sources.files
+import adapter.foundation.sources.kubernetes.watches.cluster, adapter.foundation.sources.object_folder
 assert "kubernetes" not in sys.modules
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient

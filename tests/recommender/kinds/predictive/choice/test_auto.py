@@ -16,7 +16,7 @@ from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate

@@ -14,7 +14,7 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 from recommender.kinds.predictive.forecast import ForecastTask, Model
 from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import LoadHistory
-from recommender.kinds.predictive.models.coarse import at_origins, binned, bins_ahead, coarse_grid, filled
+from recommender.kinds.predictive.models.coarser_grid import at_origins, binned, bins_ahead, coarse_grid, filled
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothed
 from recommender.kinds.predictive.models.state_space import (
     HARMONICS,

@@ -9,7 +9,7 @@ from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, with_values
 
 TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)

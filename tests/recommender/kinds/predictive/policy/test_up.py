@@ -8,12 +8,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from recommender.decisions.calculation import CalculationError
-from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
-from recommender.decisions.loads.inputs import PodConnections
+from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.decisions.loads.load_inputs import PodConnections
+from recommender.kinds.predictive.policy.free_slots import count_slots, pods_for
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import Sized, size_of
-from recommender.kinds.predictive.policy.slots import count_slots, pods_for
 from recommender.kinds.predictive.predictive_settings import ModelName
 from tests.recommender.kinds.predictive.policy.policy_world import (
     LIMIT,

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.child_processes.parent import ChildLimits, Children
-from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource
+from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.series_proof import SeriesProof
 from recommender.kinds.predictive.history import LoadHistory

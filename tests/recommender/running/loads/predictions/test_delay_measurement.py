@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.decisions.loads.delays import Delay, DelaySource
+from recommender.decisions.loads.control_delays import Delay, DelaySource
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from tests.recommender.running.loads.load_world import need
 

@@ -13,8 +13,8 @@ from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.index import ObjectIndex
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.object_index import ObjectIndex
     from tests.support.fake_apiserver import FakeApiServer
 
 

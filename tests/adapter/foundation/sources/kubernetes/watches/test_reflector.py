@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from adapter.foundation.sources.object_index import ObjectIndex
 from tests.adapter.foundation.sources.kubernetes.watches.reflecting import PODS, SETTINGS, MetadataReflector, fill, pods
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     ServerError,
@@ -18,6 +17,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchMetrics
 from adapter.foundation.sources.kubernetes.watches import collection_list
+from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.time.backoff import Backoff
 from tests.adapter.foundation.sources.kubernetes.watches.reflecting import (
     PODS,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.backtest.options import BacktestOptions
+from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.history import DAY_SECONDS, of_one_series
 from recommender.kinds.predictive.models.table import model_named
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
-from recommender.kinds.predictive.season import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 from recommender.kinds.predictive.tasks import task_for
 from tests.recommender.backtest.replays import daily_load, replayed

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.bound import bounded_forecasts, forecast_limit, valid_history
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model, no_fit
 from recommender.kinds.predictive.history import LoadHistory, of_one_series
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
-from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
+from recommender.kinds.predictive.upper_bound import bounded_forecasts, forecast_limit, valid_history
 
 STEP_SECONDS = 3600.0
 DAYS = 9

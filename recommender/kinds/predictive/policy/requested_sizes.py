@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from recommender.decisions.record import Step
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known, replicas_for
-from recommender.kinds.predictive.policy.slots import count_slots, pods_for
-from recommender.kinds.predictive.policy.trail import SizeTrail
+from recommender.kinds.predictive.policy.free_slots import count_slots, pods_for
+from recommender.kinds.predictive.policy.size_steps import SizeTrail
 from recommender.kinds.predictive.predictive_settings import TREND_GROWTH, TREND_MODELS, ModelName
 
 if TYPE_CHECKING:
+    from recommender.kinds.predictive.policy.free_slots import Slots
     from recommender.kinds.predictive.policy.load_situation import LoadSituation
-    from recommender.kinds.predictive.policy.slots import Slots
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 

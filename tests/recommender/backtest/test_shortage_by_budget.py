@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.backtest.budgets import BUDGET_RATIOS
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.report import Actuator
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.table import report_text
+from recommender.backtest.shortage_by_budget import BUDGET_RATIOS
 from recommender.kinds.predictive.models.table import model_named
 from tests.recommender.backtest.replays import daily_load, replayed
 

@@ -10,7 +10,7 @@ import pytest
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
 from recommender.kinds.predictive.models.table import MODELS
-from recommender.kinds.predictive.rolling import RollingOptions, refit_steps, rolling_forecasts
+from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit_steps, rolling_forecasts
 
 STEP_SECONDS = 1800.0
 TASK = ForecastTask(lead_seconds=3600.0, window_seconds=3600.0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status
 from recommender.decisions.summary import WORST_FIRST
-from recommender.decisions.targets.doubts import shared
+from recommender.decisions.targets.doubted_first_lists import shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Observed, Unknown
-    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.decisions.loads.control_delays import ControlDelays
     from recommender.decisions.loads.prediction import Prediction
     from recommender.decisions.record import TargetReference
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector, parse_selector
-from adapter.foundation.sources.index import ObjectIndex
+from adapter.foundation.sources.object_index import ObjectIndex
 
 Labels: TypeAlias = dict[str, str]
 

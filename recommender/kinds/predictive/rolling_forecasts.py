@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from recommender.kinds.predictive.bound import bounded_forecasts, valid_history
 from recommender.kinds.predictive.forecast import Forecasts, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.upper_bound import bounded_forecasts, valid_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from recommender.kinds.predictive.policy.arithmetic import known
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.decisions.loads.inputs import PodConnections
+    from recommender.decisions.loads.load_inputs import PodConnections
 
 RESUME_RATIO: Final = 0.95
 """A pod that is not ready and holds at least this share of its limit is full. Below it the pod becomes ready again."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from adapter.foundation.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.manifest_forms import GroupKind, ManifestError, defined_kind, group_kind
 from adapter.foundation.sources.manifests import read_manifests
+from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
 from adapter.foundation.time.pace import UNPACED
 

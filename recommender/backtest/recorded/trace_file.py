@@ -17,7 +17,7 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
 from recommender.backtest.errors import BacktestError
-from recommender.kinds.predictive.bound import LARGEST_LOAD
+from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

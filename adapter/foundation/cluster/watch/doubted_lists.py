@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.cluster.stores.values import ValueReplacement
+from adapter.foundation.cluster.stores.value_stores import ValueReplacement
 from adapter.foundation.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recommender.kinds.predictive.bound import valid_history
 from recommender.kinds.predictive.forecast import Forecasts, no_fit
 from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.upper_bound import valid_history
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from recommender.kinds.predictive.policy.arithmetic import replicas_for
 from recommender.kinds.predictive.policy.decay import kept_ratio
-from recommender.kinds.predictive.policy.largest import with_newest
+from recommender.kinds.predictive.policy.recent_largest import with_newest
 from recommender.kinds.predictive.policy.sessions import session_seconds
 from recommender.kinds.predictive.predictive_settings import ScaleDown
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.policy.memory import PolicyMemory
-    from recommender.kinds.predictive.policy.trail import SizeTrail
+    from recommender.kinds.predictive.policy.size_steps import SizeTrail
 
 _PLAIN: Final = ScaleDown()
 _RESUMED_SECONDS: Final = _PLAIN.window_seconds
