@@ -70,8 +70,8 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
         return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
-    present, days = outcomes[0], known_days > 0
-    if present.cost is not None and not present.cost[days].any():
+    present = outcomes[0]
+    if present.cost is not None and not present.cost[np.flatnonzero(known_days)].any():
         return _unsaid(
             "the nodes of the configured policy cost nothing by their prices, so nothing can be saved: write the price "
             "of each node group"
