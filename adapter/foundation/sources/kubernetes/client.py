@@ -223,7 +223,8 @@ class KubernetesClient:
             if now < self._look_at:
                 return former
             self._look_at = now + _LOOK_SECONDS
-            if not former.is_outdated():
+            # What was refused may be usable again without a change of these files, such as a token in another one.
+            if not former.is_outdated() and self._state.refusal is None:
                 return former
             try:
                 self._transport = self._new_transport()

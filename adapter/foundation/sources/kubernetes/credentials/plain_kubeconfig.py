@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.credential_files import CredentialFiles, token_of
 from adapter.foundation.files.followed_files import stamps_of
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainAccess
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ class _Files:
 
 
 def plain_access(path: str, context: str | None) -> PlainAccess | None:
-    """Return the access that a context of a kubeconfig describes; None if the package has to read it."""
+    """Return the access that a context of a kubeconfig describes; None if the package has to read it.
+
+    Raises ConfigurationError for a token file that is empty.
+    """
     file = Path(path).expanduser()
     try:
         files = _Files(file.parent)
@@ -107,7 +111,11 @@ def _token(folder: Path, user: Mapping[str, Any]) -> Callable[[], str] | None:
         raise _OtherError
     if "tokenFile" in user:
         # Read again when it is refused, with the rest of the kubeconfig.
-        token = (folder / _text(user["tokenFile"])).read_text().strip()
+        file = folder / _text(user["tokenFile"])
+        token = file.read_text().strip()
+        if not token:
+            # The package would send requests without credentials.
+            raise ConfigurationError(f"kubeconfig: the token file {file} is empty: write a token into it")
     elif "token" in user:
         token = _text(user["token"])
     else:

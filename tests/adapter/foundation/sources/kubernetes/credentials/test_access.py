@@ -217,6 +217,25 @@ class TestRotation:
         with pytest.raises(UnreachableError, match="certificate verify failed"):
             client.get(PODS)
 
+    def test_credentials_that_were_refused_are_looked_at_again_although_nothing_is_refused_any_longer(
+        self, server: FakeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        token, now = tmp_path / "token", [1000.0]
+        token.write_text(TOKEN)
+        kubeconfig = server.kubeconfig(tmp_path / "config", user={"tokenFile": str(token)})
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)), clock=lambda: now[0])
+        client.get(PODS)
+        token.write_text("")
+        server.tokens = set()
+        with pytest.raises(ConfigurationError, match=f"the token file {token} is empty"):
+            client.get(PODS)
+        token.write_text(TOKEN)
+        server.tokens = {TOKEN}
+        now[0] += 61.0
+        with caplog.at_level("INFO"):
+            client.get(PODS)
+        assert "credentials for the API server: the new version is in use" in caplog.text
+
     def test_a_ca_file_that_breaks_leaves_the_last_good_one_in_use(
         self,
         tls_server: FakeApiServer,
