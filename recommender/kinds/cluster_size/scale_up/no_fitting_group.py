@@ -17,6 +17,7 @@ from recommender.kinds.cluster_size.estimator.template_nodes import own_pods
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info, take
 from recommender.kinds.cluster_size.predicates.taint_toleration import untolerated_taint
+from recommender.kinds.cluster_size.predicates.volumes.volume_filter import VolumeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,7 +91,11 @@ class MissingRequirements:
             return _limits(obstacles)
         if not self._offers:
             return "no node group can be judged"
-        lacks = {offer.name: _lacks(shape, offer, refusals.get(offer.name, ())) for offer in self._offers}
+        volumes = VolumeFilter(self._snapshot.storage, self._snapshot.census.claim_uses, shape)
+        lacks = {
+            offer.name: _lacks(shape, offer, refusals.get(offer.name, ()), volumes.refusals(offer.info))
+            for offer in self._offers
+        }
         first = lacks[self._offers[0].name]
         common = [lack for lack in first if all(lack in each for each in lacks.values())]
         if common:
@@ -138,14 +143,19 @@ def _limits(obstacles: Mapping[str, str]) -> str:
     by_reason: dict[str, list[str]] = {}
     for name, reason in obstacles.items():
         by_reason.setdefault(reason, []).append(name)
-    return "; ".join(f"{listed(names)} could hold it, but {reason}" for reason, names in by_reason.items())
+    return "; ".join(f"{listed(names)} would do, but {reason}" for reason, names in by_reason.items())
 
 
-def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> tuple[Lack, ...]:
-    """Return what an empty new node of a group lacks; if that explains no refusal, in the scheduler's words."""
+def _lacks(
+    shape: PodShape, offer: _Offer, refusals: Sequence[Refusal], of_volumes: Sequence[Refusal]
+) -> tuple[Lack, ...]:
+    """Return what an empty new node of a group lacks; if that explains no refusal, in the scheduler's words.
+
+    The filters of volumes come after those that are compared one by one, so their refusals are not among those stated.
+    """
     found = tuple(_unmet(shape, offer))
-    if refusals and (not found or refusals[0].plugin not in _JUDGED):
-        first = refusals[0]
+    if refusals and (not found or refusals[0].plugin not in _JUDGED or of_volumes):
+        first = of_volumes[0] if of_volumes and refusals[0].plugin in _JUDGED else refusals[0]
         words = f"{first.reason} ({first.detail})" if first.detail else first.reason
         return (*found, Lack(words, is_refusal=True))
     return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_up.scale_up_state import SizingState
     from recommender.kinds.cluster_size.scale_up.template_fit import Exemplars
 
-_ROUNDS: Final = Obstacle("", "one more node could hold it, but the limit of rounds is reached")
+_ROUNDS: Final = Obstacle("", "one more node would do, but the limit of rounds is reached")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, Reque
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind, PodOrigin
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
+from tests.recommender.kinds.cluster_size.predicates.test_volumes import claim, storage, volume
 from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
 
 if TYPE_CHECKING:
@@ -142,7 +143,15 @@ def test_a_limit_is_what_is_missing_where_a_group_could_hold_the_pod() -> None:
     full = replace(group("a", size=1, nodes=("n0",)), max_size=1)
     its = situation([full, group("b", node_template=DARK)], nodes=[node("n0", "1")], pods=[pod("p", "3")])
     [left] = decided(its).unschedulable
-    assert left.missing == "a could hold it, but its maximum of 1 node is reached"
+    assert left.missing == "a would do, but its maximum of 1 node is reached"
+
+
+def test_a_group_would_not_do_with_a_toleration_if_the_volume_of_the_pod_is_elsewhere() -> None:
+    known = storage([claim(volume="v")], [volume("v", "z1")])
+    waiting = pod("p", namespace="shop", scheduling=PodScheduling(claims=("data",)))
+    groups = [group("a", node_template=PLAIN), group("b", node_template=DARK)]
+    [left] = decided(situation(groups, pods=[waiting], storage=known)).unschedulable
+    assert left.missing == "every group refuses it: node(s) didn't match PersistentVolume's node affinity"
 
 
 def test_without_a_group_nothing_can_be_judged() -> None:

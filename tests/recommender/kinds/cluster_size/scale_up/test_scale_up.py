@@ -67,7 +67,7 @@ def test_one_round_is_the_single_decision_of_the_peer() -> None:
     ]
     answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("most-pods",))
     assert answer.increases == {"large": 1}
-    assert answer.unschedulable[0].groups["small"] == "one more node could hold it, but the limit of rounds is reached"
+    assert answer.unschedulable[0].groups["small"] == "one more node would do, but the limit of rounds is reached"
 
 
 def test_when_a_group_is_full_the_next_one_takes_the_rest() -> None:
