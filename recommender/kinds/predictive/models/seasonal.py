@@ -64,7 +64,7 @@ def _points(
         if not usable.any():
             continue
         peak_then = np.take(peaks, np.where(usable, at_peak, 0), axis=1)
-        level_then = np.take(levels, np.where(usable, at, 0), axis=1)
+        level_then = _levels_then(history, levels, origins, np.where(usable, at, 0), task)
         counts = ~np.isnan(peak_then + level_then) & usable
         weights = np.where(counts, _weights(history, origins, days, task), 0.0)
         peak += weights * np.where(counts, peak_then, 0.0)
@@ -94,13 +94,47 @@ def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastT
 
 def _levels(history: LoadHistory) -> FloatArray:
     """Return the mean of the known values of the last half hour at each step; NaN if that is less than half."""
-    steps = max(LEAST_LEVEL_STEPS, int(LEVEL_SECONDS / history.step_seconds))
+    steps = _level_steps(history)
     possible = np.minimum(np.arange(1, history.steps + 1), steps)
     known = ~np.isnan(history.values)
     if known.all():
         return _sums(history.values, steps) / possible
     totals, counts = _sums(np.where(known, history.values, 0.0), steps), _sums(known.astype(np.float64), steps)
     return np.where(2 * counts >= possible, totals / np.maximum(counts, 1.0), np.nan)
+
+
+def _level_steps(history: LoadHistory) -> int:
+    return max(LEAST_LEVEL_STEPS, int(LEVEL_SECONDS / history.step_seconds))
+
+
+def _levels_then(
+    history: LoadHistory, levels: FloatArray, origins: IntArray, at: IntArray, task: ForecastTask
+) -> FloatArray:
+    """Return the levels of an earlier day, on which the step `at` stands for the origin.
+
+    For half an hour after clocks have been changed, each step of the level has its own counterpart by the clocks: the
+    half hour before 02:00 says nothing about a half hour in which they went from 02:30 to 03:00 and back to 02:00.
+    """
+    found = np.take(levels, at, axis=1)
+    steps = _level_steps(history)
+
+    def moved(some: IntArray, back: IntArray) -> FloatArray:
+        offsets = task.clock.offsets_seconds
+        return offsets(history.times_of(some - back)) - offsets(history.times_of(some))
+
+    first = np.full(len(origins), steps - 1)
+    changed = np.flatnonzero(moved(origins, first) != moved(at, first))
+    if changed.size:
+        back = np.arange(steps)[:, np.newaxis]
+        ahead = (moved(origins[changed], back) - moved(at[changed], back)) / history.step_seconds
+        places = at[changed] - back + np.rint(ahead).astype(np.int64)
+        # Clocks that went forward on that day never showed some times.
+        shown, wanted = (task.clock.times_of_day(history.times_of(each)) for each in (places, origins[changed] - back))
+        usable = (places >= 0) & (np.abs(shown - wanted) < history.step_seconds / 2)
+        values = np.where(usable, history.values[:, np.clip(places, 0, history.steps - 1)], np.nan)
+        counts = (~np.isnan(values)).sum(axis=1)
+        found[:, changed] = np.where(2 * counts >= steps, np.nansum(values, axis=1) / np.maximum(counts, 1), np.nan)
+    return found
 
 
 def _sums(values: FloatArray, steps: int) -> FloatArray:

@@ -116,6 +116,27 @@ def test_the_day_after_costs_fewer_shortages_at_the_same_price(start: float) -> 
     assert local[1] < 0.5 * utc[1]
 
 
+@pytest.mark.parametrize(
+    ("start", "opens", "closes"),
+    [(BACK, 2, 3), (BACK, 1, 2), (FORWARD, 2, 4), (FORWARD, 3, 5)],
+    ids=["back, a busy hour comes twice", "back, after a busy hour", "forward, into busy hours", "forward, they begin"],
+)
+@pytest.mark.parametrize("days", [0, 1], ids=["the night", "the next night"])
+def test_in_the_hour_after_a_change_the_level_is_compared_by_clocks(
+    start: float, opens: int, closes: int, days: int
+) -> None:
+    steps = int((CHANGED_DAY + 3) * DAY_SECONDS / 300.0)
+    hour = BERLIN.times_of_day(LoadHistory(start, 300.0, np.zeros((1, steps))).times()) / 3600
+    history = of_one_series(start, 300.0, np.where((hour >= opens) & (hour < closes), 5000.0, 1000.0))
+    change = round((CHANGED_DAY * DAY_SECONDS + 3600) / 300.0) + days * round(DAY_SECONDS / 300.0)
+    origins = np.arange(change, change + 12)
+    task = replace(TASK, lead_seconds=300.0, window_seconds=300.0, max_growth=None, clock=BERLIN)
+
+    found = SEASONAL.forecast(None, history, origins, task).median
+    # The Sunday that lacks a half hour still has the weight of a weekend, a hundredth.
+    assert found == pytest.approx(history.values[:, origins + 1], rel=0.001)
+
+
 @pytest.mark.parametrize("start", [FORWARD, BACK])
 @pytest.mark.parametrize("lead_hours", [0.5, 22.0])
 def test_features_look_at_nothing_later_than_their_origin(start: float, lead_hours: float) -> None:
