@@ -101,15 +101,12 @@ def run_backtest(
         *(model_policy(run, load, task, fleet) for run in runs.runs),
         auto_policy(auto.capacity, task, fleet),
     ]
-    ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
-    limits = scale_down_limits(options.settings, load, fleet)
-    act = _Shown(
-        _act(options.actuator, fleet, limits),
-        len(ratios) + len(policies) + len(BUDGET_RATIOS),
-        partial(_rest, show, share),
-    )
-    results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
     is_scale = options.actuator is Actuator.SCALE
+    ratios = HEADROOM_RATIOS if is_scale else _HPA_RATIOS
+    limits = scale_down_limits(options.settings, load, fleet)
+    steps = len(ratios) + len(policies) + len(BUDGET_RATIOS)
+    act = _Shown(_act(options.actuator, fleet, limits), steps, partial(_rest, show, share))
+    results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
     budgets = shortage_by_budget(choosing, load, judged, fleet, points, act) if is_scale else ()
     if options.connections:
         results = with_refusals(results, arrivals, judged, fleet, options.connections)

@@ -72,24 +72,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     _log_certificate_authority(settings)
     objects = object_source(settings.objects, context, pace, watches)
     configuration = _configuration(settings, context, objects)
-    threads = DaemonThreads("query", QUERY_THREADS)
-    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX, request_duration_name=REQUEST_DURATION_NAME)
-    prometheus = prometheus_client(settings.prometheus, context, pace, telemetry)
-    by_backend = BackendTelemetry(context.registry, METRICS_PREFIX, telemetry)
-    readings = Readings(
-        rulebook=configuration.rulebook,
-        objects=objects,
-        prometheus=prometheus,
-        submit=threads.submit,
-        pace=pace,
-        telemetry=ReadingsTelemetry(context.registry),
-        settings=settings.readings,
-        started=prometheus.started,
-        connect=functools.partial(_backend_client, settings, by_backend, pace),
-    )
-    configuration.on_change(
-        functools.partial(_replace, readings, by_backend), QueryTrials(readings.prometheus_of, objects.resource)
-    )
+    readings = _readings(settings, context, objects, pace, configuration)
     if settings.rule_objects is not None:
         serve_rule_objects(settings.rule_objects, context, readings, objects.resource, pace, watches)
     _start_tasks(settings, context, configuration, readings)
@@ -115,6 +98,30 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
         "lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0, reads_only=True
     )
     return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
+
+
+def _readings(
+    settings: ServeSettings, context: WorkerContext, objects: ObjectSource, pace: Pace, configuration: RuleReloader
+) -> Readings:
+    """Return the readings of the rules in force, which follow the rule files."""
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX, request_duration_name=REQUEST_DURATION_NAME)
+    prometheus = prometheus_client(settings.prometheus, context, pace, telemetry)
+    by_backend = BackendTelemetry(context.registry, METRICS_PREFIX, telemetry)
+    readings = Readings(
+        rulebook=configuration.rulebook,
+        objects=objects,
+        prometheus=prometheus,
+        submit=DaemonThreads("query", QUERY_THREADS).submit,
+        pace=pace,
+        telemetry=ReadingsTelemetry(context.registry),
+        settings=settings.readings,
+        started=prometheus.started,
+        connect=functools.partial(_backend_client, settings, by_backend, pace),
+    )
+    configuration.on_change(
+        functools.partial(_replace, readings, by_backend), QueryTrials(readings.prometheus_of, objects.resource)
+    )
+    return readings
 
 
 def _backend_client(

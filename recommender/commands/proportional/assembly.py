@@ -155,10 +155,7 @@ def start(
     config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # likewise
     leadership = _leadership(options, configuration, parts)
     memories = Memories(ProcessMemoryStore())
-    labels = {*parse_selector(subject.node_filter.selector).keys, *(key for key, _ in VIRTUAL_LABELS)}
-    watches = ProportionalWatches(
-        parts.client, config_map.namespace, labels, WatchMetrics(process.registry, METRICS_PREFIX), parts.wake.set
-    )
+    watches = _watches(subject, config_map, parts)
     config_maps = ParameterConfigMaps(
         parts.objects,
         lambda _namespace, _name: config_map.default_params,
@@ -169,20 +166,17 @@ def start(
     metrics = RecommendationMetrics(leadership.is_leader, (kind_of("proportional"),))
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
+    gatherer = Gatherer(InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads)
+    decisions = OneDecision(memories, config_map, parts.state.uses_former_parameters, parts.telemetry, parts.clock)
+    writes_nothing = HistoryAlone(history)
     runner = Runner(
         RunnerServices(
             plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
-            gatherer=Gatherer(
-                InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads
-            ),
-            decisions=OneDecision(
-                memories, config_map, parts.state.uses_former_parameters, parts.telemetry, parts.clock
-            ),
+            gatherer=gatherer,
+            decisions=decisions,
             leadership=leadership,
             memories=memories,
-            effects=HistoryAlone(history)
-            if options.dry_run
-            else _effects(parts, leadership, history, entry.policy.name),
+            effects=writes_nothing if options.dry_run else _effects(parts, leadership, history, entry.policy.name),
             latest=latest,
             telemetry=parts.telemetry,
             clock=parts.clock,
@@ -196,6 +190,14 @@ def start(
     process.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     process.serve(parts.state.answer, metrics.text)
     return Running(latest, leadership, parts.clock)
+
+
+def _watches(
+    subject: ProportionalSettings, config_map: ParametersConfigMap, parts: _SharedObjects
+) -> ProportionalWatches:
+    labels = {*parse_selector(subject.node_filter.selector).keys, *(key for key, _ in VIRTUAL_LABELS)}
+    metrics = WatchMetrics(parts.process.registry, METRICS_PREFIX)
+    return ProportionalWatches(parts.client, config_map.namespace, labels, metrics, parts.wake.set)
 
 
 def _leadership(options: ProportionalOptions, configuration: Configuration, parts: _SharedObjects) -> Leadership:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
     from recommender.running.inputs.poll_plan import PollPlan
@@ -54,49 +56,46 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     lookups = TargetLookups(objects, resolve, clock=parts.clock)
     memories = _memories(settings, context, parts, writes, fence)
     watching = WatchSettings(pace=parts.pace, telemetry=parts.watches)
-    watch = ClusterWatch(
+    watch = _watch(client, context, parts, watching)
+    common = RunEnvironment(
+        cluster=watch.state,
+        config_map=_config_maps(settings, parts, objects, leadership).read,
+        targets=lookups.look,
+        leadership=leadership,
+        memories=memories,
+        effects=HistoryAlone(parts.history),
+        change=lambda plan: watch.change(plan.needs),
+        has_tried_lists=watch.has_tried_lists,
+        follow_objects=partial(follow_objects, client, context.tasks, watching, None),
+    )
+    if not settings.writes:
+        return common
+    cluster = partial(watch.state, with_pods=False)
+    effects = cluster_effects(context, parts, Writing(writes, resolve, fence, memories, lookups, objects, cluster))
+
+    def change(plan: PollPlan) -> None:
+        watch.change(plan.needs)
+        effects.reconfigured(plan.configuration)
+
+    return replace(
+        common,
+        effects=effects,
+        change=change,
+        refusals=effects.refusals,
+        settled=effects.settled,
+        follow_objects=partial(follow_objects, client, context.tasks, watching, StatusAccess(objects, fence)),
+    )
+
+
+def _watch(
+    client: KubernetesClient, context: WorkerContext, parts: SharedServices, watching: WatchSettings
+) -> ClusterWatch:
+    return ClusterWatch(
         client,
         parts.plan().needs,
         lambda name, run: context.tasks.running(name, lambda stop: run(stop.event), reads_only=True),
         watching,
         changed=parts.wake.set,
-    )
-    config_maps = _config_maps(settings, parts, objects, leadership)
-    writing = None
-    if settings.writes:
-        writing = cluster_effects(
-            context,
-            parts,
-            Writing(
-                objects=writes,
-                resolve=resolve,
-                fence=fence,
-                memories=memories,
-                lookups=lookups,
-                client=objects,
-                cluster=partial(watch.state, with_pods=False),
-            ),
-        )
-
-    status = StatusAccess(objects, fence) if settings.writes else None
-
-    def change(plan: PollPlan) -> None:
-        watch.change(plan.needs)
-        if writing is not None:
-            writing.reconfigured(plan.configuration)
-
-    return RunEnvironment(
-        cluster=watch.state,
-        config_map=config_maps.read,
-        targets=lookups.look,
-        leadership=leadership,
-        memories=memories,
-        effects=writing or HistoryAlone(parts.history),
-        change=change,
-        refusals=dict if writing is None else writing.refusals,
-        settled=dict if writing is None else writing.settled,
-        has_tried_lists=watch.has_tried_lists,
-        follow_objects=partial(follow_objects, client, context.tasks, watching, status),
     )
 
 
