@@ -83,7 +83,7 @@ def _allowed_amount(present: int | None, wanted: int, resizing: Resizing) -> int
 
 
 def _amount(resource: str, quantity: object) -> int | None:
-    """Return a quantity in milli of cores or in bytes."""
+    """Return a quantity in millicores or in bytes."""
     if quantity is None:
         return None
     milli = parse_quantity(str(quantity)).milli_value()

@@ -80,7 +80,7 @@ class NodeCame(msgspec.Struct, frozen=True, array_like=True, tag="n"):
     labels: dict[str, str]
     taints: tuple[tuple[str, str, str], ...]
     allocatable: dict[str, int]
-    """CPU in milli, everything else in bytes or counts."""
+    """CPU in millicores, everything else in bytes or counts."""
     annotations: dict[str, str]
     created: float
 

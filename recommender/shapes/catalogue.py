@@ -42,7 +42,7 @@ class MachineShape:
     """For one hour."""
     template: GroupTemplate
     reserved: Mapping[str, int] = field(default_factory=dict)
-    """The part for the kubelet and the system, which pods cannot use: CPU in milli, memory and storage in bytes."""
+    """The part that pods cannot use (kubelet, system): CPU in millicores, memory and storage in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class ContainerResources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """The requests of a pod: CPU in milli, memory and storage in bytes, other resources as counts."""
+    """The requests of a pod: CPU in millicores, memory and storage in bytes, other resources as counts."""
 
     requests: Mapping[str, int] = field(default_factory=dict)
     """The larger of two sums, or the pod-level values, plus overhead. The sums are those of containers with sidecars,
@@ -121,7 +121,7 @@ def raised_limits(resources: PodResources, resource: str) -> int:
 
 
 def units_of(resource: str, quantity: Quantity) -> int:
-    """Return the amount of a resource: milli for `cpu`, otherwise bytes or a count; rounded up."""
+    """Return the amount of a resource: millicores for `cpu`, otherwise bytes or a count; rounded up."""
     return _unit(resource, quantity.nanos)
 
 

@@ -118,7 +118,7 @@ def object_source(
 
 
 def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
-    """Return a client for a command that runs once, which closes it; raises UsageError."""
+    """Return a client for a command that runs once; the caller closes it. Raises UsageError."""
     try:
         return PrometheusClient(prometheus_settings(values))
     except SettingsError as error:

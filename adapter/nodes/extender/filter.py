@@ -114,7 +114,7 @@ def _placement(
 
 
 def _pod_amount(pod: PendingPod, resource: LoadResource, *, by_limits: bool) -> int:
-    """Return the amount that the pod adds: milli for CPU, bytes for memory."""
+    """Return the amount that the pod adds: millicores for CPU, bytes for memory."""
     request = pod.resources.requests.get(resource.value, 0)
     return max(request, pod.resources.limits.get(resource.value, 0)) if by_limits else request
 

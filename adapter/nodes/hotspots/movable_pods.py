@@ -29,9 +29,9 @@ def movable_pods(
 ) -> tuple[MovablePod, ...]:
     """Return the pods that could run elsewhere: lowest priority first, then largest requests first.
 
-    `excess` is the amount that would have to leave, in milli (`cpu`) and bytes (`memory`). The requests of the matching
-    pods add up to it, if those of all pods do. Within a priority, the smallest pod that covers the rest is taken, or
-    else the largest: few pods move, and no large one because of a small excess.
+    `excess` is the amount that would have to leave, in millicores (`cpu`) and bytes (`memory`). The requests of the
+    matching pods add up to it, if those of all pods do. Within a priority, the smallest pod that covers the rest is
+    taken, or else the largest: few pods move, and no large one because of a small excess.
 
     Pods that belong to their node are not among them: a DaemonSet would start its pod there again, and a mirror pod
     shows a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not

@@ -35,11 +35,11 @@ class HotNode:
     rounds: int
     """Refreshes since the node came over its limit; 0 if utilisation is not among the reasons."""
     excess: Mapping[str, float]
-    """The load that must leave the node to bring it to its limits: milli (`cpu`) and bytes (`memory`)."""
+    """The load that must leave the node to bring it to its limits: millicores (`cpu`) and bytes (`memory`)."""
 
 
 def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
-    """Return the hot nodes by name. Limits of utilisation count after several rounds; conditions and pods at once."""
+    """Return the hot nodes by name. Utilisation counts after several refreshes, conditions and pods at once."""
     names = board.columns.names or (board.loads.nodes if board.loads else ())
     conditions = {node.name: node for node in board.nodes}
     heated = {heat.nodes[row] for each in heat.resources.values() for row in np.flatnonzero(each.is_hot).tolist()}

@@ -62,7 +62,7 @@ class KeptRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeColumns:
-    """All nodes. CPU in milli, memory in bytes, other resources as counts; arrays of shape (nodes,), never written to.
+    """All nodes. CPU in millicores, memory in bytes, other resources as counts; arrays of shape (nodes,), read-only.
 
     Resources are named as in Kubernetes (`cpu`, `memory`, `pods`, `nvidia.com/gpu`); one that a node
     does not have is 0.
@@ -87,7 +87,7 @@ class NodeColumns:
     recent_cpu_prediction_milli: Floats
     """CPU that TargetLoadPacking predicts for recently bound pods, as far as the metrics do not contain it yet."""
     recent_requests: Mapping[LoadResource, Floats]
-    """Requests of recently bound pods that the metrics do not contain yet: milli for CPU, bytes for memory."""
+    """Requests of recently bound pods that the metrics do not contain yet: millicores for CPU, bytes for memory."""
     recent_limits: Mapping[LoadResource, Floats]
     """The limits of the same pods, raised to at least the requests."""
     zone: NDArray[np.int32]

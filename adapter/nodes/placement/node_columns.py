@@ -77,7 +77,7 @@ class ColumnsBuilder:
     """Makes columns, again and again. Not thread-safe; what it returns is immutable."""
 
     def __init__(self, settings: SchedulingSettings, predict_cpu: Callable[[PodResources], float]) -> None:
-        """`predict_cpu` returns the CPU in milli that TargetLoadPacking expects of a pod."""
+        """`predict_cpu` returns the CPU in millicores that TargetLoadPacking expects of a pod."""
         self._pool_label = settings.pool_label
         self._always = (*_ALWAYS, *settings.gpu.resources)
         self._rules = SumRules(predict_cpu, settings.gpu.resources)

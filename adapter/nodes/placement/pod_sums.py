@@ -52,7 +52,7 @@ class SumRules:
     """The settings that sums depend on, in addition to the pods."""
 
     predict_cpu: Callable[[PodResources], float]
-    """The CPU in milli that TargetLoadPacking expects of a pod."""
+    """The CPU in millicores that TargetLoadPacking expects of a pod."""
     gpu_resources: tuple[str, ...]
 
 

@@ -116,7 +116,7 @@ class _Column:
         self.form: NDArray[np.int64] = np.where(self.served, 1 + form, 0)
 
     def template(self, form: int) -> str:
-        """Return the metrics of a node of this form, with a place for the average and one for the deviation."""
+        """Return the template of a node's metrics, with placeholders for the average and the deviation."""
         if not form:
             return _NO_TEXT * 2
         kind, has_deviation = divmod(form - 1, 2)

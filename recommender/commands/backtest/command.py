@@ -66,7 +66,7 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
 
 
 def _check_outputs(values: FlagValues) -> None:
-    """Refuse files that cannot be written before a replay that takes minutes."""
+    """Refuse output files that cannot be written before the replay begins, which takes minutes."""
     for name in ("series", "plot"):
         path = values.path(name)
         if path is not None and (path.is_dir() or not path.parent.is_dir()):

@@ -41,7 +41,7 @@ def inputs_by_files(path: Path) -> ReadInputs:
 
 
 def inputs_by_documents(documents: Sequence[Mapping[str, object]]) -> ReadInputs:
-    """Return how inputs are read from objects that were made from kube-state-metrics' series."""
+    """Return a function that reads inputs from objects that were made from kube-state-metrics' series."""
 
     def read(configuration: Configuration) -> Inputs:
         with tempfile.TemporaryDirectory(prefix="tidewatch-init-") as folder:

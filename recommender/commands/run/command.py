@@ -52,7 +52,7 @@ def _make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> W
 
 
 def _report(path: Path, configuration: Configuration) -> NoReturn:
-    """Report whether every entry can be used, and end."""
+    """Report whether every entry can be used, and exit."""
     for line in problem_lines(configuration.problems):
         print(f"{PROGRAM}: {line}", file=sys.stderr)  # noqa: T201 - one line for each problem
     good = len(configuration.recommendations)

@@ -39,16 +39,16 @@ class SeenAutoscalers:
 
 
 def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscalers:
-    """Return those of a namespace, or of all if it is empty; a cluster without the kind has none.
+    """Return the VerticalPodAutoscalers of a namespace, or of all namespaces if it is empty.
 
-    Raises UsageError if the cluster cannot be read.
+    A cluster without the kind has none. Raises UsageError if the cluster cannot be read.
     """
     try:
         return SeenAutoscalers(_listed(cluster, namespace))
     except NotFoundError:
         return SeenAutoscalers({})
     except ForbiddenError as error:
-        lost = "VerticalPodAutoscalers may not be listed, so none that sizes a workload too is named"
+        lost = "VerticalPodAutoscalers may not be listed, so it is not known which of them also size a workload"
         return SeenAutoscalers({}, f"{lost}: {error}")
     except ConfigurationError as error:
         # The error names the file and the repair.

@@ -86,7 +86,7 @@ def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
 
 
 def _sizes_a_container(spec: Mapping[str, Any]) -> bool:
-    """Return whether any container is not excluded by a policy of its own."""
+    """Return whether at least one container has no policy of its own that excludes it."""
     policies = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
     modes = {
         str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE)

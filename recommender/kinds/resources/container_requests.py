@@ -33,7 +33,7 @@ HPA: Final = "hpa"
 
 @dataclass(frozen=True, slots=True)
 class RequestSize:
-    """The request of one container for one resource, in milli of cores or in bytes."""
+    """The request of one container for one resource, in millicores or in bytes."""
 
     target: int | None
     """The target; None if it is unknown, or if the request stays unchanged and is itself unknown."""

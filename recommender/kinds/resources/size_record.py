@@ -22,7 +22,7 @@ class SizeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSize:
-    """The size for one resource, in milli of cores or in bytes."""
+    """The size for one resource, in millicores or in bytes."""
 
     request: int | None
     """The largest present request of the pods; None if they state none, or if it is unknown."""

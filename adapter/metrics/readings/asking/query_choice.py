@@ -177,7 +177,7 @@ class Planner:
         return newest
 
     def backends(self) -> frozenset[Backend | None]:
-        """Return the backends, None for the Prometheus of the flags, that queries are sent to."""
+        """Return the backends that queries are sent to; None stands for the Prometheus of the flags."""
         return frozenset(query.key.backend for query in self.queries.values())
 
     def groups(self) -> list[QueryGroup]:

@@ -97,7 +97,7 @@ class Verdict:
 
 def too_many_rules(most: int) -> RuleRefusal:
     """Return why an object is not served if its namespace already has as many older ones as it may have."""
-    message = f"at most {most} MetricRules of a namespace are served, and that many are older: delete some of them"
+    message = f"a namespace may have at most {most} MetricRules, and it has that many older ones: delete some of them"
     return RuleRefusal(Reason.TOO_MANY_RULES, message)
 
 

@@ -120,7 +120,7 @@ def literal_name(as_: str) -> str:
 
 
 def _unique_keys(entries: Sequence[Entry], indices: Iterable[int], key: Callable[[Entry], _Key]) -> Mapping[_Key, int]:
-    """Return by its key the index of each entry whose key no other of these entries has."""
+    """Return the index of each entry by its key, for keys that only one entry has."""
     keys = {index: key(entries[index]) for index in indices}
     count = Counter(keys.values())
     return {value: index for index, value in keys.items() if value and count[value] == 1}

@@ -51,7 +51,7 @@ class PointsTable:
     def points(
         self, before: NDArray[np.intp], cpu_before: Integers, after: NDArray[np.intp], cpu_after: Integers
     ) -> Floats:
-        """Return the points of placements from states to states (rows of the table), with the CPU in milli."""
+        """Return the points of placements from states to states (rows of the table), with the CPU in millicores."""
         gradient = gradient_points(
             self.fragments.fragments_milli(before, cpu_before), self.fragments.fragments_milli(after, cpu_after)
         )

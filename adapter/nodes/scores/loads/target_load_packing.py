@@ -61,7 +61,7 @@ def scores_of_load(
 
 
 def predicted_cpu_milli(resources: PodResources, args: TargetLoadPackingArgs) -> int:
-    """Return the CPU in milli that a pod is expected to use, with its overhead and without init containers.
+    """Return the CPU in millicores that a pod is expected to use, with its overhead and without init containers.
 
     For each container, it is its limit, else its request times the multiplier, else the default.
     """

@@ -116,7 +116,7 @@ def _limits(buffer: JsonObject) -> Mapping[str, int]:
 
 
 def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]:
-    """Return the requests of a chunk of a buffer, CPU in milli. Raises ChunkError if they are not known.
+    """Return the requests of a chunk of a buffer, CPU in millicores. Raises ChunkError if they are not known.
 
     They are those of the pod template, or of a pod of the workload, that the buffer names.
     """

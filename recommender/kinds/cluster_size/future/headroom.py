@@ -60,7 +60,7 @@ class Headroom:
 
     count: int
     chunk: Mapping[str, int]
-    """The requests of each part: CPU in milli, memory in bytes."""
+    """The requests of each part: CPU in millicores, memory in bytes."""
 
 
 def headroom_pods(ratio: float, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:

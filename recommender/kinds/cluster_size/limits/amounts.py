@@ -18,7 +18,7 @@ _MILLI: Final = 1000
 
 
 def amounts_of(quantities: Mapping[str, Quantity]) -> dict[str, int]:
-    """Return amounts as whole numbers: CPU in milli, memory and storage in bytes, others as counts."""
+    """Return amounts as whole numbers: CPU in millicores, memory and storage in bytes, others as counts."""
     return {resource: units_of(resource, quantity) for resource, quantity in quantities.items()}
 
 

@@ -30,7 +30,7 @@ class StaticGroup:
     """The nodes that belong to it."""
     price: float | None = None
     capacity: Mapping[str, int] | None = None
-    """The capacity of the template, CPU in milli; None if the template is taken from a node."""
+    """The capacity of the template, CPU in millicores; None if the template is taken from a node."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels of the template, completed from the selector."""
     taints: tuple[tuple[str, str, str], ...] = ()

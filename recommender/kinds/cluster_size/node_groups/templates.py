@@ -106,7 +106,7 @@ def stated_node(
 
 
 def quantity_of(resource: str, amount: int) -> Quantity:
-    """Return an amount, in milli for CPU, otherwise in bytes or a count."""
+    """Return an amount, in millicores for CPU, otherwise in bytes or a count."""
     return Quantity(amount * 10**6) if resource == CPU else Quantity(amount * 10**9, Format.BINARY_SI)
 
 

@@ -24,7 +24,7 @@ class NodeInfo:
 
     node: ClusterNode
     allocatable: Mapping[str, int]
-    """CPU in milli, memory and storage in bytes, others as counts."""
+    """CPU in millicores, memory and storage in bytes, others as counts."""
     requested: dict[str, int] = field(default_factory=dict)
     pods: dict[PodKey, ClusterPod] = field(default_factory=dict)
     """The pods by namespace and name, in the order in which they were added."""
@@ -50,7 +50,7 @@ def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:
 
 
 def allocatable_units(node: ClusterNode) -> dict[str, int]:
-    """Return what a node offers: CPU in milli, memory and storage in bytes, others as counts."""
+    """Return what a node offers: CPU in millicores, memory and storage in bytes, others as counts."""
     return {name: units_of(name, amount) for name, amount in node.allocatable.items()}
 
 

@@ -28,7 +28,7 @@ class PodShape:
     namespace: str
     labels: Mapping[str, str]
     requests: Mapping[str, int]
-    """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod requests 0 are absent."""
+    """CPU in millicores, memory and storage in bytes, others as counts. A request of 0 is absent."""
     scheduling: PodScheduling
     priority: int
     is_plain: bool = field(init=False)

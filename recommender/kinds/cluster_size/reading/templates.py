@@ -36,7 +36,7 @@ class GroupTemplate:
     """The resources, labels and taints of a new node of a group."""
 
     capacity: Mapping[str, int]
-    """CPU in milli, memory and storage in bytes, others as counts."""
+    """CPU in millicores, memory and storage in bytes, others as counts."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Taints = ()
 

@@ -176,7 +176,7 @@ def _capacity(group: NodeGroup) -> tuple[int, int]:
 
 
 def _resources(node: ClusterNode) -> tuple[int, int]:
-    """Return the CPU in milli and the memory in bytes that a node offers."""
+    """Return the CPU in millicores and the memory in bytes that a node offers."""
     offered = node.allocatable
     cpu = units_of(CPU, offered[CPU]) if CPU in offered else 0
     return cpu, units_of(MEMORY, offered[MEMORY]) if MEMORY in offered else 0

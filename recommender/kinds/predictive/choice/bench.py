@@ -195,7 +195,7 @@ class Bench:
         self.proofs = tuple(self._state.proof(each, self.experts, self._clock, number) for each in series)
 
     def _keep_given(self, kept: int) -> None:
-        """Keep the states that were given where they are newer than those that would be kept."""
+        """Keep the given states instead of the computed ones where they are newer."""
         self.proofs = tuple(
             given if number > kept else found
             for given, found, number in zip(self._given, self.proofs, self._resumption.numbers.tolist(), strict=True)

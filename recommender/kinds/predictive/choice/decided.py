@@ -33,7 +33,7 @@ class DecidedWeights:
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What a decision lets act."""
+    """The result of a decision: what acts from now on."""
 
     weights: FloatArray
     sizes: FloatArray

@@ -1,7 +1,8 @@
 """Rules that only use the last hour: strong on noise, but blind to seasons.
 
-`conformal` is the largest load of the last ten minutes plus as many standard deviations of the last hour as kept past
-targets below it with the required frequency. `largest-hour` is the largest load of the last hour plus a share of it.
+`conformal` is the largest load of the last ten minutes plus a number of standard deviations of the last hour: the least
+that would have covered past loads as often as required. `largest-hour` is the largest load of the last hour plus a
+share of it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: B
 
 
 def after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
-    """Return the memory after a time without decisions, in which the largest wish of the window counts anew.
+    """Return the memory after a gap in decisions: the window of the largest wish begins anew.
 
     A memory is written when the size changes, and not each time that a later wish confirms it. HPAs likewise begin with
     the present size after a restart of their controller.

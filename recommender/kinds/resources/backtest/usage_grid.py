@@ -1,4 +1,4 @@
-"""Usage by container of a pod and step, whole days of it."""
+"""Usage of each container of a pod at each step, for whole days."""
 
 from __future__ import annotations
 

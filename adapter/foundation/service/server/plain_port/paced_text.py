@@ -71,7 +71,7 @@ class PacedText:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> Pieces | None:
-        """Return a text whose making starts after this call; None if it is not made in time."""
+        """Return a text that is begun after this call; None if it is not finished in time."""
         found: list[Pieces | None] = []
         is_there = threading.Event()
 

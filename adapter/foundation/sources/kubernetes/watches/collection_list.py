@@ -76,7 +76,7 @@ class CollectionList(Generic[T]):
 
     @property
     def began_empty(self) -> bool:
-        """Whether the first list was empty, and no second one has agreed or shown objects."""
+        """Whether the first list was empty, and no second list has confirmed or contradicted that yet."""
         return self._began_empty
 
     @property
