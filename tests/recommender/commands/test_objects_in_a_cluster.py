@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,7 @@ from adapter.foundation.objects.resources import Resource
 from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_kinds import DEPLOYMENTS
+from tests.support.tenant_objects import TENANTS, TenantObjects
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ RECOMMENDATIONS: Final = Resource(
     "tidewatch.io", "v1alpha1", "recommendations", "recommendation", "Recommendation", namespaced=True
 )
 TARGETS: Final = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
-TENANTS, OBJECTS, CHANGES = 5, 40, 600
+CHANGES = 600
 SECONDS: Final = 60.0
 
 
@@ -55,26 +55,6 @@ SPECS: Final[tuple[object, ...]] = (
 """Nonsense, other people's targets, another entry's name, what no object may do, and some that are right."""
 
 
-def put(server: ObjectApiServer, namespace: str, name: str, spec: object, version: int) -> None:
-    """Create an object or change it; each version has a UID of its own, as if it had been made again meanwhile."""
-    metadata = {
-        "name": name,
-        "namespace": namespace,
-        "uid": f"{namespace}-{name}-{version}",
-        "generation": 1,
-        "resourceVersion": str(server.store.version + 1),
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    }
-    server.store.put(RECOMMENDATIONS, namespace, name, {}, {"metadata": metadata, "spec": spec})
-
-
-def change_at_random(server: ObjectApiServer, dice: random.Random, number: int) -> None:
-    namespace, name = f"tenant-{dice.randrange(TENANTS)}", f"object-{dice.randrange(OBJECTS)}"
-    put(server, namespace, name, dice.choice(SPECS), number)
-    if dice.random() < 0.3:
-        server.store.remove(RECOMMENDATIONS, namespace, name)
-
-
 def deploy(server: ObjectApiServer, namespace: str) -> None:
     server.objects.put(
         DEPLOYMENTS, namespace, "web", {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2}}
@@ -88,23 +68,21 @@ def have_sizes(server: ObjectApiServer, replicas: int) -> bool:
 
 
 def test_objects_of_others_harm_neither_an_object_nor_the_file(tmp_path: Path) -> None:
-    dice = random.Random(22)
     with cluster_server() as server:
-        server.define(RECOMMENDATIONS)
-        for namespace in ("shop", *(f"tenant-{number}" for number in range(TENANTS))):
+        objects = TenantObjects(server, RECOMMENDATIONS, SPECS)
+        for namespace in ("shop", *TENANTS):
             deploy(server, namespace)
         put_nodes(server, 48)
-        put(server, "shop", "mine", linear(16), 0)
-        objects = "recommendationObjects: {enabled: true, outputs: [metric, scale]}\n"
-        top = f"pollInterval: 1s\nstate: {tmp_path}/state\n{objects}"
+        objects.put("shop", "mine", linear(16))
+        enabled = "recommendationObjects: {enabled: true, outputs: [metric, scale]}\n"
+        top = f"pollInterval: 1s\nstate: {tmp_path}/state\n{enabled}"
         file = tmp_path / "recommender.yaml"
         file.write_text(whole(entry("coredns", TARGETS, "outputs: [metric, scale]"), top=top))
         kubeconfig = server.kubeconfig(tmp_path / "config")
         with running("run", f"--config={file}", f"--kubeconfig={kubeconfig}", log_path=tmp_path / "log") as recommender:
             until(partial(have_sizes, server, 3), SECONDS)
             for nodes in (64, 32, 80):
-                for number in range(CHANGES):
-                    change_at_random(server, dice, number)
+                assert len(list(objects.changed(CHANGES))) == CHANGES
                 put_nodes(server, nodes)
                 until(partial(have_sizes, server, nodes // 16), SECONDS)
             assert {"coredns", "shop/mine"} <= recommender.items().keys()
