@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.volumes.storage_view import StorageView
 
 _PLUGIN: Final = "VolumeBinding"
-_AFFINITY: Final = Refusal(_PLUGIN, "node(s) didn't match PersistentVolume's node affinity")
+_AFFINITY: Final = "node(s) didn't match PersistentVolume's node affinity"
 _NOTHING_TO_BIND: Final = Refusal(_PLUGIN, "node(s) didn't find available persistent volumes to bind")
 _IMMEDIATE: Final = Refusal(_PLUGIN, "pod has unbound immediate PersistentVolumeClaims")
 _NO_PROVISIONERS: Final = frozenset({"", "kubernetes.io/no-provisioner"})
@@ -49,12 +49,14 @@ class BindingFilter:
             or _missing_volume_refusal(storage, bound)
         )
         self.volumes = tuple(storage.volumes[claim.volume] for claim in bound if claim.volume in storage.volumes)
+        self._places = tuple((volume, Refusal(_PLUGIN, _AFFINITY, _place_text(volume))) for volume in self.volumes)
+        """Each bound volume, with the refusal of nodes from which it cannot be used."""
         self._delayed_claim = tuple(sorted(delayed, key=lambda one: one.claim.request_bytes))
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusals by bound volumes, and by claims for which no volume exists or can be created."""
         labels = info.node.labels
-        found = () if all(_is_usable(volume, labels) for volume in self.volumes) else (_AFFINITY,)
+        found = tuple(refusal for volume, refusal in self._places if not _is_usable(volume, labels))[:1]
         return found if not self._delayed_claim or self._can_bind(info) else (*found, _NOTHING_TO_BIND)
 
     def _can_bind(self, info: NodeInfo) -> bool:
@@ -129,6 +131,13 @@ def _matching(one: _Unbound, labels: Mapping[str, str], chosen: set[str]) -> Vol
 def _is_usable(volume: Volume, labels: Mapping[str, str]) -> bool:
     # The scheduler compares the terms of volumes only with the labels of a node, not with its name.
     return volume.node_terms is None or matches_a_term(volume.node_terms, labels, None)
+
+
+def _place_text(volume: Volume) -> str:
+    """Return from which nodes a volume can be used: `volume pv-1: topology.kubernetes.io/zone in (eu-1)`."""
+    terms = (" and ".join(map(str, term.labels)) for term in volume.node_terms or ())
+    where = " or ".join(text for text in terms if text)
+    return f"volume {volume.name}: {where}" if where else f"volume {volume.name}"
 
 
 def _can_provision(storage_class: StorageClassFacts, labels: Mapping[str, str]) -> bool:

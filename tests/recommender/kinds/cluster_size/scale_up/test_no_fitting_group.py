@@ -151,7 +151,10 @@ def test_a_group_would_not_do_with_a_toleration_if_the_volume_of_the_pod_is_else
     waiting = pod("p", namespace="shop", scheduling=PodScheduling(claims=("data",)))
     groups = [group("a", node_template=PLAIN), group("b", node_template=DARK)]
     [left] = decided(situation(groups, pods=[waiting], storage=known)).unschedulable
-    assert left.missing == "every group refuses it: node(s) didn't match PersistentVolume's node affinity"
+    assert left.missing == (
+        "every group refuses it: node(s) didn't match PersistentVolume's node affinity "
+        "(volume v: topology.kubernetes.io/zone in (z1))"
+    )
 
 
 def test_without_a_group_nothing_can_be_judged() -> None:
