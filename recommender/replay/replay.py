@@ -19,14 +19,13 @@ from recommender.replay.reports.verdict import MOST_UNKNOWN_RATIO, verdict_of
 from recommender.replay.simulation.simulation import outcomes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.outcome import PolicyOutcome
-    from recommender.replay.policies import ReplayPolicy
 
 RECORDED = "recorded"
 _USUAL = Assumptions()
@@ -38,7 +37,6 @@ def replay_report(
     settings: ClusterSizeSettings,
     startup_seconds: float | None = None,
     show: Callable[[float, str], None] = lambda _share, _what: None,
-    policies: Iterable[ReplayPolicy] | None = None,
     assumptions: Assumptions = _USUAL,
 ) -> ReplayReport:
     """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
@@ -50,7 +48,7 @@ def replay_report(
     groups = sum(not group.problem for group in scene.groups.groups)
     has_prices = len(scene.prices) == len(scene.groups.groups)
     outlook = outlook_of(scene, assumptions)
-    wanted = tuple(policies or policies_of(settings, groups, has_prices=has_prices, outlook=outlook))
+    wanted = policies_of(settings, groups, has_prices=has_prices, outlook=outlook)
     outcomes: list[PolicyOutcome] = []
     running = outcomes_of(scene, wanted, past)
     for place, policy in enumerate(wanted):

@@ -64,13 +64,13 @@ class ClusterFilesError(Exception):
     """Files cannot be read; the message is `FILE:LINE: reason`."""
 
 
-def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
+def read_contents(path: Path, needs: ClusterNeeds = NO_NEEDS) -> Contents:
     """Return what a file, or all files of a folder together, state. Raises ClusterFilesError.
 
     Pods, what selects them and what is needed for scheduling are read only if `needs` has them. JSON of any size is
     mapped into memory, so the files must not be truncated meanwhile, which would end the process.
     """
-    together, read = Contents(), _reader(pace, needs)
+    together, read = Contents(), _reader(UNPACED, needs)
     for file in cluster_files(path):
         together.update(_read(file, read, is_mapped=True))
     return together
