@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.events import Event
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 NAME: Final = "replay"
 _KIB_A_MIB: Final = 2**10

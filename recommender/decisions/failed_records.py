@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.outcomes import outcomes_of
 from recommender.decisions.record import Record, Status
+from recommender.decisions.target_outcomes import outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.table import Flag, one_of
 
 if TYPE_CHECKING:

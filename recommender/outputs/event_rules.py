@@ -15,7 +15,7 @@ from recommender.decisions.texts.record_texts import (
     replicas_text,
 )
 from recommender.decisions.texts.times import rfc3339
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference

@@ -28,8 +28,8 @@ from recommender.outputs.resize_documents import (
     resized_pods,
 )
 from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_first, quota_refusal
-from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import uid_of
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 

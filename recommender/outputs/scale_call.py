@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import scale_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 

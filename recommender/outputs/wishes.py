@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.due_queue import DueQueue
 from recommender.decisions.record import TargetAction
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     is_of_the_server,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first

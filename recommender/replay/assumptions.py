@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
     from recommender.replay.spot import SpotMarket
 
 

@@ -11,8 +11,8 @@ from recommender.recording.recording import RecordingError
 from recommender.replay.assumptions import Assumptions, assumption_notes, outlook_of, spot_notes
 from recommender.replay.cluster.events import events_of
 from recommender.replay.cluster.replay_facts import scene_of
-from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
+from recommender.replay.policy_outcome import DAY_SECONDS, Account
 from recommender.replay.reports.forecast_worth import forecast_worth
 from recommender.replay.reports.report import ReplayReport
 from recommender.replay.reports.verdict import MOST_UNKNOWN_RATIO, verdict_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 RECORDED = "recorded"
 _USUAL = Assumptions()

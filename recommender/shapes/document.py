@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.documents.files import API_VERSION
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import four_digits
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.texts.columns import wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.shapes.choice import NoChoice

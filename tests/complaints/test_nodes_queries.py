@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from tests.support.prometheus import ScrapedPrometheus
 
 AT = int(time.time() // 240) * 240 - 7200

@@ -17,7 +17,7 @@ from recommender.decisions.record import Record, Status, Step, TargetAction, Tar
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.running.loads.histories.load_histories import Coverage
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from tests.helm.workloads import KIND, LIMIT, NAME, NAMESPACE, RECOMMENDATION, Fleet

@@ -25,7 +25,7 @@ from recommender.kinds.proportional.sizes import ContainerSizes
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from tests.adapter.commands.nodes.world import POD, running_nodes
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.helm import loading

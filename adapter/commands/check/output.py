@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.quantities import quantity_of
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import json_text
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.metrics.rulebook.findings import Code, Severity
 
 if TYPE_CHECKING:

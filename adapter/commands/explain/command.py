@@ -23,7 +23,7 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.offline_kinds import kinds_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
-from adapter.foundation.reports.terminal import printable, printable_lines
+from adapter.foundation.reports.terminal_escaping import printable, printable_lines
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.foundation.sources.kubernetes.errors import KubernetesError

@@ -10,7 +10,7 @@ from adapter.commands.init.rules_text import rules_text, unused_text, value_text
 from adapter.commands.init.workloads import file_names, scalable_workloads
 from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.known_metrics import MetricSubject
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

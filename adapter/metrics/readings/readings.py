@@ -28,7 +28,7 @@ from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCatalogue
 from adapter.metrics.readings.catalogue.object_catalogues import states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
-from adapter.metrics.readings.explain.progress import HASTY
+from adapter.metrics.readings.explain.explanation_progress import HASTY
 from adapter.metrics.readings.explain.served_memory import ServedMemory, refused_objects, serves
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.reading_sources import ReadingSources

@@ -15,8 +15,8 @@ from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
+from adapter.nodes.board.day_and_week_keeper import PastKeeper
 from adapter.nodes.board.day_keeper import DayKeeper
-from adapter.nodes.board.past_keeper import PastKeeper
 from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.board.week_keeper import WeekKeeper
 from adapter.nodes.hotspots.crowded_workloads import crowded_replicas

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.nodes.model.board import ScoreBasis
-    from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.queries.refresh_results import RefreshResult
 
 BASES: tuple[ScoreBasis, ...] = ("metrics", "none", "requests")
 

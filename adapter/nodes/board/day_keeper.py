@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.nodes.queries.results import RefreshResult
     from adapter.nodes.state_file.state_file import SampleFile
 
 _log = logging.getLogger(__name__)

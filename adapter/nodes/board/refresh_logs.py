@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.nodes.exporters.claims import Source
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
-    from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.queries.refresh_results import RefreshResult
 
 _log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.model.week import HourForecast
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.nodes.queries.results import RefreshResult
     from adapter.nodes.state_file.state_file import WeekFile
 
 _log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
 from adapter.nodes.queries.node_mapping import KeptMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
-from adapter.nodes.queries.progress import ResourceProgress
+from adapter.nodes.queries.query_progress import ResourceProgress
 from adapter.nodes.queries.query_steps import (
     QueryPiece,
     in_order,
@@ -38,7 +38,7 @@ from adapter.nodes.queries.query_steps import (
     wanted,
 )
 from adapter.nodes.queries.range_matrix import MatrixReader
-from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, joined, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
 from adapter.nodes.windows.day import known_slots

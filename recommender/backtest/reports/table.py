@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator
 from recommender.decisions.texts.times import rfc3339

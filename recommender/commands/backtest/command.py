@@ -15,7 +15,7 @@ from adapter.foundation.documents.tree import nearest
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.reports.documents import json_text
-from adapter.foundation.reports.terminal import is_coloured
+from adapter.foundation.reports.terminal_escaping import is_coloured
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from recommender.backtest.backtest import run_backtest
 from recommender.backtest.errors import BacktestError

@@ -17,7 +17,7 @@ from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.questions import ask_on_terminal
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
 from adapter.foundation.service.runtime.garbage_collector import rare_collections

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
 from recommender.decisions.record import Status, TargetAction
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.documents import json_text
-from adapter.foundation.reports.terminal import is_coloured, printable
+from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections

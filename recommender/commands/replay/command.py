@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.reports.documents import json_text
-from adapter.foundation.reports.terminal import is_coloured
+from adapter.foundation.reports.terminal_escaping import is_coloured
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from recommender.kinds.cluster_size.group_wishes import group_target
 from recommender.kinds.cluster_size.health.group_back_off import after_failure
 from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import NOT_STORED
 
 if TYPE_CHECKING:

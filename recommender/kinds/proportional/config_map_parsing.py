@@ -20,14 +20,14 @@ from recommender.kinds.proportional.go_json import (
     parse_go_json,
     value_text,
 )
-from recommender.kinds.proportional.modes.definition import ParameterKind, Values
+from recommender.kinds.proportional.modes.mode_definition import ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.kinds.proportional.go_json import Json
-    from recommender.kinds.proportional.modes.definition import ModeDefinition
+    from recommender.kinds.proportional.modes.mode_definition import ModeDefinition
     from recommender.kinds.proportional.parameters import Mode
 
 

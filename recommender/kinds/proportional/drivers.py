@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.decisions.limits import Limit
 from recommender.kinds.proportional.formulas import by_ratio, by_rungs
 from recommender.kinds.proportional.hysteresis import raised
-from recommender.kinds.proportional.modes.definition import ClusterSize, ModeSteps
+from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
 from adapter.foundation.objects.quantities import parse_quantity
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, notes_on_sizes

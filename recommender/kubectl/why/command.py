@@ -16,7 +16,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
-from adapter.foundation.reports.terminal import is_coloured, printable
+from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from recommender.replay.cluster.fleet import NodeFleet
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import Account
+    from recommender.replay.policy_outcome import Account
 
 
 class Scheduler:

@@ -10,7 +10,7 @@ from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome, SpotOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome, SpotOutcome
     from recommender.replay.reports.forecast_worth import ForecastWorth
     from recommender.replay.reports.report import ReplayReport
 

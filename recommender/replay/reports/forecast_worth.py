@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.predictive.arrays import FloatArray
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
     from recommender.replay.reports.forecast_worth import ForecastWorth
     from recommender.replay.reports.verdict import ReplayVerdict
 

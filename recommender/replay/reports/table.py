@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.texts.times import rfc3339
 from recommender.replay.reports.document import pending_quantiles
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
     from recommender.replay.reports.report import ReplayReport
 
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")

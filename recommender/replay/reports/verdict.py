@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 LEAST_DAYS: Final = 3
 """Whole days below which no policy is recommended."""

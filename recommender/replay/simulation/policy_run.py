@@ -12,7 +12,7 @@ from recommender.replay.cluster.reserve import Reserve
 from recommender.replay.cluster.scheduler import Scheduler
 from recommender.replay.cluster.situations import Situations
 from recommender.replay.forecasts.expected_pods import ExpectedPods
-from recommender.replay.outcome import Account
+from recommender.replay.policy_outcome import Account
 from recommender.replay.spot import SpotMachines
 
 if TYPE_CHECKING:

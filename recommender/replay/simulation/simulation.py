@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from recommender.replay.cluster.events import Event
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.policies import ReplayPolicy
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 
 @dataclass(frozen=True, slots=True)

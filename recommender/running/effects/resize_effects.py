@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.resizing.request_writes import RequestWrites
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 
 if TYPE_CHECKING:

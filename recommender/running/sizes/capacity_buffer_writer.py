@@ -14,8 +14,8 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
 from recommender.outputs.late_effects import LateEffects
-from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import uid_of
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 

@@ -29,8 +29,8 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
 )
 from recommender.kinds.cluster_size.node_groups.fields import section, text, whole
 from recommender.outputs.late_effects import LateEffects
-from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
 from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 

@@ -23,7 +23,7 @@ from recommender.kinds.cluster_size.model.size_settings import cluster_size_sett
 from recommender.kinds.cluster_size.node_groups.fields import items, text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import READ_SECONDS, failed, sent
 from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,

@@ -15,7 +15,7 @@ from adapter.foundation.sources.kubernetes.errors import FencedError
 from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome, sent, stored_first
 
 if TYPE_CHECKING:

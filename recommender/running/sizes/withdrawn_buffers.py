@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings, cluster_size_settings
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.commands.check.output import as_text as check_as_text
 from adapter.commands.explain.command import as_text
-from adapter.foundation.reports.terminal import printable, printable_lines
+from adapter.foundation.reports.terminal_escaping import printable, printable_lines
 from adapter.metrics.readings.explain.explanation import (
     ExplainedValue,
     Explanation,

@@ -25,7 +25,7 @@ from recommender.configuration.rights import rights_of
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, known_autoscalers
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import SendingTerms
 from recommender.running.memory.store_protocol import stored_name

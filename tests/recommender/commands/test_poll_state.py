@@ -13,7 +13,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import TargetReference
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers

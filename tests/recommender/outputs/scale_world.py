@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from recommender.outputs.results import ScaleResult
+    from recommender.outputs.scale_results import ScaleResult
     from recommender.outputs.wishes import Wish
     from recommender.outputs.write_attempt import ScaleOutcome
 

@@ -17,7 +17,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
 from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore

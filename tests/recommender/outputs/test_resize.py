@@ -19,7 +19,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.decisions.record import TargetReference
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
 

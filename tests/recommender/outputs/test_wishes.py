@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.clock import Moment
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish, Wishes, refused_targets, wishes_of
 from tests.recommender.decisions.world import sized
 

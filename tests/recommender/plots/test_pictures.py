@@ -16,7 +16,7 @@ from demo.plot import plot_day
 from recommender.backtest.reports.plot import write_plot as write_backtest_plot
 from recommender.commands.sizes.size_plot import write_size_plot
 from recommender.kinds.resources.size_record import ResourceSize
-from recommender.replay.outcome import PolicyOutcome
+from recommender.replay.policy_outcome import PolicyOutcome
 from recommender.replay.reports.plot import write_replay_plot
 from tests.recommender.backtest.replays import LIGHT, daily_load, replayed
 from tests.support.overlaps import outside, overlaps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 
 def values_of(one: PolicyOutcome) -> list[object]:

@@ -23,8 +23,8 @@ from recommender.replay.cluster.replay_facts import scene_of
 from recommender.replay.cluster.reserve import Reserve
 from recommender.replay.cluster.scheduler import Scheduler
 from recommender.replay.cluster.situations import CONTROLLERS, Situations
-from recommender.replay.outcome import Account
 from recommender.replay.policies import ReplayPolicy
+from recommender.replay.policy_outcome import Account
 from recommender.replay.simulation.decisions import growth_of, removals_of
 from recommender.replay.simulation.known_growth import KnownGrowth, growth_key
 from recommender.replay.simulation.simulation import outcomes_of, simulate

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from recommender.recording.recording import Recording
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policy_outcome import PolicyOutcome
 
 SIZES: Final = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
 PAST: Final = made_past(PastPlan(days=4, nodes=12, seed=3))

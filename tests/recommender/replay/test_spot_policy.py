@@ -14,8 +14,8 @@ from recommender.recording.recording import RecordedPod, RecordingError
 from recommender.replay.assumptions import Assumptions
 from recommender.replay.cluster.events import events_of
 from recommender.replay.cluster.replay_facts import scene_of
-from recommender.replay.outcome import PolicyOutcome, SpotOutcome
 from recommender.replay.policies import Outlook, policies_of
+from recommender.replay.policy_outcome import PolicyOutcome, SpotOutcome
 from recommender.replay.replay import replay_report
 from recommender.replay.simulation.simulation import outcomes_of
 from recommender.replay.spot import SpotMarket

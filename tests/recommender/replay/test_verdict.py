@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.replay.outcome import PolicyOutcome
+from recommender.replay.policy_outcome import PolicyOutcome
 from recommender.replay.reports.verdict import verdict_of
 
 if TYPE_CHECKING:

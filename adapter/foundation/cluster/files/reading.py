@@ -15,7 +15,7 @@ from adapter.foundation.cluster.facts.count_queries import selector_of
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS, selector_place
 from adapter.foundation.cluster.files.contents import Contents, contents_of, whole_objects_in
 from adapter.foundation.cluster.files.scheduling import objects_in, scheduling_in
-from adapter.foundation.cluster.stores.counts import distinct
+from adapter.foundation.cluster.stores.object_counts import distinct
 from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.foundation.cluster.values.placed_pods import pod_problems
 from adapter.foundation.cluster.values.state import (

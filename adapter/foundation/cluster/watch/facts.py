@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm
     from adapter.foundation.cluster.forms.pods import SelectingForm
-    from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
+    from adapter.foundation.cluster.stores.object_counts import AddressStore, NameStore
     from adapter.foundation.cluster.stores.pods import PodStore
     from adapter.foundation.cluster.stores.value_stores import ValueStore
     from adapter.foundation.cluster.values.placed_pods import PlacedPods

@@ -20,7 +20,7 @@ from adapter.foundation.cluster.forms.objects import AutoscalerForm, NameForm, N
 from adapter.foundation.cluster.forms.pods import PodForm, SelectingForm
 from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
-from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
+from adapter.foundation.cluster.stores.object_counts import AddressStore, NameStore
 from adapter.foundation.cluster.stores.pods import PodStore
 from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store, selector_store
 from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace

@@ -15,7 +15,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.runtime.log_writer import QueuedHandler
 
 if TYPE_CHECKING:

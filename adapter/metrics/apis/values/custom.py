@@ -12,7 +12,7 @@ from adapter.foundation.objects.selectors import SelectorError
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.prepared import PreparedBodies
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
+from adapter.metrics.apis.error_messages import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.routing import ALL_OBJECTS
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues

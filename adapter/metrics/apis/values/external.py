@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.web.prepared import PreparedBodies
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.failures import empty_is_error, fetching, no_data, not_found, not_known
+from adapter.metrics.apis.error_messages import empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.web.negotiation import table_version
 from adapter.foundation.web.prepared import PreparedBodies
-from adapter.metrics.apis.failures import fetching
+from adapter.metrics.apis.error_messages import fetching
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.field_selectors import parse_field_selector

@@ -19,8 +19,8 @@ from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.explanation_progress import Answered, shown
 from adapter.metrics.readings.explain.fresh_queries import FreshQueries, SeenObjects
-from adapter.metrics.readings.explain.progress import Answered, shown
 from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
     NO_SAMPLE,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.metrics.readings.answers import UsageAnswer
     from adapter.metrics.readings.asking.demand import DemandEntry
-    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading

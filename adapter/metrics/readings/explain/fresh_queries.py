@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.readings.asking.demand import DemandedRequest
     from adapter.metrics.readings.asking.queries import Reading
-    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.object_reading import Dropped

@@ -13,7 +13,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
 from adapter.metrics.readings.catalogue.metric_discovery import look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome
-from adapter.metrics.readings.explain.progress import Answered, place, shown
+from adapter.metrics.readings.explain.explanation_progress import Answered, place, shown
 from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.findings import Severity
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.explain.explanation import Question
-    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
 

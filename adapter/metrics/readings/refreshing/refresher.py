@@ -22,7 +22,7 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
 from adapter.metrics.readings.public_reasons import without_series
-from adapter.metrics.readings.refreshing.failures import failure_of
+from adapter.metrics.readings.refreshing.query_failures import failure_of
 from adapter.metrics.readings.samples.assignment import Assignment
 from adapter.metrics.readings.samples.external_reading import ExternalReading
 from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.counts import count_of, listed
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal_escaping import printable
 from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
 
 if TYPE_CHECKING:

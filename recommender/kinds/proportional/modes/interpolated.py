@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.proportional.formulas import between_rungs
 from recommender.kinds.proportional.modes.bounds import flaws_of_bounds, limits_of, min_of
-from recommender.kinds.proportional.modes.definition import (
+from recommender.kinds.proportional.modes.mode_definition import (
     ClusterSize,
     Flaw,
     ModeDefinition,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from recommender.kinds.proportional.formulas import by_rungs
-from recommender.kinds.proportional.modes.definition import (
+from recommender.kinds.proportional.modes.mode_definition import (
     ClusterSize,
     ModeDefinition,
     ModeSteps,

@@ -11,7 +11,7 @@ from recommender.kinds.proportional.modes.linear import LINEAR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kinds.proportional.modes.definition import ClusterSize, ModeDefinition, ModeSteps
+    from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeDefinition, ModeSteps
     from recommender.kinds.proportional.parameters import Mode
 
 _ALL: Final[tuple[ModeDefinition[Any], ...]] = (LINEAR, LADDER, INTERPOLATED)

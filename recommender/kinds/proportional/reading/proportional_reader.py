@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
-    from recommender.kinds.proportional.modes.definition import Values
+    from recommender.kinds.proportional.modes.mode_definition import Values
     from recommender.kinds.proportional.parameters import Mode
 
 _NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.cluster.forms.objects import NameForm, NameMeta, SliceForm
-from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
+from adapter.foundation.cluster.stores.object_counts import AddressStore, NameStore
 from tests.support.cluster_objects import endpoint, slice_object
 
 NAMESPACES = ("a", "b")

@@ -29,7 +29,7 @@ from adapter.nodes.model.scheduling_settings import (
 )
 from adapter.nodes.model.week import FORECAST_VERDICTS, QUARTER_SECONDS, QUARTERS, QUARTERS_A_DAY
 from adapter.nodes.queries.past_queries import PastAnswer
-from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.windows.grid import aligned, kept_columns
 from adapter.nodes.windows.week import known_quarters
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.refresh_results import RefreshResult
 
 if TYPE_CHECKING:
     import pytest

@@ -29,7 +29,7 @@ from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from tests.support.prometheus import ScrapedPrometheus
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.ranges import RangeReader
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.samples import SampleGrid
-    from adapter.nodes.queries.results import RefreshResult
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from tests.support.prometheus import ScrapedPrometheus
 
 AT = int(time.time() // 240) * 240 - 7200

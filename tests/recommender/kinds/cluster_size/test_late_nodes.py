@@ -21,7 +21,7 @@ from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups, ClusterSizeSettings, NodeGroupSources
 from recommender.kinds.cluster_size.model.taints import PassingTaints
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory, writes_of

@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
 from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import NodeRemoval
 from recommender.outputs.write_attempt import ScaleOutcome
 from tests.recommender.kinds.cluster_size.builders import node, pod

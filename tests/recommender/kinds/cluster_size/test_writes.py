@@ -13,7 +13,7 @@ from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
 from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
 from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import MachineRemoval, Wish
 from recommender.outputs.write_attempt import NOT_STORED, ScaleOutcome
 from recommender.running.memory.memory_document import decode_memory, encode_memory

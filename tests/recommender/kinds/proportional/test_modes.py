@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.kinds.proportional.calculate import Trail
-from recommender.kinds.proportional.modes.definition import ClusterSize, ModeDefinition, ParameterKind, Values
+from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES, steps_of
 
 NUMBERS: Final = st.integers(0, 5000)

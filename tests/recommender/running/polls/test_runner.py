@@ -16,10 +16,10 @@ from recommender.decisions.inputs import TargetState
 from recommender.decisions.loads.load_inputs import LoadInput
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.outcomes import NOT_LOOKED_UP
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Status, Step, TargetReference
 from recommender.decisions.replicas import Replicas
+from recommender.decisions.target_outcomes import NOT_LOOKED_UP
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
     from recommender.outputs.event_rules import TargetEvent
-    from recommender.outputs.results import ScaleResult
+    from recommender.outputs.scale_results import ScaleResult
     from recommender.outputs.write_attempt import ScaleOutcome
 
 GROUP = TargetReference(PROVIDER_API, "NodeGroup", "plugin/example", "small")

@@ -26,7 +26,7 @@ from tests.support.apiserver_objects import ObjectStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.outputs.results import ScaleResult
+    from recommender.outputs.scale_results import ScaleResult
     from recommender.outputs.write_attempt import ScaleOutcome
 
 CAPI = "cluster.x-k8s.io"

@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.scale_up.pending_pods import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.outputs.write_attempt import ScaleOutcome
 from recommender.running.sizes.background_decisions import SizesInBackground, SizingServices

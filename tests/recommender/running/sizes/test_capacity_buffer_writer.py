@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.sources.kubernetes.errors import UnknownOutcomeError
 from recommender.kinds.cluster_size.group_wishes import buffer_target
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.running.sizes.size_world import BUFFER, SizeWorld, resolve
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN
 from tests.recommender.running.sizes.size_world import POOL, SizeWorld, removal
 from tests.support.apiserver_kinds import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES

@@ -24,7 +24,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     NodeGroupSources,
     ScaleDownSettings,
 )
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of

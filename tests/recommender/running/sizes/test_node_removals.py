@@ -8,7 +8,7 @@ import pytest
 
 from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.running.sizes.removal_marks import REMOVAL
 from tests.recommender.running.sizes.provider_world import ProviderWorld
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.running.sizes.provider_world import ProviderWorld
 
 if TYPE_CHECKING:

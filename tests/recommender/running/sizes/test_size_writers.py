@@ -23,7 +23,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
 from recommender.kinds.cluster_size.outcome import BufferSize, SizeWrites
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.event_rules import event_of_scale_call
-from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import Wish
 from recommender.running.effects.leader_effects import ClusterEffects
 from recommender.running.sizes.size_writers import SizeWriters

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.pod_owners import is_same_object
-from recommender.kinds.cluster_size.node_groups.cluster_api.claims import Claim, ClaimProof, settled
+from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Claim, ClaimProof, settled
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text
 from recommender.kinds.cluster_size.node_groups.fields import named as named_object
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, JsonObject
-    from recommender.kinds.cluster_size.node_groups.cluster_api.claims import Owned
+    from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
 
 _DEPLOYMENT_LABEL: Final = f"{CLUSTER_API_GROUP}/deployment-name"
 

@@ -20,8 +20,8 @@ from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.metrics.readings.explain.explanation_progress import HASTY
 from adapter.metrics.readings.explain.fresh_queries import SeenObjects
-from adapter.metrics.readings.explain.progress import HASTY
 from adapter.metrics.readings.prometheus_uptime import always_there
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings

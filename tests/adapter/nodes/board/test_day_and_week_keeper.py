@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from adapter.nodes.board.past_keeper import PastKeeper
+from adapter.nodes.board.day_and_week_keeper import PastKeeper
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.refresh_results import RefreshResult
 
 if TYPE_CHECKING:
     from adapter.nodes.board.day_keeper import DayKeeper

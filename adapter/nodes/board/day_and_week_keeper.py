@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from adapter.nodes.board.day_keeper import DayKeeper
     from adapter.nodes.board.week_keeper import WeekKeeper
     from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.nodes.queries.results import RefreshResult
 
 _LONGEST_FILL_SECONDS: Final = 5.0
 _SHARE_OF_A_REFRESH: Final = 0.25
