@@ -7,6 +7,7 @@ retargets, and network file systems send no events. Polling a few small files co
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 import time
@@ -27,6 +28,7 @@ Stamp: TypeAlias = "tuple[int, int, int] | None"
 """Modification time in nanoseconds, inode and size of a file; None if there is none."""
 
 _NO_SPACING = 0.0
+_LOAD_AGAIN_SECONDS = 1.0
 
 
 class FollowedFiles(Generic[C, T]):
@@ -54,8 +56,8 @@ class FollowedFiles(Generic[C, T]):
         A change is loaded when `settled_after` consecutive looks saw the same state. With more than one, files that are
         still being written, or only partly replaced, are left alone.
 
-        With `loads_refused_again`, an unusable change is loaded again at every look, since the state does not show
-        every cause, such as permissions. `on_failure` is then called once for each message.
+        With `loads_refused_again`, an unusable change is loaded again, at most once a second, since the state does not
+        show every cause, such as permissions. `on_failure` is then called once for each message.
 
         `look_every_seconds` is the shortest time between two looks of `current`, by `clock`.
         """
@@ -68,6 +70,8 @@ class FollowedFiles(Generic[C, T]):
         self._loads_refused_again = loads_refused_again
         self._refusal: str | None = None
         """Message of the error that was reported last, until a change is loaded."""
+        self._refused_state: object = None
+        self._load_again_at = -math.inf
         self._look_every_seconds = look_every_seconds
         self._clock = clock
         self._looking = threading.Lock()
@@ -103,13 +107,15 @@ class FollowedFiles(Generic[C, T]):
             return
         if not self._is_settled_change(seen):
             return
+        if seen == self._refused_state and self._clock() < self._load_again_at:
+            return
         try:
             value = self._load(content)
         except self._unusable as e:
             self._refuse(e, seen)
             return
         self._on_success(value)
-        self._value, self._seen, self._refusal = value, seen, None
+        self._value, self._seen, self._refusal, self._refused_state = value, seen, None, None
 
     def _is_settled_change(self, seen: object) -> bool:
         """Return whether this state is neither the one loaded nor the one refused last, and has lasted long enough."""
@@ -119,6 +125,7 @@ class FollowedFiles(Generic[C, T]):
 
     def _refuse(self, error: Exception, seen: object) -> None:
         if self._loads_refused_again:
+            self._refused_state, self._load_again_at = seen, self._clock() + _LOAD_AGAIN_SECONDS
             if str(error) == self._refusal:
                 return
             self._refusal = str(error)

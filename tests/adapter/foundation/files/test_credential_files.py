@@ -14,6 +14,7 @@ from adapter.foundation.files.credential_files import (
     refused_credentials,
     token_of,
 )
+from adapter.foundation.files.followed_files import FollowedFiles
 from adapter.foundation.service.runtime.process_telemetry import new_registry
 
 if TYPE_CHECKING:
@@ -50,6 +51,31 @@ def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
     (message,) = caplog.messages
     assert "Permission denied" in message
     assert "first" not in message
+
+
+def test_looks_at_what_is_refused_load_it_once_a_second_and_a_change_at_once() -> None:
+    """A look at every connection must not cost what a load does."""
+    state, now, loads = ["good"], [0.0], list[str]()
+
+    def load(content: str) -> str:
+        loads.append(content)
+        if content != "good":
+            raise ValueError(content)
+        return content
+
+    files = FollowedFiles(
+        lambda: (state[0], state[0]), load, unusable=(ValueError,), loads_refused_again=True, clock=lambda: now[0]
+    )
+    state[0] = "bad"
+    for _ in range(20):
+        files.check()
+    now[0] += 1.0
+    for _ in range(20):
+        files.check()
+    assert loads == ["good", "bad", "bad"]
+    state[0] = "worse"
+    files.check()
+    assert loads[3:] == ["worse"]
 
 
 @pytest.mark.parametrize("content", ["", "a\nb", "a\x00b", "tokén", "日本"])
