@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.backtest.forecasting import run_models
+from recommender.backtest.forecasts_of_all_models import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
 from recommender.backtest.regret import regret_of

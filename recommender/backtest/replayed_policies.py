@@ -12,7 +12,7 @@ from recommender.kinds.predictive.simulation.serving import desired_replicas
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.backtest.forecasting import ModelRun
+    from recommender.backtest.forecasts_of_all_models import ModelRun
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.simulation.serving import FleetSettings

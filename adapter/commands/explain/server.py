@@ -8,7 +8,7 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, in_group
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
-from adapter.foundation.sources.kubernetes.credentials.direct import DirectServer, direct_access
+from adapter.foundation.sources.kubernetes.credentials.own_server_access import DirectServer, direct_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, KubernetesError, UnreachableError
 from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
 

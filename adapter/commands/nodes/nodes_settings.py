@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.nodes.load_watcher import with_load_watcher
-from adapter.commands.nodes.protection import BearerToken
+from adapter.commands.nodes.reader_access import BearerToken
 from adapter.commands.program import PROGRAM
 from adapter.foundation.files.credential_files import reason_of
 from adapter.foundation.options.asking_limit import asking_limit

@@ -13,7 +13,7 @@ from adapter.commands.nodes.answers import Answers, not_found, own_routes
 from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, node_source
 from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
 from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX
-from adapter.commands.nodes.protection import (
+from adapter.commands.nodes.reader_access import (
     LARGEST_STRANGERS_BODY_BYTES,
     OPEN_PATHS,
     SCHEDULER,

@@ -23,7 +23,7 @@ from recommender.kinds.resources.histograms import CPU_SCALE
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.memory.store_protocol import stored_name
-from recommender.running.usage.known_usage import MOST_CONTAINERS, MOST_PODS, KnownUsage, OomKill
+from recommender.running.usage.target_usage import MOST_CONTAINERS, MOST_PODS, KnownUsage, OomKill
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
-from recommender.running.usage.known_usage import MOST_CONTAINERS, KnownUsage
+from recommender.running.usage.target_usage import MOST_CONTAINERS, KnownUsage
 from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing
 from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC
 from recommender.running.usage.usage_window import SizeWindow

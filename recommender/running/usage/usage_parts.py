@@ -8,7 +8,7 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.running.usage.cluster_history import ClusterReader
 from recommender.running.usage.container_usage import read_cpu, workload_containers
-from recommender.running.usage.known_usage import UsagePart
+from recommender.running.usage.target_usage import UsagePart
 from recommender.running.usage.usage_queries import (
     POD_OWNER_METRIC,
     REPLICA_SET_OWNER_METRIC,

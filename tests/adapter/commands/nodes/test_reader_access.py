@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from adapter.commands.nodes.client_certificate import ClientCertificate
-from adapter.commands.nodes.protection import LARGEST_STRANGERS_BODY_BYTES, BearerToken, protected
+from adapter.commands.nodes.reader_access import LARGEST_STRANGERS_BODY_BYTES, BearerToken, protected
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.routes import Route
 from adapter.metrics.identity.authorities import AuthorityFile

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.credentials.direct import DirectServer, direct_access
+from adapter.foundation.sources.kubernetes.credentials.own_server_access import DirectServer, direct_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 
 if TYPE_CHECKING:
