@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.outputs.write_attempt import MOST_OF_A_WRITE
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
 from tests.recommender.running.sizes.size_world import Recording, resolve
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 CONFIGURED: Final = {"reserve": configured(), "other": configured(OTHER), "": NOTHING}
 OWN: Final = {"reserve": 2, "other": 1}
 FORMER: Final = "tidewatch.io/replicas-before"
+NO_FAULTS: Final = ((lambda _method, _path: None), (lambda _path: None))
 
 
 class KilledError(BaseException):
@@ -36,25 +39,31 @@ class LateRecording(Recording):
 
     is_late = False
 
-    def __init__(self, store: Any) -> None:  # noqa: ANN401 - the store of the world
+    def __init__(self, store: Any, now: Callable[[], float]) -> None:  # noqa: ANN401 - the store of the world
         super().__init__(store)
-        self.late: list[Callable[[], object]] = []
+        self.now = now
+        self.late: list[tuple[float, Callable[[], object]]] = []
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         if self.is_late and fence.permit(fence.seconds):
             self.is_late, permitted = False, Fence(fence.seconds, lambda _seconds: True)
-            self.late.append(lambda: super(LateRecording, self).replace(path, document, permitted))
+            until = self.now() + MOST_OF_A_WRITE * fence.seconds
+            self.late.append((until, lambda: super(LateRecording, self).replace(path, document, permitted)))
             raise UnknownOutcomeError("PUT: sent, but no answer")
         return super().replace(path, document, fence)
 
     def arrive(self) -> None:
-        """Carry the late changes out, unless the version that they name is outdated."""
+        """Carry out the late changes that may still have an effect, unless the version that they name is outdated.
+
+        Faults are those of the sender's calls.
+        """
         late, self.late = self.late, []
-        for change in late:
-            try:
-                change()
-            except KubernetesError:
-                continue
+        faults, (self.before, self.after_put) = (self.before, self.after_put), NO_FAULTS
+        for until, change in late:
+            if self.now() < until:
+                with suppress(KubernetesError):
+                    change()
+        self.before, self.after_put = faults
 
 
 @dataclass
@@ -67,7 +76,7 @@ class Buffers:
     """The buffers that must get their former size back, because this process has seen them go."""
 
     def __post_init__(self) -> None:
-        self.objects = self.world.objects = LateRecording(self.world.store)
+        self.objects = self.world.objects = LateRecording(self.world.store, lambda: self.world.now)
         self.begin()
 
     def begin(self) -> None:
@@ -98,7 +107,7 @@ class Buffers:
 
     def calm(self, chunks: int) -> None:
         """Let nothing fail any more."""
-        self.objects.before, self.objects.after_put = (lambda _method, _path: None), (lambda _path: None)
+        self.objects.before, self.objects.after_put = NO_FAULTS
         self.objects.is_late = False
         for _ in range(8):
             self.poll(chunks)
