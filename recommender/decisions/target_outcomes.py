@@ -70,7 +70,7 @@ def _outcome(
 
 
 def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:
-    """Return whether the target was not looked up recently because there are so many; nothing is wrong with it."""
+    """Return whether the target still waits for its turn among many to be looked up; that is not a fault."""
     is_one_of_many = (policy.each is not None or bool(policy.namespace)) and Output.SCALE in policy.outputs
     return is_one_of_many and target not in inputs.targets and not policy.rivals.get(target)
 

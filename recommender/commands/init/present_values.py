@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def inputs_by_server(client: KubernetesClient) -> ReadInputs:
-    """Return how inputs are read from the API server."""
+    """Return a function that reads inputs from the API server."""
     return lambda configuration: inputs_of_cluster(client, configuration)
 
 
 def inputs_by_files(path: Path) -> ReadInputs:
-    """Return how inputs are read from the files of `--cluster`."""
+    """Return a function that reads inputs from the files of `--cluster`."""
     return lambda configuration: inputs_of_files(path, configuration, time.time())
 
 
