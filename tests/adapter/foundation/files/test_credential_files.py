@@ -34,6 +34,7 @@ def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file that may not be read, or for which no descriptor is free, does not change when that is over."""
+    caplog.set_level("WARNING")
     path, is_forbidden = tmp_path / "token", [False]
     path.write_text("first")
 
@@ -117,6 +118,7 @@ def test_credentials_that_are_no_longer_in_use_are_not_in_the_metric(tmp_path: P
 
 
 def test_one_refusal_of_several_with_a_name_shows(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING")
     states = [CredentialState("several") for _ in range(3)]
     states[1].refuse(ValueError("it is empty"))
     states[2].taken_in()

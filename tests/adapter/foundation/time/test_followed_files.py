@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -313,8 +314,14 @@ def test_a_refused_change_is_loaded_again_only_where_that_can_help(tmp_path: Pat
             raise ValueError("this is bad")
         return loaded[-1]
 
+    seconds = itertools.count()
     files = FollowedFiles(
-        by_stamp([file]), load, unusable=(ValueError,), on_failure=refused.append, loads_refused_again=again
+        by_stamp([file]),
+        load,
+        unusable=(ValueError,),
+        on_failure=refused.append,
+        loads_refused_again=again,
+        clock=lambda: float(next(seconds)),
     )
     replace(file, "bad")
     for _ in range(3):
