@@ -77,13 +77,16 @@ class BlockCapacity:
                 place >>= 1
 
     def _left(self, number: int) -> tuple[int, int] | None:
-        """Return the CPU and memory that a node has left; None if the node was removed."""
+        """Return the CPU and memory that a node has left; None if the node was removed.
+
+        A pod that requests nothing also fits where more is requested than the node has.
+        """
         info = self._snapshot.nodes.get(self._names[number])
         if info is None:
             return None
         allocatable, requested = info.allocatable, info.requested
         cpu = allocatable.get(CPU, 0) - requested.get(CPU, 0)
-        return cpu, allocatable.get(MEMORY, 0) - requested.get(MEMORY, 0)
+        return max(0, cpu), max(0, allocatable.get(MEMORY, 0) - requested.get(MEMORY, 0))
 
 
 def asked(shape: PodShape) -> tuple[int, int]:

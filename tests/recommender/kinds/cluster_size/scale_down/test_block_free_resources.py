@@ -54,3 +54,12 @@ def test_the_next_block_is_the_one_that_a_look_at_all_blocks_finds(
     snapshot.revert(mark)
     rooms.widen(taken)
     agrees(sizes)
+
+
+def test_a_pod_that_requests_nothing_is_not_kept_from_nodes_that_are_more_than_full() -> None:
+    snapshot = Snapshot([node("n", "1", "1Gi")], ())
+    snapshot.place(pod("large", "2", "2Gi"), "n")
+    rooms = BlockCapacity(snapshot, ["n"])
+
+    assert rooms.next_block(0, 0, 0) == 0
+    assert rooms.next_block(0, 1, 0) is None
