@@ -36,7 +36,7 @@ def calculate_predictive(
 ) -> Calculate:
     """Return the calculation of a recommendation, or, with `forEach`, of one of its targets.
 
-    `targets` are the objects whose present size counts until there is a memory of an earlier decision.
+    Until an earlier decision is remembered, the present size of `targets` is used.
     """
     return _Predicting(settings, name, target, targets if target is None else (target,)).calculate
 
@@ -70,7 +70,7 @@ class _Predicting:
         return loads if isinstance(loads, Unknown) else loads.get(self.target, _WITHOUT_SERIES)
 
     def _without_load(self, unknown: Unknown, inputs: Inputs, memory: Memory, now: float) -> Calculation:
-        """Return the size that somebody has set by hand, which depends on no load; otherwise there is none."""
+        """Return the size of an active override, which needs no load; raise InputMissingError if there is none."""
         if active_override(self.settings, now) is None:
             raise InputMissingError(unknown.reason, is_refused=unknown.is_refused)
         situation = LoadSituation(load=None, current_replicas=self._current(inputs), last_replicas=_last(memory))
@@ -81,7 +81,7 @@ class _Predicting:
         return replace(calculation, note=f"its load is unknown: {unknown.reason}")
 
     def _missing(self, hold: str, inputs: Inputs) -> InputMissingError:
-        """Return why there is no size; if `freezeUnless` has no value, the reason is that of its query."""
+        """Return the error that explains why there is no size, including a failure of the `freezeUnless` query."""
         query = self.settings.freeze_unless
         gate = inputs.queries.get(query) if query is not None else None
         if not isinstance(gate, Unknown):

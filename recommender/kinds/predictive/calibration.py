@@ -1,4 +1,4 @@
-"""Upper forecasts of models that forecast a single value: their own recent errors show how much room is needed."""
+"""Upper forecasts of models that forecast a single value, with as much room as their own recent errors require."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     PointForecast: TypeAlias = Callable[[IntArray], FloatArray]
 
 TRAILING_SECONDS = 2 * DAY_SECONDS
-"""Errors of this time count, or the newest `COUNTED_ERRORS` if these reach further back."""
+"""Errors from this long back count, or the newest `COUNTED_ERRORS` if these reach further back."""
 COUNTED_ERRORS = 256
-"""Number of errors, evenly spread over that time: errors of neighbouring steps are nearly the same."""
+"""How many errors are used, evenly spread over that time, because errors of neighbouring steps are nearly the same."""
 LEAST_ERRORS = 100
 """With fewer errors the share of targets above a forecast cannot be estimated, and plain headroom is added."""
 LEAST_REACHES = 20
-"""The same holds if the errors cover less time than this many reaches of a forecast: neighbours share most of their
-targets."""
+"""Plain headroom is also added if the errors cover less time than this many times how far a forecast reaches, because
+the targets of neighbouring errors overlap."""
 
 
 def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the point forecasts as medians, and upper forecasts by the errors that are known at each origin.
+    """Return the point forecasts as medians, and upper forecasts derived from the errors that are known at each origin.
 
     `point` returns forecasts of shape (series, origins) for the origins that it is given. The upper forecast is the
-    median times the quantile of target / median; if it is the lower one (the model is always too high), both are equal
-    to it.
+    median times the quantile of target / median. If that is below the median, because the model always forecasts too
+    much, both are set to it.
     """
     median = point(origins)
     factors = upper_factors(point, history, origins, task)
@@ -45,7 +45,7 @@ def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, ta
 def calibrated_room(
     point: PointForecast, room: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> Forecasts:
-    """Return the point forecasts and, above them, as much room as covered the share `quantile` of past targets.
+    """Return the point forecasts with as much room above them as covered the share `quantile` of past targets.
 
     It is the conformal rule for errors that are measured in their own unit (Lei and others, "Distribution-Free
     Predictive Inference for Regression", 2018, section 5.2). Until errors are known there is no forecast.
@@ -57,7 +57,7 @@ def calibrated_room(
 def in_blocks(
     forecast: Callable[[LoadHistory], Forecasts], history: LoadHistory, origins: IntArray, rows: int
 ) -> Forecasts:
-    """Return the forecasts of all series, computed for some of them at a time to limit the memory."""
+    """Return the forecasts of all series, computed for a few series at a time to limit memory use."""
     shape = (len(history.values), len(origins))
     median, upper = np.empty(shape), np.empty(shape)
     for first in range(0, shape[0], rows):
@@ -90,7 +90,7 @@ def upper_factors(
 
 
 def _strides(known: IntArray, step_seconds: float) -> IntArray:
-    """Return how many steps apart the counted errors are: a power of two, so that there are few different ones."""
+    """Return how many steps apart the counted errors are; powers of two keep the number of different strides small."""
     steps = np.clip(known, 1, max(1, int(TRAILING_SECONDS / step_seconds)))
     powers = np.floor(np.log2(np.maximum(1, steps // COUNTED_ERRORS)))
     return np.exp2(powers).astype(np.int64)

@@ -1,1 +1,1 @@
-"""Chooses the model in use: each one is judged by its own record, compared with plain headroom at equal cost (pure)."""
+"""Chooses the model in use by comparing each model's record with plain headroom at equal cost (pure)."""

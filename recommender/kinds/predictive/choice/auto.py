@@ -1,9 +1,9 @@
 """The policy `auto`: experts of equal cost, mixed by their past losses.
 
-At each decision only the past is known: forecasts that were made then, and the load that followed. All experts, plain
-headroom among them, are scaled to the same bill. Their mixture acts, by weights that follow the losses at equal cost
-(`weights`): if no model is better than headroom, headroom of the same bill remains. Backtests replay a whole trace; in
-production the trailing days are replayed, and the last step acts.
+Each decision uses only the past: the forecasts that were made and the load that followed them. All experts, plain
+headroom among them, are scaled to the same bill. The policy requests their weighted mean, with weights that follow the
+losses at equal cost (`weights`). If no model is better than headroom, only headroom of the same bill remains. Backtests
+replay a whole trace; in production the trailing days are replayed, and the last step acts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 NOT_JUDGED = frozenset({ModelName.AUTO, ModelName.HEADROOM, ModelName.REACTIVE})
-"""Choices that are not models, and the baseline itself."""
+"""Choices that are not judged: `auto`, `headroom`, which is the baseline, and `reactive`, which forecasts nothing."""
 
 
 def run_auto(
@@ -46,8 +46,8 @@ def run_auto(
 ) -> AutoRun:
     """Return capacity, leading model and decisions for every step of one series.
 
-    `forecasts` holds, by name of the model, the rolling forecasts of the same steps, shape (1, steps), NaN where the
-    model took no part. Shortage and cost are simulated with `fleet`.
+    `forecasts` maps each model's name to its rolling forecasts of the same steps, of shape (1, steps), with NaN where
+    the model took no part. Shortage and cost are simulated with `fleet`.
     """
     played = PlayedChoices(history, forecasts, task, fleet, options=options)
     leaders = played.leaders[:, 0]
@@ -73,7 +73,7 @@ class PlayedChoices:
     ) -> None:
         """`limits` are `choice_limits` of a longer history, shape (series, steps), where there is one.
 
-        `proofs` are what earlier decisions have proven of each series; without them all begin anew.
+        `proofs` are the states that earlier decisions left for each series; without them every series begins anew.
         """
         self._limits = choice_limits(history, task) if limits is None else limits
         self._history = history
@@ -95,11 +95,11 @@ class PlayedChoices:
         self.capacity = self._capacity(uppers, task.headroom_ratio)
 
     def numbers(self) -> IntArray:
-        """Return the decision that acts at each step; the first one also before it was made, when nothing is known."""
+        """Return the number of the decision in effect at each step; the first one also counts before it was made."""
         return np.maximum(0, (np.arange(self._history.steps) - self.first) // self.every)
 
     def choices(self, series: int, numbers: Iterable[int]) -> list[ModelChoice]:
-        """Return decisions of a series with their explanations."""
+        """Return the decisions of a series with these numbers, with their explanations."""
         return [
             choice_at(
                 self.bench,
@@ -110,7 +110,7 @@ class PlayedChoices:
         ]
 
     def last_choice(self, series: int) -> ModelChoice:
-        """Return the present decision of a series."""
+        """Return the latest decision on a series."""
         (found,) = self.choices(series, [len(self.leaders) - 1])
         return found
 
@@ -124,7 +124,7 @@ class PlayedChoices:
         return Blend(float(self.decided.ratios[number, series]), tuple(parts))
 
     def _capacity(self, uppers: Mapping[str, FloatArray], missing_ratio: float) -> FloatArray:
-        """Return the load with the room of all that acts, within the limits; the same sum as `Blend.capacity`."""
+        """Return the load plus the room of all acting experts, within the limits; the same sum as `Blend.capacity`."""
         load, numbers = self._history.values, self.numbers()
 
         def by_step(values: FloatArray) -> FloatArray:
@@ -138,7 +138,7 @@ class PlayedChoices:
 
 
 def choice_limits(history: LoadHistory, task: ForecastTask) -> FloatArray:
-    """Return the limit of all choices, shape (series, steps): the bound of forecasts, and `maxGrowth` if written."""
+    """Return the limit of all choices, shape (series, steps): the bound of forecasts, and `maxGrowth` if configured."""
     limits = forecast_limits(history, task)
     growth = growth_limits(history, np.arange(history.steps, dtype=np.int64), task.max_growth, task.lead_seconds)
     return limits if growth is None else np.minimum(limits, growth)

@@ -1,7 +1,7 @@
-"""The experts of several series, and their weights as decisions follow each other (pure).
+"""The experts of several series, and how their weights change from decision to decision (pure).
 
-All series advance together, one decision at a time: the decisions on one do not depend on others, so that a target
-among thousands gets the same verdict as alone.
+All series advance together, one decision at a time. Decisions on one series do not depend on other series, so that a
+target among thousands gets the same verdict as it would alone.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Bench:
     ) -> None:
         """`uppers` are the upper forecasts by model, each of shape (series, steps).
 
-        `first_step` is the step of the first decision, counted from the Unix epoch, and `proofs` are the states with
-        which series go on; None for those that begin anew.
+        `first_step` is the step of the first decision, counted from the Unix epoch, and `proofs` are the states from
+        which series resume; None for a series that begins anew.
         """
         self.experts = experts_of(uppers, task.headroom_ratio, scales)
         self.scales = scales
@@ -90,9 +90,9 @@ class Bench:
         """The proof of each series, set once all decisions have been made; None while a series is too young."""
 
     def decided(self) -> DecidedWeights:
-        """Return all decisions, each with what was known then; to be called once.
+        """Return all decisions, each made from what was known at its time; to be called once.
 
-        Where all series go on with former states, decisions before these are not made again.
+        If all series resume from stored states, the decisions before these states are not made again.
         """
         first = self._resumption.first
         kept = len(self.load) - 1 - int(np.ceil(self._options.kept_seconds / self.seconds_between))
@@ -140,8 +140,8 @@ class Bench:
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
         """Return the fields of `DecidedWeights` for one decision; `weights` are those where models are proven.
 
-        A cost below that of the bill is paid with the models that are known to be good there, or not at all. While what
-        acted is worse than constant headroom of the mean cost, headroom stands in.
+        A cost below the bill is paid only if the models have enough evidence at that cost. While the past actions have
+        a worse record than constant headroom of the same mean cost, headroom stands in for the models.
         """
         state, options = self._state, self._options
         wanted, acting = self._bills.acting_ratio(state), self._acting(weights, prior)
@@ -173,7 +173,7 @@ class Bench:
         return weights, acting, sizes, paid, stands_in
 
     def _record(self, number: int) -> None:
-        """Add what has acted since the last decision to the record."""
+        """Add the results of the last decision's blend to the record."""
         if (acted := self._acted) is None:
             return
         last, state = self.headroom.stretch(number - 1, number), self._state
@@ -190,7 +190,7 @@ class Bench:
         )
 
     def _keep(self, number: int) -> None:
-        """Keep the states after a decision, of the series that have come so far."""
+        """Store each series' state after this decision in `proofs`."""
         series = range(len(self.load[0]))
         self.proofs = tuple(self._state.proof(each, self.experts, self._clock, number) for each in series)
 
@@ -206,11 +206,11 @@ class Bench:
         return max(0, number - self._judged)
 
     def begins(self, number: int) -> IntArray:
-        """Return the same for each expert of each series, shape (series, experts)."""
+        """Return the decision after which the judged period of each expert begins, shape (series, experts)."""
         return np.minimum(np.maximum(max(0, number - self._judged), self.experts.begins), number)
 
     def _learn(self, number: int) -> None:
-        """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
+        """Change the weights by each expert's loss since the last decision, relative to headroom of the same cost."""
         state = self._state
         self._record(number)
         if not state.weights[:, :-1].any():
@@ -264,8 +264,8 @@ class Bench:
     def _proof_levels(self, prior: FloatArray) -> IntArray:
         """Return, for each series, the cost at which the past proves that models are better than headroom.
 
-        If they are not, their odds against headroom, divided by those of their prior, are expected to stay 1, so they
-        seldom grow much (Ville's inequality). The proof holds until they have fallen as much below 1.
+        If models are not better, their odds against headroom, divided by their prior odds, have an expectation of 1, so
+        that they seldom grow much (Ville's inequality). A proof holds until these odds have fallen as far below 1.
         """
         state = self._state
         odds = larger_odds(state.weights, state.evidence, prior)
@@ -284,11 +284,11 @@ class Bench:
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _headroom_of_each(self, begins: IntArray, number: int) -> Period:
-        """Return what headroom cost over the stretch of each expert; sums of shape (series, experts, numbers, 1)."""
+        """Return what headroom cost over each expert's judged period; sums of shape (series, experts, numbers, 1)."""
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
         return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
 
 
 def _headroom_in(series: BoolArray, acting: FloatArray) -> FloatArray:
-    """Return the acting weights with headroom alone in some of the series."""
+    """Return the acting weights, with all weight on headroom for the marked series."""
     return np.where(series[:, np.newaxis], np.arange(acting.shape[1]) == acting.shape[1] - 1, acting)

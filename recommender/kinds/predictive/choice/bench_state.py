@@ -1,4 +1,4 @@
-"""What a bench knows after a decision, and how it continues from what a former one knew."""
+"""What a bench knows after a decision, and how a later bench resumes from it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.series_proof import SeriesProof
 
 NEVER: Final = -1
-"""The number that means that a series begins anew, rather than resuming after a decision."""
+"""The number that says that a series begins anew instead of resuming after a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionClock:
-    """The steps at which decisions are made: always the same ones, wherever a history begins."""
+    """The steps at which decisions are made, which do not depend on where a history begins."""
 
     first_step: int
     """The step of the first decision, counted from the Unix epoch."""
@@ -34,7 +34,7 @@ class DecisionClock:
     count: int
 
     def number(self, proven: ProvenSeries) -> int:
-        """Return the number of the decision of a state in this history; `NEVER` if the history does not contain it."""
+        """Return the number that a state's decision has in this history; `NEVER` if the history does not contain it."""
         number, rest = divmod(int(proven.step) - self.first_step, self.every)
         is_here = proven.step_seconds == self.step_seconds and not rest and 0 <= number < self.count
         return number if is_here else NEVER
@@ -49,7 +49,8 @@ class BenchState:
     sizes: FloatArray
     """The size of each model's room, shape (series, experts)."""
     tried_weights: FloatArray
-    """The same at the cost of the configured headroom, which is paid until models are proven at that of the bill."""
+    """The weights at the cost of the configured headroom, which is paid until models are proven at the cost of the
+    bill."""
     tried_sizes: FloatArray
     evidence: FloatArray
     """The weights of pairs of a model and a rate at the cost of the bill (`evidence`), headroom last."""
@@ -120,7 +121,7 @@ class Resumption:
         return max(0, int(self.numbers.min(initial=0)))
 
     def begins(self, experts: Experts) -> IntArray:
-        """Return since which decision models have had an effect, including decisions before this history."""
+        """Return the decision from which each model has had an effect; negative if it was made before this history."""
         found = experts.begins.copy()
         for series, number, rows in self._rows(experts.names):
             ages = rows[4, :-1].astype(np.int64)
@@ -128,7 +129,7 @@ class Resumption:
         return found
 
     def resume(self, state: BenchState, number: int, names: Sequence[str]) -> None:
-        """Replace the results of this decision with the stored states."""
+        """Replace the state after this decision by the stored states of the series that resume here."""
         if number not in self.numbers:
             return
         for series, at, rows in self._rows(names):
@@ -145,7 +146,7 @@ class Resumption:
                 state.levels[series], state.began[series] = int(proven.level), number - int(proven.age)
 
     def _rows(self, names: Sequence[str]) -> Iterator[tuple[int, int, FloatArray]]:
-        """Yield each series that resumes, the decision, and the rows of its experts in the order of names."""
+        """Yield each series that resumes, its decision, and the rows of its experts in the order of `names`."""
         for series, (number, found) in enumerate(zip(self.numbers.tolist(), self.proven, strict=True)):
             if number != NEVER and found is not None:
                 known, proven = found
@@ -156,7 +157,7 @@ class Resumption:
 
 
 def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) -> Resumption:
-    """Return where series resume; a state that belongs to no decision of this history is ignored."""
+    """Return after which decision each series resumes; a state from outside this history is ignored."""
     states = tuple(None if proof is None else proof.proven for proof in proofs)
     numbers = [NEVER if proven is None else clock.number(proven) for proven in states]
     named = zip(proofs, states, strict=True)

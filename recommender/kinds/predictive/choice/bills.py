@@ -1,6 +1,6 @@
-"""The bills of several series: the headroom that costs as much as each may pay (pure).
+"""The bills of several series: the headroom that costs as much as each series may pay (pure).
 
-With `budget`, the operator decides it. Without one, it follows what the models ask for, slowly.
+With `budget`, the operator decides the bill. Without one, it slowly follows what the models request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Bills:
     """Number of decisions over which costs are measured."""
 
     def first_ratio(self, number: int, series: int) -> FloatArray:
-        """Return the headroom that acts while no model does: what the budget allows, or the configured one."""
+        """Return the headroom that acts while no model does: that of the budget, or else the configured one."""
         budget, configured = self.task.budget_ratio, self.task.headroom_ratio
         if budget is None or not number:
             return np.full(series, configured if budget is None else min(budget, configured))
@@ -52,8 +52,8 @@ class Bills:
     ) -> FloatArray:
         """Return the headroom that costs as much as the bill of each series allows.
 
-        With a budget, the operator decides it. Without one, it is the cost at which the weighted median of the experts
-        covers the configured quantile, and never less than the configured headroom.
+        With a budget, the operator decides the bill. Without one, it is the cost at which the weighted median of the
+        experts covers the configured quantile, and never less than that of the configured headroom.
         """
         if self.task.budget_ratio is not None:
             return self.first_ratio(number, len(state.ratio))
@@ -74,7 +74,7 @@ class Bills:
     def acting_ratio(self, state: BenchState) -> FloatArray:
         """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
 
-        From then on, it is that of the bill: varying payments buy less than a constant bill.
+        From then on, it is the headroom of the bill, since a varying cost buys less than a constant one.
         """
         if self.task.budget_ratio is not None:
             return state.ratio
@@ -82,19 +82,20 @@ class Bills:
         return np.where((levels == BILL) | (levels == REFUTED), state.ratio, self.task.headroom_ratio)
 
     def is_young(self, state: BenchState, number: int) -> BoolArray:
-        """Return which series have been known for less than the time over which costs are measured."""
+        """Return which series have a history shorter than the time over which costs are measured."""
         return np.asarray(number - state.began < self.judged_decisions)
 
     def _stays(self, state: BenchState, number: int, asked: FloatArray, headroom_shares: FloatArray) -> BoolArray:
-        """Whether bills stay: headroom leads, a week is known, and the requested capacity has not changed much."""
+        """Return which bills stay: headroom leads, a week is known, and the requested capacity has changed little."""
         far = self.options.far_ratio
         is_near = (state.ratio / far <= asked) & (asked <= state.ratio * far)
         return np.asarray(~self.is_young(state, number) & (headroom_shares > self.options.leading_share) & is_near)
 
     def _most_decisions(self, state: BenchState, number: int, headroom_shares: FloatArray) -> FloatArray:
-        """Return over how many decisions the bill of each series is a running mean, at most.
+        """Return the largest number of decisions over which each series' bill is a running mean.
 
-        Models with few errors request a lot: their requests in the first week are remembered for at most a day.
+        Models request a lot while few of their errors are known, so requests of the first week are remembered for at
+        most a day.
         """
         slow, fast = self.options.bill_days_of_headroom, self.options.bill_days
         slowness = np.where(self.is_young(state, number), 0.0, headroom_shares)

@@ -1,4 +1,4 @@
-"""The blend that acts: plain headroom and the models' requested capacity above the load, each by its weight."""
+"""The blend that acts: the weighted mean of plain headroom and of the models' requested capacity above the load."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Part:
     model: str
     weight: float
     scale: float
-    """Its room above the load is multiplied by this (a level by itself), so that all parts cost the same."""
+    """The model's room above the load (or its level) is multiplied by this, so that all parts cost the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Models and plain headroom of the same cost. The weights add up to 1; headroom has what the models do not have."""
+    """Models and plain headroom of the same cost. The weights add up to 1; headroom has what the models leave."""
 
     headroom_ratio: float
     """Plain headroom that costs as much as each part."""
@@ -56,17 +56,17 @@ class Blend:
 
 
 def room_of(load: FloatArray, upper: FloatArray, missing_ratio: float) -> FloatArray:
-    """Return the capacity that a forecast requests above the load; a share of the load without a forecast."""
+    """Return the capacity that a forecast requests above the load, or a share of the load if there is no forecast."""
     return np.where(np.isnan(upper), load * missing_ratio, np.fmax(upper - load, 0.0))
 
 
 def scaled_room(
     model: str, scale: FloatArray | float, load: FloatArray, upper: FloatArray, missing_ratio: float
 ) -> FloatArray:
-    """Return what a model asks for above the load when it costs more or less than by itself.
+    """Return the room that a model requests above the load when it is scaled to another cost.
 
-    The room is multiplied, and that of a level is the room below a lower or higher level: as much as another quantile
-    of the past asks for. To multiply it would leave out every peak that reaches the level.
+    The room of most models is multiplied. For a model that forecasts a level, the level itself is raised or lowered, as
+    if another quantile of the past had been taken: multiplied room would leave out every peak that reaches the level.
     """
     if model in LEVELS:
         return np.where(np.isnan(upper), scale * load * missing_ratio, np.fmax(scale * upper - load, 0.0))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecidedWeights:
-    """The decisions, in their order."""
+    """The decisions of a bench, in order of time."""
 
     weights: FloatArray
     """Weights of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
@@ -26,9 +26,9 @@ class DecidedWeights:
     sizes: FloatArray
     """The scale of each model's room, shape (decisions, series, experts)."""
     ratios: FloatArray
-    """Headroom of the cost that is paid, shape (decisions, series)."""
+    """The headroom that costs as much as is paid, shape (decisions, series)."""
     stands_in: BoolArray
-    """Whether headroom stands in for models that would act but for the record, shape (decisions, series)."""
+    """Whether headroom stands in for models because of their bad record, shape (decisions, series)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Acted:
 
 
 def with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:
-    """Return the decisions with the model that proves its forecasts, as it is, if no model has been judged."""
+    """Return the decisions, where the unscaled `BEGINNER` model acts as long as no model has been judged."""
     if BEGINNER not in names:
         return decided
     place = names.index(BEGINNER)

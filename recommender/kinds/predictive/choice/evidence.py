@@ -1,13 +1,13 @@
-"""The evidence that models are better than headroom: it grows quickly for one that is far ahead (pure).
+"""The evidence that models are better than headroom, which grows quickly for a model that is far ahead (pure).
 
 Source: Koolen and van Erven, "Second-order Quantile Methods for Experts and Combinatorial Games", COLT 2015; the
 inequality is that of Cesa-Bianchi, Mansour and Stoltz, "Improved second-order bounds for prediction with expert
-advice", Machine Learning 66 (2007). With the gain `r` of a model on headroom, `exp(c r - c² r²)` is at most `1 + c r`
-where `c r` is -1/2 or more. So if no model gains anything in the mean, none of these weights is expected to grow,
-whatever the rate `c`, and their mean over rates need not know which one is right: a large one for small gains that
-hardly vary, a small one for gains that do. Without the second term, the weight of a model without any gain grows. A
-rare loss that is far beyond the gains counts for less than the inequality asks; the record of what acted (`own_record`)
-charges for it.
+advice", Machine Learning 66 (2007). With the gain `r` of a model over headroom, `exp(c r - c² r²)` is at most `1 + c r`
+where `c r` is -1/2 or more. So if no model gains anything on average, none of these weights is expected to grow,
+whatever the rate `c`. Their mean over several rates need not know which rate is right: a large one for small gains that
+hardly vary, a small one for gains that vary a lot. Without the second term, the weight of a model without any gain
+grows. A rare loss that is far beyond the gains counts for less than the inequality requires; the record of past actions
+(`own_record`) makes up for that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RATES: Final = np.array([0.5, 1.0, 2.0, 4.0])
 _LEAST_GAIN: Final = -5.0
-"""A larger loss counts as this one: a single flood refutes a model anyway."""
+"""Losses are capped at this value: a single flood refutes a model anyway."""
 
 
 def paired(weights: FloatArray) -> FloatArray:
@@ -33,7 +33,7 @@ def paired(weights: FloatArray) -> FloatArray:
 
 
 def after_gains(evidence: FloatArray, losses: FloatArray) -> FloatArray:
-    """Return the weights of pairs after a loss of each expert beside headroom; losses of shape (…, experts + 1)."""
+    """Return the weights of pairs after each expert's loss relative to headroom's; losses of shape (…, experts + 1)."""
     gains = np.maximum(-losses[..., :-1, np.newaxis] * RATES, _LEAST_GAIN)
     found = np.zeros(evidence.shape)
     found[..., :-1] = (np.square(gains) - gains).reshape(*gains.shape[:-2], -1)
@@ -41,15 +41,16 @@ def after_gains(evidence: FloatArray, losses: FloatArray) -> FloatArray:
 
 
 def larger_odds(weights: FloatArray, evidence: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the odds of all models against headroom, by their weights or by the evidence, whichever says more.
+    """Return the larger of two odds of all models against headroom: those by their weights and those by the evidence.
 
-    Few large gains, as with steps of half an hour, say more by the weights; many small ones by the evidence.
+    The weights give larger odds after a few large gains, as with steps of half an hour; the evidence after many small
+    ones.
     """
     return np.maximum(odds_of_models(weights, prior), odds_of_models(evidence, paired(prior)))
 
 
 def by_rate(evidence: FloatArray) -> FloatArray:
-    """Return the weights of one series, shape (rates, experts + 1); headroom's stands in the first row."""
+    """Return the weights of one series, shape (rates, experts + 1); the weight of headroom is in the first row."""
     models = evidence[:-1].reshape(-1, len(RATES)).T
     rest = np.concatenate([evidence[-1:], np.zeros(len(RATES) - 1)])
     return np.concatenate([models, rest[:, np.newaxis]], axis=1)

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
 
 SCALES: Final = np.array([0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0, 1.15, 1.35, 1.6, 2.0, 2.6, 3.5])
-"""Sizes of a model's room whose cost and shortage are simulated; between them they are interpolated."""
+"""Scales of a model's room at which cost and shortage are simulated; between these scales they are interpolated."""
 LEAST_SHORT_STEPS_A_DAY: Final = 6.0
 """Headroom's usual shortage counts as at least this many short steps a day, so that a few bad ones decide nothing."""
 LEAST_OF_LONG_STEPS_A_DAY: Final = 3.0
-"""The same for the first days, if steps are so long that a day has few of them."""
+"""The least number of short steps a day during the first days, if steps are so long that a day has few of them."""
 _STEPS_FOR_A_SHORT_ONE: Final = 16
 _NEVER: Final = 2**40
 
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """Models on the past of several series."""
+    """Models and their results on the past of several series."""
 
     names: tuple[str, ...]
     begins: IntArray
     """The first decision after which a model's forecasts have had an effect, shape (series, experts); negative where it
     was made before this history begins."""
     family: Family
-    """Families by the scale of the room; sums of shape (decisions, series, experts, numbers, 3)."""
+    """One family for each model, by the scale of its room; sums of shape (decisions, series, experts, numbers, 3)."""
     bound_steps: FloatArray
     """How many forecasts were at their bound, up to each decision; shape (decisions, series, experts)."""
 
@@ -47,7 +47,7 @@ class Experts:
         return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
 
     def newest(self, number: int, began: IntArray) -> IntArray:
-        """Return when the newest model of each series came in, of those that wait for history alone; (series,).
+        """Return the decision at which the newest model of each series, except `BEGINNER`, joined; shape (series,).
 
         `began` are the first decisions of the series.
         """
@@ -82,17 +82,17 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """The loss of plain headroom of the same bill in a usual day, for each series: the unit of losses."""
+    """The loss of plain headroom of the same bill in a usual day, for each series; it is the unit of losses."""
 
     tau: FloatArray
     theta: FloatArray
     price: FloatArray
     """The loss that one more replica for one step saves, by which different costs are made comparable."""
     saved: FloatArray
-    """The short steps and the missing share that it saves, shape (…, series, 2)."""
+    """The short steps and the missing share that one more replica for one step saves, shape (…, series, 2)."""
 
     def doubt(self, days: float) -> FloatArray:
-        """Return the short steps and the missing share of so many days, shape (…, series, 2)."""
+        """Return headroom's usual short steps and missing share in this many days, shape (…, series, 2)."""
         return np.stack([self.tau, self.theta], axis=-1) * days
 
     def losses(self, sums: FloatArray) -> FloatArray:
@@ -102,7 +102,7 @@ class Usual:
 
 
 def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray) -> Usual:
-    """Return what headroom of a ratio usually loses in a day, over the period; all of shape (…, series).
+    """Return what headroom of a ratio usually loses in a day of the period; all of shape (…, series).
 
     A usual day counts as at least `least` short steps.
     """
@@ -118,11 +118,11 @@ def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatAr
 
 
 def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatArray:
-    """Return the least number of short steps a day as which headroom's usual shortage counts, for each series.
+    """Return the lower bound of headroom's usual short steps a day, for each series.
 
     A day has 48 steps of half an hour, and each short one is a separate shortage. If a usual day had at least six of
     them, a proof would take nearly two weeks, and paying little for so long and much after that buys less than paying
-    the same throughout. A later proof has missed that, and needs as many of them as with short steps.
+    the same throughout. A later proof comes too late for that, and needs as many short steps as with a fine grid.
     """
     few = min(
         max(DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY), LEAST_SHORT_STEPS_A_DAY
@@ -131,7 +131,7 @@ def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatAr
 
 
 def missing_share(sums: FloatArray) -> FloatArray:
-    """Return the share of its needs that a short step lacks, by sums of shape (…, 3); 1 where none was short."""
+    """Return the mean share that short steps lack of their needs, from sums of shape (…, 3); 1 where none was short."""
     tau = sums[..., TAU]
     return np.where(tau > 0, sums[..., THETA] / np.where(tau > 0, tau, 1.0), 1.0)
 

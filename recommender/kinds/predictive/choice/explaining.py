@@ -1,4 +1,4 @@
-"""Explains a decision of the bench by the record of each model, and the bill."""
+"""Explains a decision of the bench by the record of each model and by the bill."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def choice_at(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment) -> Mo
 
 
 def _record(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment, place: int) -> ModelRecord:
-    """Return how a model compares at the cost of the bill, over the time for which it is judged."""
+    """Return how a model compares with headroom at the cost of the bill, over the time for which it is judged."""
     series, number = moment.series, moment.number
     begins = bench.begins(number)
     begin = int(begins[series, place])

@@ -1,10 +1,10 @@
-"""What has acted, compared with constant headroom of the same mean cost (pure).
+"""The record of past actions, compared with constant headroom of the same mean cost (pure).
 
 Experts are compared decision by decision with headroom of the same cost. That says nothing about a cost that changes:
 shortage is convex in cost, so that a cheap week and a dear one are short more often than two weeks at the cost between
-them. This record charges for it. It is compared with headroom of the mean ratio paid so far, and a cost that differs
-from that one is priced at the slope of headroom's frontier there. On a stationary load the sums are those by which a
-backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
+them. This record charges for that. Past actions are compared with headroom of the mean ratio paid so far, and a
+difference in cost is priced at the slope of headroom's frontier there. On a stationary load the sums are those by which
+a backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
 
 FIGURES: Final = 5
-"""The figures of a series: the mean ratio, two sums of what acted, two of headroom."""
+"""The figures of a series: the mean ratio, two sums of past actions, and two of headroom."""
 _TINY: Final = 1e-9
 
 
@@ -31,19 +31,19 @@ class OwnRecord:
     ratio: FloatArray
     """The mean headroom whose cost was paid, shape (series,)."""
     short: FloatArray
-    """Short steps and missing share of what acted, shape (series, 2)."""
+    """Short steps and missing share of past actions, shape (series, 2)."""
     expected: FloatArray
-    """The same of constant headroom of the same mean cost."""
+    """Short steps and missing share of constant headroom of the same mean cost, shape (series, 2)."""
 
     def excess(self, doubt: FloatArray) -> FloatArray:
-        """Return by which share what acted was short more than headroom, in the worse of both measures; (series,).
+        """Return the share by which past actions' shortage exceeds headroom's, by the worse measure; shape (series,).
 
-        `doubt` is added to both, shape (series, 2), since a handful of short steps proves nothing.
+        `doubt`, of shape (series, 2), is added to both sides, since a handful of short steps proves nothing.
         """
         return np.asarray(((self.short + doubt) / np.maximum(self.expected + doubt, _TINY)).max(axis=-1) - 1)
 
     def begun(self, begins: BoolArray, ratio: FloatArray) -> OwnRecord:
-        """Return the record which, for some series, begins with a ratio."""
+        """Return the record, begun anew with these ratios for the marked series."""
         some = begins[:, np.newaxis]
         return OwnRecord(
             np.where(begins, ratio, self.ratio), np.where(some, 0.0, self.short), np.where(some, 0.0, self.expected)
@@ -58,10 +58,10 @@ class OwnRecord:
         decisions: FloatArray,
         most_decisions: float,
     ) -> OwnRecord:
-        """Return the record after what acted and headroom of the mean ratio had these sums, shape (series, 3).
+        """Return the record after adding the sums of a blend and of headroom of the mean ratio, shape (series, 3).
 
         `saved` is what one more replica saves, shape (series, 2), `paid` the ratio whose cost was paid. The ratio is a
-        running mean over `decisions`, and the sums forget what was more than about `most_decisions` ago.
+        running mean over `decisions`, and the sums forget decisions older than about `most_decisions`.
         """
         kept = 1 - 1 / most_decisions
         dearer = acted[:, COST:TAU] - rival[:, COST:TAU]

@@ -1,8 +1,8 @@
-"""The cost that is paid: how far it moves to the one at which models are proven, and what is known of it (pure).
+"""The cost that is paid: how far it moves towards the cost at which models are proven, and with which evidence (pure).
 
-Shortage is convex in cost, so a cost that changes buys less than a constant one. A cost that lies between the two at
-which models are compared with headroom has no evidence of its own; what is known at both counts in proportion to
-how near they are.
+Shortage is convex in cost, so a cost that changes buys less than a constant one. Models are compared with headroom at
+two costs. A cost between these has no evidence of its own; the evidence at both counts in proportion to how near they
+are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.options import ChoiceOptions
 
 _LEAST_RISE: Final = 0.02
-"""Headroom that may be paid after none: twice nothing is nothing."""
+"""The headroom that may be paid after none, since twice nothing is nothing."""
 
 
 def paid_ratio(
@@ -24,9 +24,10 @@ def paid_ratio(
 ) -> FloatArray:
     """Return the headroom whose cost is paid, all of shape (series,).
 
-    It moves from the mean paid so far to the wanted one as far as the models' gains have paid for it, and not far at
-    once, since the slope by which it is charged is that of nearby costs. `excess` is by which share what acted was
-    short more than headroom. What is paid in the first week is not charged: too little is known then.
+    It moves from the mean paid so far to the wanted one as far as the models' gains have paid for the change, and not
+    far at once, since the slope by which a change is charged holds only for nearby costs. `excess` is the share by
+    which the shortage of past actions exceeds that of headroom. Changes in the first week are not charged, since too
+    little is known then.
     """
     part = np.clip((options.unpaid_ratio - excess) / options.unpaid_ratio, 0.0, 1.0)
     most = np.maximum(mean * options.far_ratio, _LEAST_RISE)
@@ -35,7 +36,7 @@ def paid_ratio(
 
 
 def part_of_way(paid: FloatArray, configured: FloatArray, bill: FloatArray) -> FloatArray:
-    """Return how far the paid headroom is from the configured one to that of the bill, from 0 to 1."""
+    """Return how far the paid headroom has moved from the configured one to that of the bill, from 0 to 1."""
     whole = bill - configured
     return np.clip(np.where(whole > 0, (paid - configured) / np.where(whole > 0, whole, 1.0), 1.0), 0.0, 1.0)
 
@@ -43,8 +44,8 @@ def part_of_way(paid: FloatArray, configured: FloatArray, bill: FloatArray) -> F
 def needed_odds(part: FloatArray, proof_odds: float) -> FloatArray:
     """Return the least odds with which models act at a part of the way from the configured cost to the bill.
 
-    They are half of a proof at the configured cost, the reversal of one at that of the bill, where models are proven,
-    and the same part of the way between both by the logarithm.
+    At the configured cost, they are half of a proof. At the bill, where models are already proven, they are the inverse
+    of a proof. In between, their logarithm is interpolated.
     """
     return np.asarray(proof_odds ** ((1 - part) / 2 - part))
 
@@ -52,8 +53,8 @@ def needed_odds(part: FloatArray, proof_odds: float) -> FloatArray:
 def weights_between(tried: FloatArray, weights: FloatArray, part: FloatArray) -> FloatArray:
     """Return the weights at a part of the way from the configured cost to the bill, shape (series, experts + 1).
 
-    Logarithms of weights are sums of losses, so they are what is interpolated. By Hölder's inequality the odds are no
-    larger than those that are interpolated likewise.
+    Logarithms of weights are sums of losses, so they are what is interpolated. By Hölder's inequality, the resulting
+    odds are no larger than odds that are interpolated in the same way.
     """
     part = part[:, np.newaxis]
     found = tried ** (1 - part) * weights**part

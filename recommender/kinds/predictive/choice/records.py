@@ -23,7 +23,7 @@ class ChoiceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A model against plain headroom at equal replica-hours, over the trailing days; better if ratios are below 1."""
+    """A model against plain headroom at equal replica-hours over the trailing days; ratios below 1 are better."""
 
     name: str
     judged_seconds: float
@@ -33,7 +33,7 @@ class ModelRecord:
     cost_as_headroom_ratio: float
     """The headroom that costs as much as the capacity that this model alone requests."""
     tau_under_versus_headroom: float
-    """The ratio at the cost of the bill, like the next one."""
+    """The model's short steps relative to headroom's at the cost of the bill; the next ratio is at the same cost."""
     theta_under_versus_headroom: float
 
     @property
@@ -67,9 +67,9 @@ class AutoRun:
     """The choices that auto would have made, step by step."""
 
     capacity: FloatArray
-    """Capacity in units of load, shape (steps,); at step i from the data known at step i. NaN where the load is
+    """Capacity in units of load, shape (steps,); for step i, from the data known at step i. NaN where the load is
     unknown."""
     in_use: tuple[str, ...]
     """The name of the leading model at each step."""
     decisions: tuple[ModelChoice, ...]
-    """Decisions in order of time, never empty: each at which the leading model changes, and the last, present one."""
+    """Decisions in order of time: those at which the leading model changes, and the latest one, so never empty."""

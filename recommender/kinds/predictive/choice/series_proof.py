@@ -1,4 +1,4 @@
-"""What a bench has learned of one series up to a decision, so that a later bench resumes as if it had never ended."""
+"""What a bench has learned of one series up to a decision, so that a later bench can resume from there."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ProvenSeries:
     billed: float
     """The number of decisions over which the bill is a running mean."""
     record: FloatArray
-    """The figures of the record of what has acted, shape (`FIGURES`,)."""
+    """The figures of the record of past actions, shape (`FIGURES`,)."""
     experts: FloatArray
-    """Weights and sizes at the cost of the bill, the same at that of the configured headroom, and for how many
-    decisions a model has had an effect; then the evidence at both costs, a row for each of its rates. Plain headroom is
-    last, and has weights alone; shape (5 + 2 rates, experts + 1)."""
+    """Rows of shape (5 + 2 rates, experts + 1): weights and sizes at the cost of the bill; weights and sizes at the
+    cost of the configured headroom; for how many decisions a model has had an effect; then the evidence at both costs,
+    a row for each rate. Plain headroom is the last column, and has only weights."""
 
     @property
     def is_sound(self) -> bool:
@@ -63,7 +63,7 @@ class ProvenSeries:
 
 @dataclass(frozen=True, slots=True)
 class SeriesProof:
-    """A state in the form in which it is stored: thousands of them take little memory."""
+    """A state in its stored form, of which thousands take little memory."""
 
     names: tuple[str, ...]
     """The names of the experts."""
@@ -84,7 +84,7 @@ class SeriesProof:
 
 
 def proof_of(names: tuple[str, ...], proven: ProvenSeries) -> SeriesProof:
-    """Return a state in the form in which it is stored."""
+    """Return a state in its stored form."""
     numbers = [
         proven.step,
         proven.step_seconds,

@@ -1,4 +1,4 @@
-"""Running sums of cost and shortage of policies, so that any stretch of the past takes two look-ups."""
+"""Running sums of policies' cost and shortage, so that the sums over any stretch of the past take two look-ups."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ COST, TAU, THETA = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Policies that differ by one number, over one stretch of the past; any number of such families at once."""
+    """Families of policies that differ by one number, over one stretch of the past; any number of families at once."""
 
     numbers: FloatArray
     """Numbers in ascending order, shape (numbers,)."""
     sums: FloatArray
-    """Sums of shape (…, numbers, 3), or only of the cost."""
+    """Sums of shape (…, numbers, 3), or (…, numbers, 1) with the cost alone."""
 
     def at(self, number: FloatArray | float) -> FloatArray:
         """Return the sums at the number of each family, interpolated; shape (…, 3).
 
-        Several numbers for each family stand along dimensions before those of the families.
+        If there are several numbers for each family, their dimensions come before those of the families.
         """
         low = self._within(np.searchsorted(self.numbers, number, side="right") - 1)
         first = self.numbers[low]
@@ -41,7 +41,7 @@ class Period:
     def at_cost(self, cost: FloatArray | float) -> FloatArray:
         """Return the number with this cost: the first one if all cost more, the last one if all cost less.
 
-        Several costs of each family stand as numbers do in `at`.
+        If there are several costs for each family, their dimensions come first, as in `at`.
         """
         cost = np.asarray(cost)
         low = self._within((self.sums[..., COST] <= cost[..., np.newaxis]).sum(axis=-1) - 1)
@@ -54,12 +54,12 @@ class Period:
         return np.asarray(first + np.minimum(np.maximum(part, 0.0), 1.0) * (second - first))
 
     def _within(self, low: IntArray) -> IntArray:
-        """Return places that have a next one."""
+        """Return the places, limited to those that are followed by another one."""
         # A few times as quick as `np.clip`, which counts where each decision of days is played.
         return np.minimum(np.maximum(low, 0), len(self.numbers) - 2)
 
     def _rows(self) -> tuple[FloatArray, IntArray]:
-        """Return the sums of all families in one row, and the place of each family in it."""
+        """Return the sums with all families along one dimension, and the place of each family in it."""
         families, sums = self.sums.shape[:-2], self.sums.reshape(-1, *self.sums.shape[-2:])
         return sums, np.arange(len(sums)).reshape(families)
 
@@ -70,16 +70,16 @@ class Family:
 
     numbers: FloatArray
     sums: FloatArray
-    """Up to each decision, its own step included; shape (decisions, …, numbers, 3)."""
+    """Sums up to and including the step of each decision; shape (decisions, …, numbers, 3)."""
 
     def stretch(self, begin: IntArray | int, end: int) -> Period:
-        """Return the sums from after decision `begin`, one for each family or for all, to decision `end`."""
+        """Return the sums after decision `begin`, which may differ by family, up to decision `end`."""
         before = self.sums[begin] if isinstance(begin, int) else of_each(self.sums, begin)
         return Period(self.numbers, self.sums[end] - before)
 
 
 def of_each(values: FloatArray, numbers: IntArray) -> FloatArray:
-    """Return the values at the number of each expert of each series, numbers of shape (…, series, experts)."""
+    """Return each expert's values at the decision in `numbers`, which has the shape (…, series, experts)."""
     series, experts = numbers.shape[-2:]
     return np.asarray(values[numbers, np.arange(series)[:, np.newaxis], np.arange(experts)])
 
@@ -94,24 +94,24 @@ class ShortageScales:
     """The bound of every policy, shape (steps,)."""
     fleet: FleetSettings
     every: int
-    """Decisions are so many steps apart."""
+    """How many steps decisions are apart."""
     first: int = 0
-    """The step of the first one."""
+    """The step of the first decision."""
 
     @property
     def seconds_between(self) -> float:
-        """Return how much time lies between two decisions."""
+        """Return the seconds between two decisions."""
         return self.every * self.fleet.step_seconds
 
     def family(self, rooms: FloatArray) -> FloatArray:
-        """Return the sums of policies by their rooms above the load, shape (numbers, steps), within the limits.
+        """Return the sums of policies from their rooms above the load, shape (numbers, steps), within the limits.
 
         The sums have the shape (decisions, numbers, 3).
         """
         return np.moveaxis(self.sums_at(np.minimum(self.load + rooms, self.limits)), -1, 0)
 
     def sums_at(self, capacity: FloatArray) -> FloatArray:
-        """Return the sums of policies by their capacities in units of load, shape (…, steps), as (…, 3, decisions)."""
+        """Return the sums, shape (…, 3, decisions), of policies with these capacities, in load, of shape (…, steps)."""
         run = simulate(desired_replicas(capacity, self.fleet.load_per_replica), self.fleet)
         counted = ~np.isnan(self.load)
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
@@ -124,5 +124,5 @@ class ShortageScales:
         return self.counted(np.nan_to_num(self.load / self.fleet.load_per_replica))
 
     def counted(self, rows: FloatArray) -> FloatArray:
-        """Return values of steps, shape (…, steps), as sums up to each decision."""
+        """Return the sums up to each decision of values by step, shape (…, steps)."""
         return np.asarray(np.cumsum(rows, axis=-1, dtype=np.float64)[..., self.first :: self.every].copy())

@@ -1,9 +1,9 @@
-"""Weights of experts that learn from the losses of each: the fixed share forecaster.
+"""Weights of experts, learned from each expert's losses: the fixed share forecaster.
 
-Source: Herbster and Warmuth, "Tracking the Best Expert", Machine Learning 32 (1998); as in section 5.2 of
-Cesa-Bianchi and Lugosi, "Prediction, Learning, and Games" (2006). With losses between 0 and 1 of n experts, T decisions
-and m changes of the best expert, the mixture loses at most about `((m + 1) ln n + m ln(T / m)) / rate + rate T / 8`
-more than the best sequence of experts: it need not know which expert is right, nor when that changes.
+Source: Herbster and Warmuth, "Tracking the Best Expert", Machine Learning 32 (1998); as in section 5.2 of Cesa-Bianchi
+and Lugosi, "Prediction, Learning, and Games" (2006). With losses between 0 and 1 of n experts, T decisions and m
+changes of the best expert, the mixture loses at most about `((m + 1) ln n + m ln(T / m)) / rate + rate T / 8` more than
+the best sequence of experts, without knowing which expert is right, nor when that changes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
 UNPROVEN, CONFIGURED, BILL, REFUTED = range(4)
-"""Levels of proof: the configured headroom acts; models do, at its cost; models do, at the cost of the bill; headroom
-of the bill does."""
+"""Levels of proof. `UNPROVEN`: the configured headroom acts. `CONFIGURED`: models act at its cost. `BILL`: models act
+at the cost of the bill. `REFUTED`: headroom of the bill acts."""
 _HALF: Final = 0.5
 GAINED: Final = 1 + 1e-9
-"""Smallest gain on the initial weight that is more than rounding of floats."""
+"""The smallest growth of an initial weight that is more than a rounding error."""
 
 
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
@@ -48,7 +48,7 @@ def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
 def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
     """Return the odds of all models against the last expert, as a multiple of those of their prior; shape (…).
 
-    They are 0 if no model takes part. Both have the shape (…, experts).
+    The odds are 0 if no model takes part. Weights and prior have the shape (…, experts).
     """
     expected = (1 - prior[..., -1]) * weights[..., -1]
     found = weights[..., :-1].sum(axis=-1) * prior[..., -1]
@@ -56,12 +56,12 @@ def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: float) -> IntArray:
-    """Return the cost at which models act, by their odds at the cost of the bill and at that of configured headroom.
+    """Return the level of proof from the models' odds at the cost of the bill and at that of configured headroom.
 
-    They act at the cost at which they are proven. The larger headroom of the bill may be short so rarely that little
-    can be proven against it: half of the proof, by the logarithm of the odds, is then enough once it is complete at the
-    configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is always paid. A level
-    stays in use until its odds have fallen as far below 1 as they had to grow.
+    Models act at the cost at which they are proven. The larger headroom of the bill may be short so rarely that little
+    can be proven against it: half of the proof, by the logarithm of the odds, is then enough once the proof is complete
+    at the configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is always paid. A
+    level stays in use until its odds have fallen as far below 1 as they had to grow.
     """
     at_bill = (odds >= enough) | ((odds >= np.sqrt(enough)) & (tried >= enough))
     found = {
@@ -74,9 +74,9 @@ def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: 
 
 
 def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the values below which half of the weight lies, interpolated: one dear expert is no reason to pay more.
+    """Return the weighted medians, interpolated, so that a single expensive expert is no reason to pay more.
 
-    Both have the shape (series, experts), the answer (series,).
+    Values and weights have the shape (series, experts), the answer (series,).
     """
     order = np.argsort(values, axis=1)
     values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)
