@@ -1,1 +1,1 @@
-"""Replays the past of a cluster through policies of cluster size: the cost of each, and how long pods would wait."""
+"""Replays the past of a cluster with several size policies: what each costs, and how long pods would wait with it."""

@@ -25,14 +25,14 @@ class Assumptions:
     """The facts that the operator states besides the recording."""
 
     forecasts: tuple[ForecastPlan, ...] = (ForecastPlan(PredictiveSettings()),)
-    """Forecasts of the configuration, or one of all workloads."""
+    """The forecasts that the configuration has; by default, one for all workloads."""
     market: SpotMarket | None = None
 
 
 def outlook_of(scene: Scene, assumptions: Assumptions) -> Outlook:
     """Return the assumptions that all policies share.
 
-    Raises RecordingError for spot machines of a group that is not replayed.
+    Raises RecordingError if spot machines are stated for a group that is not replayed.
     """
     market = assumptions.market
     for name in () if market is None else market.interruptions:
@@ -61,7 +61,7 @@ def assumption_notes(scene: Scene, settings: ClusterSizeSettings, outlook: Outlo
 
 
 def spot_notes(configured: PolicyOutcome) -> Iterator[str]:
-    """Yield the fate of spot machines with the configured policy."""
+    """Yield notes on what happened to spot machines with the configured policy."""
     spot = configured.spot
     if spot is None:
         return

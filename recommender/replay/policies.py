@@ -23,12 +23,12 @@ _EXPANDERS: Final = ("least-waste", "price", "most-pods")
 
 @dataclass(frozen=True, slots=True)
 class ReplayPolicy:
-    """Settings of cluster sizes, under a name that states the difference from the configured ones."""
+    """Settings for the size of a cluster, under a name that states how they differ from the configured ones."""
 
     name: str
     settings: ClusterSizeSettings
     forecasts: WorkloadForecasts | None = None
-    """The expected pods; None if none are."""
+    """The forecasts of pods; None if no pods are expected in advance."""
     market: SpotMarket | None = None
     """How spot machines are interrupted; None if they never are."""
     closed: frozenset[str] = frozenset()
@@ -51,9 +51,9 @@ NOTHING_ASSUMED: Final = Outlook()
 def policies_of(
     settings: ClusterSizeSettings, groups: int, *, has_prices: bool, outlook: Outlook = NOTHING_ASSUMED
 ) -> tuple[ReplayPolicy, ...]:
-    """Return the configured policy first, and then each that differs in one setting, without repetitions.
+    """Return the configured policy, followed by each policy that differs from it in one setting, without repetitions.
 
-    Forecasts of the configuration act in all policies except the one without them.
+    Configured forecasts are used in all policies except the one that leaves them out.
     """
     configured = ReplayPolicy(CONFIGURED, settings, market=outlook.market)
     forecast = replace(configured, forecasts=outlook.forecasts)

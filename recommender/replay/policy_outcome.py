@@ -20,7 +20,7 @@ _MINUTE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SpotOutcome:
-    """The fate of spot machines, and of those that replaced them."""
+    """What happened to spot machines, and to the nodes that replaced them."""
 
     interruptions: int
     interrupted_pods: int
@@ -28,20 +28,20 @@ class SpotOutcome:
     """Nodes of other groups that were requested while a spot group backed off."""
     fallback_node_hours: float
     fallback_cost: float | None
-    """Their cost; Their cost; None if not all of them have a price."""
+    """Cost of the fallback nodes; None if not all of them have a price."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyOutcome:
-    """The result of one policy. Arrays by day begin with the day of the recording's start."""
+    """The result of one policy. Arrays by day begin with the day on which the recording starts."""
 
     name: str
     node_hours: FloatArray
     """Node-hours by day."""
     cost: FloatArray | None
-    """By day; None if not all nodes have a price."""
+    """Cost by day; None if not all nodes have a price."""
     pending_minutes: FloatArray
-    """Pod-minutes by day, of the day on which the wait began."""
+    """Pod-minutes of waiting by day; each wait counts on the day on which it began."""
     waits: FloatArray
     """Minutes that each pod waited for its node, 0 for most; a pod that was evicted waits again."""
     evictions: FloatArray
@@ -49,11 +49,11 @@ class PolicyOutcome:
     changes: int
     """How often a group grew or shrank."""
     sizes: tuple[tuple[float, int], ...]
-    """Number of nodes from each time on, where it changed."""
+    """Each time at which the number of nodes changed, with the number from then on."""
     unplaced: int
     """Pods that had no node at the end."""
     spot: SpotOutcome | None = None
-    """None where no spot machine can be interrupted."""
+    """None if no spot machine can be interrupted."""
 
 
 class Account:
@@ -75,7 +75,7 @@ class Account:
         self._fallback_hours: dict[str, float] = defaultdict(float)
 
     def node_came(self, slot: int, group: str, now: float) -> None:
-        """Count a node of a group from now on; nodes outside groups are the same with every policy."""
+        """Count a node from now on; nodes outside groups are not counted, as they are the same with every policy."""
         if group:
             self._since[slot] = (now, group)
             self._add_size(now)
@@ -91,12 +91,12 @@ class Account:
             self._add_size(now)
 
     def waited(self, since: float, until: float) -> None:
-        """Count how long a pod had no node."""
+        """Record how long a pod had no node."""
         self._waits.append(max(0.0, until - since) / _MINUTE_SECONDS)
         self._began.append(since)
 
     def evicted(self, now: float, pods: int) -> None:
-        """Count pods that were moved."""
+        """Count pods that were evicted."""
         self._evictions[self._day(now)] += pods
 
     def interrupted(self, pods: int) -> None:

@@ -1,4 +1,4 @@
-"""A whole replay: every policy on the recorded past, and the verdict."""
+"""A whole replay: runs every policy on the recorded past, and reaches a verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replay_report(
     show: Callable[[float, str], None] = lambda _share, _what: None,
     assumptions: Assumptions = _USUAL,
 ) -> ReplayReport:
-    """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
+    """Return the results of all policies; `show` gets the share done and what is being done. Raises RecordingError."""
     if recording.seconds <= 0 or not recording.pods:
         what = "time" if recording.seconds <= 0 else "pod"
         raise RecordingError(f"{recording.source}: it covers no {what}: record for longer")
@@ -77,7 +77,7 @@ def replay_report(
 
 
 def _known_days(recording: Recording) -> FloatArray:
-    """Return 1 for each day that is whole and recorded without a relevant gap, else 0."""
+    """Return 1 for each whole day that was recorded without a relevant gap, and 0 for other days."""
     days = max(1, int(np.ceil(recording.seconds / DAY_SECONDS)))
     known = np.ones(days)
     for day in range(days):

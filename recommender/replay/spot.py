@@ -1,8 +1,9 @@
 """Spot machines in a replay: when they are interrupted, and when none is available.
 
-A recording shows neither. The operator states how often a machine is interrupted, and how long none is available after
-that; the moments are drawn from a seed. Recovery works as in `run`: machines that do not arrive within
-`maxNodeProvisionTime` are removed from the size, and their group backs off, so that another group grows meanwhile.
+A recording shows neither. The operator states how often a machine is interrupted, and how long no machine is available
+afterwards; the moments are drawn from a seeded random generator. Recovery works as in `run`: machines that do not
+arrive within `maxNodeProvisionTime` are removed from the size of their group, which backs off, so that another group
+grows meanwhile.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _HOUR_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SpotMarket:
-    """The statements of the operator about spot machines."""
+    """What the operator states about spot machines."""
 
     interruptions: Mapping[str, float]
-    """Interruptions of a node in an hour, by group."""
+    """Interruptions per node and hour, by group."""
     absence_seconds: float
     """How long after an interruption no further machine of the group is available."""
     seed: int = 0
@@ -38,7 +39,7 @@ class SpotMachines:
     random: Random = field(init=False)
     _numbers: Iterator[int] = field(default_factory=count)
     _slots: dict[int, int] = field(default_factory=dict)
-    """Slot by the number of a machine."""
+    """The slot of each machine, by its number."""
     _machines: dict[int, int] = field(default_factory=dict)
     """The number of the machine in each slot."""
     _absent_until: dict[str, float] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class SpotMachines:
     """The time until which a missing machine is waited for, by slot."""
 
     def __post_init__(self) -> None:
-        """Begin with the stated seed."""
+        """Seed the random generator."""
         self.random = Random(0 if self.market is None else self.market.seed)  # noqa: S311 - a simulation
 
     def is_spot(self, group: str) -> bool:
@@ -54,11 +55,11 @@ class SpotMachines:
         return self.market is not None and group in self.market.interruptions
 
     def absent_until(self, group: str) -> float:
-        """Return when machines of a group are available again; -Inf for a group that has always had some."""
+        """Return when machines of a group are available again; -Inf if they always have been."""
         return self._absent_until.get(group, -math.inf)
 
     def began(self, slot: int, group: str, now: float) -> tuple[float, int] | None:
-        """Note that a machine runs; return when it will be interrupted, if at all, and its number."""
+        """Note that a machine runs; return when it will be interrupted, and its number, or None if it never will be."""
         rate = 0.0 if self.market is None else self.market.interruptions.get(group, 0.0)
         if not rate:
             return None
@@ -71,12 +72,12 @@ class SpotMachines:
         return self._slots.get(number)
 
     def note_interruption(self, group: str, now: float) -> None:
-        """Note that the provider has taken a machine of a group."""
+        """Note that the provider has interrupted a machine of a group."""
         assert self.market is not None, "only stated groups are interrupted"
         self._absent_until[group] = now + self.market.absence_seconds
 
     def forget(self, slot: int) -> None:
-        """Forget the machine of a slot, which was removed."""
+        """Forget the removed machine of a slot."""
         number = self._machines.pop(slot, None)
         if number is not None:
             del self._slots[number]

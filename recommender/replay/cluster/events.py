@@ -1,4 +1,4 @@
-"""The events of a replay in their order: recorded ones, and those that a policy causes."""
+"""The events of a replay in order: the recorded ones, and those that a policy causes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from recommender.replay.cluster.replay_facts import Scene
 
 Event: TypeAlias = tuple[float, int, int]
-"""Its time, which `Happening`, and the number of the pod, the node or the slot."""
+"""Its time, its `Happening` as a number, and the number of the pod, the node or the slot."""
 
 
 class Happening(IntEnum):
-    """The events of one moment, in their order."""
+    """The types of events, in the order in which events of the same moment are processed."""
 
     POD_GONE = auto()
     NODE_GONE = auto()
     NODE_CAME = auto()
     NODE_READY = auto()
     SPOT_DUE = auto()
-    """A missing spot machine is requested again, or no longer waited for."""
+    """A requested spot machine that was unavailable arrives, is waited for again, or is given up."""
     INTERRUPTED = auto()
     POD_CAME = auto()
     FORECAST = auto()
@@ -33,7 +33,7 @@ class Happening(IntEnum):
 
 
 def events_of(scene: Scene) -> tuple[Event, ...]:
-    """Return the recorded events by time: of pods, and of nodes outside of groups, each with its number."""
+    """Return the recorded events of pods, and of nodes outside all groups, sorted by time."""
     recording, found = scene.recording, []
     for number, pod in enumerate(recording.pods):
         if not scene.replayed[pod.kind] or (pod.gone is not None and pod.gone <= recording.start):
@@ -58,11 +58,11 @@ class Agenda:
         self._coming: list[Event] = []
 
     def add(self, at: float, what: Happening, number: int = 0) -> None:
-        """Add an event at a time."""
+        """Add an event that happens at `at`."""
         heapq.heappush(self._coming, (at, what, number))
 
     def moments(self, past: Sequence[Event], end: float) -> Iterator[tuple[float, list[Event]]]:
-        """Yield each moment before the end with all of its events, including the recorded events `past`."""
+        """Yield each moment before `end` with all of its events: the added ones, and the recorded ones in `past`."""
         coming, at, total = self._coming, 0, len(past)
         while at < total or coming:
             now = min(past[at][0] if at < total else math.inf, coming[0][0] if coming else math.inf)

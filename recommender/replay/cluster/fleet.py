@@ -1,8 +1,9 @@
-"""The nodes of a replayed cluster as columns of numbers, and the scheduler that puts pods on them.
+"""The nodes of a replayed cluster as columns of numbers, and the scheduling of pods on them.
 
-The scheduler is kube-scheduler's default profile as far as requests show it: a node must pass the filters that only
-consider the node, and have the resources that the pod requests; of several, the pod goes to the one that is then the
-least and the most evenly requested (NodeResourcesFit with LeastAllocated, and NodeResourcesBalancedAllocation).
+Scheduling follows kube-scheduler's default profile as far as requests determine it. A node must pass the filters that
+consider only the node, and have the resources that the pod requests. If several nodes do, the pod goes to the one whose
+resources are then requested the least and the most evenly (NodeResourcesFit with LeastAllocated, and
+NodeResourcesBalancedAllocation).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 PODS: Final = "pods"
 _FIRST_SLOTS: Final = 64
 _MOST_ONE_BY_ONE: Final = 32
-"""Scores; of more slots, all are calculated at once."""
+"""Up to this many changed slots are scored one by one; for more, all slots are scored at once."""
 _LONGEST_LOG: Final = 10_000
 
 
@@ -37,7 +38,7 @@ class NodeKind:
     group: str
     """Empty for nodes outside of all groups."""
     daemons: tuple[ClusterPod, ...]
-    """Pods that each such node has from the start."""
+    """The DaemonSet and static pods that each such node has from the start."""
     offered: Mapping[str, float]
     """The allocatable resources."""
     reserved: Mapping[str, float]
@@ -51,26 +52,26 @@ class PodNeeds:
     amounts: FloatArray
     """Amounts by resource, in the order of the fleet."""
     scored: tuple[float, float]
-    """CPU and memory as the scheduler's scores count them."""
+    """The CPU and memory that the scheduler's scores count for a pod."""
     allowed: npt.NDArray[np.bool_]
-    """Whether each kind of node is allowed."""
+    """Whether the pods may run on each kind of node."""
     asked: tuple[tuple[int, float], ...]
-    """The amounts above 0, each with its place among them."""
+    """The amounts above 0, each after its index in `amounts`."""
     is_unbound: bool
-    """Whether every kind of node is allowed."""
+    """Whether the pods may run on every kind of node."""
 
 
 @dataclass(slots=True)
 class _KnownScores:
-    """The scores of all slots for pods with some needs, at a time."""
+    """The scores that all slots had for pods with certain needs when they were last calculated."""
 
     scores: FloatArray
     seen: int
-    """How many of the changes it knows."""
+    """How many of the fleet's logged changes these scores include."""
 
 
 class NodeFleet:
-    """Nodes in numbered slots, with the remaining resources and the pods of each. Slots are reused."""
+    """Nodes in numbered slots, each with its pods and remaining resources. Slots are reused."""
 
     def __init__(self, resources: Sequence[str], kinds: Sequence[NodeKind]) -> None:
         """Begin without nodes; the first three resources are CPU, memory and pods."""
@@ -83,16 +84,16 @@ class NodeFleet:
         self.kind_of = np.zeros(_FIRST_SLOTS, dtype=np.int64)
         self.exists = np.zeros(_FIRST_SLOTS, dtype=np.bool_)
         self.usable = np.zeros(_FIRST_SLOTS, dtype=np.bool_)
-        """Nodes that are ready and stay."""
+        """Whether the node of each slot accepts pods: it is ready, and is not being removed."""
         self.pods: list[dict[int, int]] = [{} for _ in range(_FIRST_SLOTS)]
         """The numbers of the pods in each slot, with the kind of each."""
         self.end = 0
-        """All slots in use are below it."""
+        """All slots in use have smaller numbers."""
         self._unused: list[int] = []
         self._touched: list[int] = []
-        """Slots in the order in which something of them changed; cleared when it gets long."""
+        """Log of the slots that changed, in order; cleared when it gets long."""
         self._known: dict[int, _KnownScores] = {}
-        """By identity of needs, which the scene keeps. Equal needs of a scene are one object."""
+        """Scores by the `id` of the needs: a scene keeps its needs alive, and represents equal needs by one object."""
 
     def add(self, kind: int, *, ready: bool) -> int:
         """Add a node and return its slot."""
@@ -108,7 +109,7 @@ class NodeFleet:
         return slot
 
     def set_usable(self, slot: int, *, usable: bool) -> None:
-        """Let a node take pods from now on, or none."""
+        """Set whether a node accepts pods from now on."""
         self.usable[slot] = usable
         self._touched.append(slot)
 
@@ -143,7 +144,7 @@ class NodeFleet:
         self._touched.append(slot)
 
     def place(self, pods: Iterable[int], kind: int, needs: PodNeeds) -> list[int]:
-        """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
+        """Put equal pods on nodes one after another until there is no room; return the slots of the placed ones."""
         known = self._scores_of(needs)
         scores = known.scores
         found: list[int] = []
@@ -158,7 +159,7 @@ class NodeFleet:
         return found
 
     def _scores_of(self, needs: PodNeeds) -> _KnownScores:
-        """Return the scores of all slots as they are now: those of few that changed are calculated one by one."""
+        """Return the present scores of all slots; if only a few slots changed, only their scores are recalculated."""
         known = self._known.get(id(needs))
         changed = self._touched[known.seen :] if known is not None else ()
         if len(self._touched) > _LONGEST_LOG:
@@ -174,7 +175,7 @@ class NodeFleet:
         return known
 
     def _all_scores(self, needs: PodNeeds) -> FloatArray:
-        """Return the score of each slot, -Inf where no such pod can be."""
+        """Return the score of each slot, -Inf for slots that cannot take a pod with these needs."""
         end = self.end
         free, found = self.free[:, :end], np.full(len(self.usable), -np.inf)
         fits = self.usable[:end] & needs.allowed[self.kind_of[:end]]
@@ -192,11 +193,11 @@ class NodeFleet:
         return True
 
     def takes(self, slot: int, needs: PodNeeds) -> bool:
-        """Return whether a node takes such a pod now."""
+        """Return whether a node can take a pod with these needs now."""
         return bool(self.usable[slot] and needs.allowed[self.kind_of[slot]]) and self.has_room(slot, needs)
 
     def _score(self, slot: int, needs: PodNeeds) -> float:
-        """Return the same as `_scores` for one node, which is needed much more often."""
+        """Return the score of `_scores` for a single node, which is needed much more often."""
         offered_cores, offered_memory = self.offered.item(0, slot), self.offered.item(1, slot)
         if not offered_cores or not offered_memory:
             return float(_scores(self.free[:, slot, None], self.offered[:, slot, None], needs)[0])
@@ -205,7 +206,7 @@ class NodeFleet:
         return cores + memory + 2 - abs(cores - memory)
 
     def has_unusable(self) -> bool:
-        """Whether some node is not ready, or leaves."""
+        """Whether some node is not ready, or is being removed."""
         return int(np.count_nonzero(self.exists)) != int(np.count_nonzero(self.usable))
 
     def counts(self) -> npt.NDArray[np.int64]:
@@ -221,9 +222,10 @@ class NodeFleet:
 
 
 def _scores(free: FloatArray, offered: FloatArray, needs: PodNeeds) -> FloatArray:
-    """Return twice how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1.
+    """Return twice the sum of two scores from 0 to 1: LeastAllocated and BalancedAllocation with the pod on the node.
 
-    A score is meaningful only where a pod fits: others may divide by zero, which the caller must allow.
+    A score is meaningful only for a node on which the pod fits. For other nodes the calculation may divide by zero,
+    which the caller must allow.
     """
     cores = (free[0] - needs.scored[0]) / offered[0]
     memory = (free[1] - needs.scored[1]) / offered[1]

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from recommender.recording.recording import Recording
 
 DEFAULT_STARTUP_SECONDS: Final = 120.0
-"""Time from the request of a node until pods run on it, if the recording does not show it."""
+"""Assumed time from the request for a node until pods run on it, if the recording does not show it."""
 _LEAST_STARTS: Final = 5
-"""Fewest pods that waited for a new node from which the start-up time is taken."""
+"""The start-up time is taken from the recording only if at least this many pods waited for a new node."""
 _SAMPLE_PREFIX: Final = "recorded"
 
 
@@ -42,17 +42,17 @@ class Scene:
 
     recording: Recording
     groups: NodeGroups
-    """The groups of the configuration, with every node of the recording; each has a template or a problem."""
+    """The configured groups, with every node of the recording; each group has a template or a problem."""
     node_kinds: tuple[NodeKind, ...]
     kind_of_node: Mapping[str, int]
-    """Kind by name of a recorded node."""
+    """The kind of each recorded node, by name."""
     new_kinds: Mapping[str, int]
-    """Kind of a new node by group."""
+    """The kind of new nodes, by group."""
     resources: tuple[str, ...]
     needs: tuple[PodNeeds, ...]
-    """Needs by kind of pod."""
+    """The needs of each kind of pod."""
     replayed: tuple[bool, ...]
-    """Whether each kind of pod is replayed: pods that come with a node, and those that fit on none, are not."""
+    """Whether each kind of pod is replayed. Pods that come with a node, and pods that fit on no node, are not."""
     startup_seconds: float
     notes: tuple[str, ...]
 
@@ -104,7 +104,7 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
 
 
 def _groups(recording: Recording, settings: ClusterSizeSettings) -> NodeGroups:
-    """Return the groups over all recorded nodes, by the same discovery as in a live cluster."""
+    """Return the groups of all recorded nodes, discovered in the same way as in a live cluster."""
     nodes = tuple({one.node.name: one.node for one in recording.nodes}.values())
     daemons = tuple(_daemons_on_nodes(recording))
     end = recording.end
@@ -161,7 +161,7 @@ def _outside_daemons(recording: Recording, groups: NodeGroups) -> dict[str, tupl
 
 
 def _alike(node: ClusterNode, group: str) -> Hashable:
-    """Return a key that is equal for nodes that are equal for every pod, whatever their names."""
+    """Return a key that is the same for nodes that differ in nothing that matters to a pod, whatever their names."""
     labels = tuple(sorted(item for item in node.labels.items() if item[0] != HOSTNAME_LABEL))
     offered = tuple(sorted((name, amount.nanos) for name, amount in node.allocatable.items()))
     return group, labels, node.taints, offered
@@ -194,13 +194,13 @@ def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...
 
 
 def _each_once(needs: Iterable[PodNeeds]) -> tuple[PodNeeds, ...]:
-    """Return the needs with one object for all that are equal, by which their scores are known again."""
+    """Return the needs, equal ones as one object: the fleet finds known scores by the identity of the needs."""
     known: dict[Hashable, PodNeeds] = {}
     return tuple(known.setdefault((one.amounts.tobytes(), one.scored, one.allowed.tobytes()), one) for one in needs)
 
 
 def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:
-    """Return whether an empty node of some kind could take such a pod."""
+    """Return whether an empty node of some kind could take a pod with these needs."""
     left = (
         [kind.offered.get(name, 0.0) - kind.reserved.get(name, 0.0) for name in resources]
         for kind, is_allowed in zip(kinds, needs.allowed, strict=True)
@@ -210,7 +210,7 @@ def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[
 
 
 def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
-    """Return the start-up time of a node, and its source: pods that waited for a node younger than themselves."""
+    """Return a node's start-up time and a sentence on its source: a flag, waits for new nodes, or a default."""
     if stated is not None:
         return stated, f"A node takes {stated:g} s from its request until pods run on it (--startup-seconds)."
     came = {one.node.name: one.came for one in recording.nodes}

@@ -1,7 +1,7 @@
 """The reserve of a replayed cluster (`headroom` and `schedules`): its size, and whether nodes have room for it.
 
-Its parts are equal, and fit on any node without taints. So the sum of the nodes' room shows, without a decision,
-whether all of them have a place.
+The parts of the reserve are equal, and fit on any node without taints. So the sum of the nodes' room shows whether all
+parts have a place, and no decision is needed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Reserve:
         """Whether each kind of node accepts pods without tolerations."""
 
     def pods(self, now: float) -> tuple[ClusterPod, ...]:
-        """Return the reserve as the pods that `run` counts as pending."""
+        """Return the reserve as pods, which `run` counts as pending."""
         return pods_of_headroom(self._size(now)) if self.is_wanted else ()
 
     def is_short(self, now: float) -> bool:
@@ -64,7 +64,7 @@ class Reserve:
         return int(self._room(wanted).sum()) < wanted.count
 
     def removable(self, now: float) -> npt.NDArray[np.bool_]:
-        """Return, for each slot, whether the other nodes have room for the reserve without its node."""
+        """Return, for each slot, whether the other nodes would have room for the reserve if its node were removed."""
         if not self.is_wanted:
             return np.ones(self._fleet.end, dtype=np.bool_)
         wanted = self._size(now)
@@ -77,9 +77,9 @@ class Reserve:
         return headroom_of(ratio, self._requests())
 
     def _requests(self) -> Iterator[tuple[Mapping[str, int], int]]:
-        """Yield the requests of pods, with the number of such pods: replayed ones, and those of DaemonSets.
+        """Yield requests, and the number of pods that have them, for replayed pods and those of DaemonSets.
 
-        As in `run`, pods that no kind of node can ever hold need no reserve.
+        As in `run`, there is no reserve for pods that no kind of node can ever hold.
         """
         for kind, count in zip(self._scene.recording.pod_kinds, self._scheduler.alive, strict=True):
             if is_placeable(kind.resources.requests, self._largest_offers):

@@ -1,9 +1,10 @@
-"""The situations for which a replay makes the decision of `run`: as small as possible without a different answer.
+"""The situations for which a replay makes the decision of `run`, reduced as far as the answer stays the same.
 
 A node on which no pending pod fits does not affect which groups grow, and a node that is neither removed nor has room
-does not affect which nodes are removed. So these are left out, and the sizes and limits of their groups are lowered
-accordingly; a test compares the answers with those for the whole cluster. Settings that concern the whole cluster (a
-reserve, limits, similar groups) get all of it, with one pod on each node that represents all of its pods.
+does not affect which nodes are removed. So such nodes are left out, and the sizes and limits of their groups are
+lowered accordingly; a test compares the answers with those for the whole cluster. With settings that concern the whole
+cluster (a reserve, limits, similar groups), a situation has all nodes, each with one pod that represents all of its
+pods.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from recommender.replay.cluster.replay_facts import Scene
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
-"""Controllers whose objects are not recorded, and assumed to exist."""
+"""Kinds of controllers whose objects are not recorded; they are assumed to exist."""
 _BULK_NAMESPACE: Final = "replayed"
 _BULK_FACTS: Final = SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always")
 
 
 def removals_need_whole_cluster(settings: ClusterSizeSettings) -> bool:
-    """Return whether removals depend on nodes that have little room: with a reserve, or least amounts."""
+    """Return whether removals depend even on nodes with little room, as with a reserve or with minimum amounts."""
     limits = settings.limits
     return bool(settings.headroom_ratio or settings.schedules or limits.min_cores or limits.min_memory_bytes)
 
@@ -55,7 +56,7 @@ def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The size of a group and its limits, as far as a situation shows them."""
+    """The size and the limits that a group has in a situation."""
 
     target_size: int
     min_size: int
@@ -63,12 +64,12 @@ class GroupLimits:
 
 
 class Situations:
-    """Makes the situations of one policy's fleet."""
+    """Builds the situations of one policy's fleet."""
 
     def __init__(
         self, scene: Scene, settings: ClusterSizeSettings, fleet: NodeFleet, closed: frozenset[str] = frozenset()
     ) -> None:
-        """Begin without nodes; `closed` are groups that get none."""
+        """Begin without nodes; `closed` are the groups that get no nodes."""
         self._scene = scene
         self.closed = closed
         self._settings = settings
@@ -77,11 +78,11 @@ class Situations:
         self._names: dict[int, ClusterNode] = {}
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
         self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
-        """For each slot, the free amounts when the pod was made, and the pod that represents all pods of the node."""
+        """The pod that represents all pods of the node in each slot, after the free amounts for which it was made."""
         self._facts: dict[tuple[int, float], SchedulingFacts] = {}
-        """The facts of pending pods, by their kind and since when they have been waiting."""
+        """The facts of pending pods, by their kind and the time since which they have been waiting."""
         self._running: dict[int, dict[int, ClusterPod]] = {}
-        """The pods that the node of each slot had when its removal was last considered, by number."""
+        """For each slot, the pods that its node had when its removal was last considered, by number."""
 
     def named(self, slot: int, node: ClusterNode) -> None:
         """Note the node that a slot has now."""
@@ -98,10 +99,9 @@ class Situations:
         return self._names[slot]
 
     def grown(self, pending: Mapping[int, float], now: float, memory: ClusterSizeMemory) -> ClusterSituation:
-        """Return the situation that shows which groups grow: the nodes that are starting, and the pending pods.
+        """Return the situation that decides which groups grow: the nodes that are starting, and the pending pods.
 
-        `pending` has the time since which each pod has been waiting. Pods that fit on a ready node are no longer
-        pending.
+        `pending` has the time since which each pod has been waiting. It contains no pods that fit on a ready node.
         """
         self._facts.clear()
         slots = self.growing_slots()
@@ -110,7 +110,7 @@ class Situations:
         return self._situation(slots, pods, now, memory)
 
     def growing_slots(self) -> list[int]:
-        """Return the slots of the nodes that affect growth: the ones that are starting, or all."""
+        """Return the slots of the nodes that affect growth: starting nodes, or all nodes if the settings need them."""
         fleet = self._fleet
         there = fleet.exists[: fleet.end]
         if not self._is_whole:
@@ -118,14 +118,14 @@ class Situations:
         return [int(slot) for slot in np.flatnonzero(there)]
 
     def loads(self, slots: Sequence[int]) -> tuple[tuple[int, bytes], ...]:
-        """Return the kind of the node of each slot, with its free amounts."""
+        """Return, for each slot, the kind of its node and the free amounts."""
         fleet = self._fleet
         return tuple((fleet.kind_of.item(slot), fleet.free[:, slot].tobytes()) for slot in slots)
 
     def lowered(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
     ) -> ClusterSituation:
-        """Return the situation that shows which candidates are removed: these with their pods, and others with room."""
+        """Return the situation that decides which candidates are removed: they with their pods, and nodes with room."""
         pods: list[ClusterPod] = []
         for slot in candidates:
             pods += self._daemons[slot]
@@ -158,7 +158,7 @@ class Situations:
         )
 
     def _groups(self, slots: Sequence[int]) -> NodeGroups:
-        """Return the groups with only these nodes, and with limits lowered by the other ones."""
+        """Return the groups with only the nodes of these slots; each other node lowers the limits of its group."""
         fleet = self._fleet
         group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of[slot]].group for slot in slots}
         group_of = {name: group for name, group in group_of.items() if group}
@@ -180,7 +180,7 @@ class Situations:
         return NodeGroups(groups, group_of)
 
     def limits(self, slots: Sequence[int]) -> dict[str, GroupLimits]:
-        """Return the sizes and limits of the groups if only the nodes of these slots are counted, by name."""
+        """Return, by group, the size and the limits if only the nodes of these slots are counted."""
         fleet, sizes = self._fleet, self.sizes()
         counted = Counter(fleet.kinds[fleet.kind_of.item(slot)].group for slot in slots)
         found: dict[str, GroupLimits] = {}
@@ -215,7 +215,7 @@ class Situations:
         )
 
     def pod(self, number: int, node: str, since: float) -> ClusterPod:
-        """Return a pod of the recording; `since` is the time of its creation, as far as it matters."""
+        """Return a pod of the recording; for a pod without a node, `since` counts as the time of its creation."""
         kind = self._scene.recording.pods[number].kind
         like = self._scene.recording.pod_kinds[kind]
         facts = like.facts
@@ -240,7 +240,7 @@ class Situations:
         )
 
     def _bulk(self, slot: int) -> ClusterPod:
-        """Return one pod that represents all pods of a node, including those of DaemonSets, and keeps its node."""
+        """Return the pod that represents all pods of a node, including those of DaemonSets, and that keeps the node."""
         free = self._fleet.free[:, slot].tobytes()
         known = self._bulks.get(slot)
         if known is None or known[0] != free or known[1].node != self._names[slot].name:

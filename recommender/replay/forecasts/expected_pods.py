@@ -1,7 +1,7 @@
-"""Pods that a forecast expects, in one simulation: how many are missing, and which of them no node has room for.
+"""The pods that a forecast expects in one simulation: how many are missing, and for which of them no node has room.
 
-As in `run`, pods that do not exist yet count as pending, and existing nodes take them first, one node after the other.
-Equal pods are placed together, whatever their workload.
+As in `run`, expected pods that do not exist yet count as pending, and are put on existing nodes first, one node after
+the other. Equal pods are placed together, whatever their workload.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Likes:
-    """Pods that are equal for every node."""
+    """Pods that do not differ in anything that matters to a node."""
 
     kind: int
-    """One of their kinds."""
+    """The kind of pod that stands for all of them."""
     needs: PodNeeds
 
 
@@ -51,7 +51,7 @@ class ExpectedPods:
         self._like_of_kind = np.zeros(len(scene.needs), dtype=np.int64)
         self._number_likes()
         self._newest_kind = self._first_kinds()
-        """The kind of the newest pod of each workload, whose copies are expected."""
+        """The kind of each workload's newest pod; the expected pods are copies of it."""
 
     def moments(self) -> Iterator[float]:
         """Yield the times at which the expected pods change."""
@@ -59,7 +59,7 @@ class ExpectedPods:
             yield from self._forecasts.moments()
 
     def came(self, kinds: Collection[int]) -> None:
-        """Note the kinds of new pods."""
+        """Note the kinds of pods that have arrived."""
         if self._forecasts is None:
             return
         for kind in kinds:
@@ -69,7 +69,7 @@ class ExpectedPods:
     def for_growth(self, now: float, settings: ClusterSizeSettings) -> tuple[ClusterPod, ...]:
         """Return the expected pods that affect growth: those for which no ready node has room.
 
-        With settings by which growth depends on the whole cluster, all of them do.
+        With settings that make growth depend on the whole cluster, all expected pods affect it.
         """
         if self._forecasts is None:
             return ()
@@ -83,7 +83,7 @@ class ExpectedPods:
         return self._forecasts is not None and bool(self._left(now, fleet.exists[: fleet.end])[0].any())
 
     def placed_on(self, now: float, slots: Collection[int]) -> tuple[ClusterPod, ...]:
-        """Return the expected pods that have their place on some of these nodes."""
+        """Return the expected pods that find room on the nodes of these slots."""
         fleet = self._fleet
         if self._forecasts is None:
             return ()
@@ -91,7 +91,7 @@ class ExpectedPods:
         return self._pods(taken[:, list(slots)].sum(axis=1))
 
     def _left(self, now: float, there: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Put the expected pods on nodes; return how many equal pods find no place, and how many each slot takes."""
+        """Return, by group of equal pods, how many expected pods no slot has room for, and how many each slot takes."""
         wanted = self._wanted(now)
         taken = np.zeros((len(self._likes), len(there)))
         if not wanted.any():
@@ -106,7 +106,7 @@ class ExpectedPods:
         return left, taken
 
     def _room(self, free: FloatArray, needs: PodNeeds, there: BoolArray) -> FloatArray:
-        """Return for how many such pods each slot has room."""
+        """Return how many pods with these needs each slot has room for."""
         fits = there if needs.is_unbound else there & needs.allowed[self._fleet.kind_of[: len(there)]]
         room = np.where(fits, np.inf, 0.0)
         for row, amount in needs.asked:

@@ -1,4 +1,4 @@
-"""The number of pods of each recorded workload over time: the load that a replayed forecast knows. Pure."""
+"""The number of pods of each recorded workload over time, which a replayed forecast uses as the load. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Workload: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 
 _HASH: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}$")
-"""The suffix of a Deployment's ReplicaSets: labels, which would identify them for certain, are not recorded."""
+"""The suffix by which a Deployment's ReplicaSet is recognised: labels, which would be certain, are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class WorkloadCounts:
 
     workloads: tuple[Workload, ...]
     of_kind: IntArray
-    """The place of the workload of each kind of pod, or `NO_WORKLOAD`."""
+    """For each kind of pod, the index of its workload, or `NO_WORKLOAD`."""
     history: LoadHistory
-    """The largest number of pods within each step; the time of a step is that of its end."""
+    """The largest number of pods within each step; the time of a step is its end."""
 
     def among(self, places: Sequence[int]) -> WorkloadCounts:
         """Return the counts of only these workloads."""
@@ -46,7 +46,7 @@ class WorkloadCounts:
 
 
 def workload_counts(scene: Scene) -> WorkloadCounts:
-    """Return the counts of all workloads whose number of pods can be forecast, by the pods that are replayed."""
+    """Return the counts of replayed pods for all workloads whose number of pods can be forecast."""
     recording = scene.recording
     names = [
         workload_of(kind) if is_replayed else None
@@ -72,7 +72,7 @@ def workload_counts(scene: Scene) -> WorkloadCounts:
 
 
 def workload_of(kind: ClusterPod) -> Workload | None:
-    """Return the workload of pods of a kind; None for pods of Jobs and DaemonSets, and without a controller."""
+    """Return the workload of pods of a kind; None for pods of Jobs or DaemonSets, and pods without a controller."""
     owner = kind.controller
     if owner is None or owner.kind not in FOR_EACH_KINDS:
         return None
@@ -81,7 +81,7 @@ def workload_of(kind: ClusterPod) -> Workload | None:
 
 
 def _largest_by_step(changes: Sequence[tuple[float, int]], start: float, steps: int) -> FloatArray:
-    """Return the largest number within each step; ends at a moment count before starts at the same moment."""
+    """Return the largest number within each step; of changes at the same moment, ends count before starts."""
     times, deltas = np.array(sorted(changes)).T
     counts = np.cumsum(deltas)
     ends = start + STEP_SECONDS * np.arange(1, steps + 1)

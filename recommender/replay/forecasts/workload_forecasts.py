@@ -1,7 +1,7 @@
 """Forecasts of how many pods each workload will have, made at each step of a replay from its past alone.
 
-A recording has no load, only the pods that the load has led to. Their number is forecast by the models of predictive
-recommendations, with a node's start-up time as the lead: nodes should exist when the pods arrive.
+A recording does not contain the load, only the pods that the load led to. Their number is forecast by the models of
+predictive recommendations. The horizon is a node's start-up time, so that nodes exist when the pods arrive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.replay.forecasts.workload_counts import Workload, WorkloadCounts
 
 _OF_AUTO: Final = (ModelName.SEASONAL, ModelName.TREND)
-"""The models that replace `auto` and models with long fits: the first one that has enough history."""
+"""The models that replace `auto` and models that take long to fit; the first one with enough history is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ForecastPlan:
 
     settings: PredictiveSettings
     targets: tuple[TargetReference, ...] = ()
-    """The workloads; those of `settings.for_each`, or all of them without it."""
+    """The workloads; if empty, those of `settings.for_each`, or all workloads without `for_each`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,16 +46,16 @@ class WorkloadForecasts:
 
     start: float
     of_kind: IntArray
-    """The place of the workload of each kind of pod, or `NO_WORKLOAD`."""
+    """For each kind of pod, the index of its workload, or `NO_WORKLOAD`."""
     expected: FloatArray
-    """Pods by workload and step, shape (workloads, steps); 0 where nothing is expected yet."""
+    """The expected pods, shape (workloads, steps); 0 where nothing is expected yet."""
     growth: FloatArray
     """The largest ratio of expected to present pods, by workload."""
     most: FloatArray
     """The largest number of pods that the configuration allows, by workload."""
 
     def step(self, now: float) -> int:
-        """Return the newest step that is over; negative before the first one."""
+        """Return the newest step that has ended; negative before the first one has."""
         return int(min((now - self.start) // STEP_SECONDS, self.expected.shape[1])) - 1
 
     def missing(self, now: float, present: FloatArray) -> FloatArray:
@@ -74,7 +74,7 @@ class WorkloadForecasts:
 
 
 def workload_forecasts(scene: Scene, plans: Sequence[ForecastPlan]) -> WorkloadForecasts | None:
-    """Return the forecasts; None if no plan is about a recorded workload. The first plan of a workload counts."""
+    """Return the forecasts, each by the first plan that covers the workload; None if no plan covers a recorded one."""
     counts = workload_counts(scene)
     shape = counts.history.values.shape
     expected, growth, most = np.zeros(shape), np.full(shape[0], DEFAULT_GROWTH), np.full(shape[0], np.inf)
@@ -104,7 +104,7 @@ def _is_meant(plan: ForecastPlan, workload: Workload) -> bool:
 
 
 def _expected(counts: WorkloadCounts, settings: PredictiveSettings, startup_seconds: float) -> FloatArray:
-    """Return the pods that are expected at each step; the present pods are those that the load has needed until now."""
+    """Return the pods expected at each step; it is assumed that the load has needed exactly the pods so far."""
     # The number of pods already contains the headroom of the sizing of the workload, which is not added again.
     bare = replace(settings, headroom_ratio=0.0)
     history, task = counts.history, task_for(startup_seconds, STEP_SECONDS, bare)

@@ -1,1 +1,1 @@
-"""What a replay found: the verdict, and the report as text, as JSON and as a picture."""
+"""The results of a replay: the verdict, and the report as text, as JSON and as a picture."""

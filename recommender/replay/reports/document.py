@@ -83,7 +83,7 @@ def _outcome(one: PolicyOutcome) -> dict[str, Any]:
 
 
 def pending_quantiles(one: PolicyOutcome) -> tuple[float, float, float]:
-    """Return the median, the 99th percentile and the largest of the minutes that pods waited."""
+    """Return the median, the 99th percentile and the maximum of the minutes that pods waited."""
     if not len(one.waits):
         return 0.0, 0.0, 0.0
     p50, p99 = np.quantile(one.waits, [0.5, 0.99])

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForecastWorth:
-    """The policy with a forecast, compared with the same one without.
+    """How a policy with a forecast compares with the same policy without it.
 
-    Ratios are relative to the latter; intervals are 90 %.
+    Ratios are relative to the policy without the forecast; intervals are 90 % intervals.
     """
 
     waits_less_ratio: float
@@ -32,7 +32,7 @@ class ForecastWorth:
     """The cost of saving one pod an hour of waiting; None if pods do not wait less."""
 
     def __str__(self) -> str:
-        """Return one sentence."""
+        """Return the comparison in one sentence."""
         less, more = _percent(self.waits_less_ratio), _percent(self.costs_more_ratio)
         waits, costs = (" to ".join(map(_percent, each)) for each in (self.waits_less, self.costs_more))
         sentence = (
@@ -47,7 +47,7 @@ class ForecastWorth:
 def forecast_worth(
     outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float
 ) -> ForecastWorth | None:
-    """Return what the forecast is worth; None without one, without prices, or if too little is known."""
+    """Return what the forecast is worth; None if there is no forecast, prices are missing, or too little is known."""
     by_name = {one.name: one for one in outcomes}
     other = next((one for one in outcomes if one.name.startswith(f"{FORECASTS}: ")), None)
     if other is None or known_days.sum() < LEAST_DAYS or unknown_ratio > MOST_UNKNOWN_RATIO:

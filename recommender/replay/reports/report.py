@@ -19,10 +19,10 @@ class ReplayReport:
     start: float
     end: float
     recorded: PolicyOutcome
-    """The recorded past. Evictions cannot be distinguished from other ends of pods, and are 0."""
+    """The recorded past. Its evictions are 0, since they cannot be distinguished from other ends of pods."""
     policies: tuple[PolicyOutcome, ...]
     """The policies, the configured one first."""
     verdict: ReplayVerdict
     worth: ForecastWorth | None
-    """None where no forecast can be judged."""
+    """What the forecast is worth; None if no forecast can be judged."""
     notes: tuple[str, ...]

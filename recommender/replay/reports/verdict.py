@@ -1,8 +1,8 @@
-"""Determines which policy to use, and how certain that is: days are resampled, the same ones for all policies.
+"""Determines which policy to use, and how certain that is, by resampling the same days for all policies.
 
 The uncertainty is that of a paired bootstrap over days (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-chapters 8 and 13): the days are drawn 2,000 times with replacement, and the interval contains the
-middle 90 % of the savings.
+chapters 8 and 13): the days are drawn 2,000 times with replacement, and the interval contains the middle 90 % of the
+savings.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from recommender.replay.policy_outcome import PolicyOutcome
 
 LEAST_DAYS: Final = 3
-"""Whole days below which no policy is recommended."""
+"""Fewest whole days with which a policy is recommended."""
 MOST_UNKNOWN_RATIO: Final = 0.1
-"""Unknown share of the time beyond which no policy is recommended."""
+"""No policy is recommended if a larger share of the time is unknown."""
 _DRAWS: Final = 2000
 _LOW, _HIGH = 0.05, 0.95
 _SEED: Final = 0
 _MORE_PENDING_RATIO: Final = 0.05
-"""Longer waits than this share of the present ones are worse."""
+"""A policy is worse if waits grow by more than this share of the present ones plus `_MORE_PENDING_MINUTES`."""
 _MORE_PENDING_MINUTES: Final = 1.0
-"""Longer waits than this per day are worse, if next to nothing waits now."""
+"""Additional pod-minutes of waiting per day that alone do not make a policy worse."""
 _EVICTIONS_A_NODE_HOUR: Final = 2.0
-"""Further evictions for each node-hour saved beyond which a policy is worse."""
+"""A policy is worse if it evicts more additional pods than this for each node-hour that it saves."""
 
 
 @dataclass(frozen=True, slots=True)

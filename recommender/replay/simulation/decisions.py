@@ -1,7 +1,7 @@
-"""The two halves of the decision of `run`, each used where only it can change something.
+"""The two halves of the decision of `run`, growth and removals, each used where the other could not change anything.
 
-`run` decides on growth and on removals together. A replay knows that its situations have no pod without a node, or no
-removable node, so that one half gives the whole answer of `decide_size`. A test compares them.
+`run` decides on growth and on removals together. A replay knows that its situations have either no pod without a node
+or no removable node, so one half gives the whole answer of `decide_size`. A test compares the answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def growth_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> Sca
 
 
 def removals_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleDownAnswer:
-    """Return which nodes are removed; the situation has no pod without a node."""
+    """Return which nodes are removed, for a situation that has no pod without a node."""
     snapshot = _snapshot(situation)
     scaled = scale_up(situation, settings, snapshot) if _may_need_nodes(situation, settings) else _NOTHING_NEEDED
     return scale_down(situation, settings, snapshot, scaled)
@@ -38,7 +38,7 @@ def _snapshot(situation: ClusterSituation) -> Snapshot:
 
 
 def _may_need_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:
-    """Whether scale-up has work although no pod is pending: minima, a reserve, or pods whose place is free."""
+    """Whether groups may grow although no pod is pending: for minimum sizes, future pods, or expendable pods."""
     if situation.future_pods or any(group.target_size < group.min_size for group in situation.groups.groups):
         return True
     return any(pod.priority < settings.expendable_pods_priority_cutoff for pod in situation.pods)

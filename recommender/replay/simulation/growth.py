@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.replay.simulation.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0
-"""Time from a pod that fits nowhere to the write of a size."""
+"""Time from the moment at which a pod fits nowhere until a size is written."""
 _AGAIN_SECONDS: Final = 300.0
 """Pods that no group could help are considered again after this time."""
 
@@ -34,12 +34,12 @@ class Growth:
     """Requests nodes for pods that have none."""
 
     def __init__(self, run: PolicyRun, known: KnownGrowth, rivals: Iterable[ReplayPolicy] = ()) -> None:
-        """Begin without a request; `rivals` are policies that differ from that of the run only in growth."""
+        """Begin without a request; `rivals` are policies that differ from the run's policy only in how groups grow."""
         self._run = run
         self.alike = tuple(rivals)
-        """The rivals whose decisions have been those of this policy so far."""
+        """The rivals that have made the same decisions as this policy so far."""
         self._asked: float | None = None
-        """When groups must grow next; None if nothing is requested."""
+        """When the next decision on growth is due; None if none is requested."""
         self._known = known
         self._number = None if run.spot.market else known.number_of(run.scene, run.settings)
         self._numbers_of_rivals = {
@@ -47,29 +47,29 @@ class Growth:
         }
         self._numbers = count()
         self._again = -math.inf
-        """The earliest time at which groups grow for the reserve."""
+        """The earliest time at which growth for the reserve or for expected pods is requested again."""
         self.is_covered = True
-        """Whether all pending pods have been decided on."""
+        """Whether the last decision left no pod waiting, and no pod has failed to find a node since."""
 
     def need(self, now: float) -> None:
-        """Note that pods fit nowhere."""
+        """Request a decision soon, since pods fit nowhere."""
         self._ask(now + REACTION_SECONDS)
         self.is_covered = False
 
     def keep_reserve(self, now: float) -> None:
-        """Note that the reserve has no room, if that is so and groups could still grow."""
+        """Request a decision if the nodes lack room for the reserve, unless one is due or it is too early."""
         run = self._run
         if self._asked is None and self._again <= now and run.reserve.is_short(now):
             self.need(now)
 
     def keep_expected(self, now: float) -> None:
-        """Note that expected pods have no room, if that is so and groups could still grow."""
+        """Request a decision if the nodes lack room for expected pods, unless one is due or it is too early."""
         run = self._run
         if self._asked is None and self._again <= now and run.expected.is_short(now):
             self.need(now)
 
     def begin(self, now: float) -> None:
-        """Decide at the start of the recording; the requested nodes exist already."""
+        """Decide at the start of the recording; the requested nodes start without delay."""
         self._asked = now
         self.decide(now, is_beginning=True)
 
@@ -79,7 +79,7 @@ class Growth:
             self._run.agenda.add(at, Happening.GROW)
 
     def decide(self, now: float, *, is_beginning: bool = False) -> None:
-        """Decide for the pending pods, and request the nodes that they need, if that is due."""
+        """Decide for the pending pods and request the nodes that they need, if a decision is due."""
         if self._asked is None or self._asked > now:
             return
         self._asked = None
@@ -108,7 +108,7 @@ class Growth:
             self._ask(min((now + _AGAIN_SECONDS, *ends)))
 
     def _growth(self, now: float, *, is_beginning: bool) -> GroupGrowth:
-        """Return the decision for the pending pods, and keep only the rivals with the same one."""
+        """Return the decision for the pending pods, and keep only the rivals that decide the same."""
         run = self._run
         future = (*run.expected.for_growth(now, run.settings), *run.reserve.pods(now))
         key = None

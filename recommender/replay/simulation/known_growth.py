@@ -1,7 +1,7 @@
-"""The decisions on growth that a replay has made before: for equal pods, equal starting nodes and the same limits.
+"""Remembers a replay's decisions on growth, for situations with equal pods, equal starting nodes and equal limits.
 
-Growth depends on little: how many pods of which kinds have no node, and how full the nodes are that are starting. Half
-of these situations came again in six days of a made past with seven policies.
+Growth depends on little: how many pods of which kinds have no node, and how full the starting nodes are. In six days
+of a synthetic past with seven policies, half of the situations had occurred before.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from recommender.replay.cluster.situations import Situations
 
 _MOST: Final = 20_000
-"""Remembered decisions of one replay: those of a month with seven policies, and a bound for longer ones."""
+"""Most decisions that one replay remembers: enough for a month with seven policies, and a bound for longer replays."""
 
 GrowthKey: TypeAlias = "Hashable | None"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupGrowth:
-    """The part of a decision on which a replay depends."""
+    """The parts of a decision on growth that affect a replay."""
 
     increases: Mapping[str, int]
     waits_until: float | None
@@ -40,21 +40,21 @@ class GroupGrowth:
 
 
 def growth_in(scaled: ScaleUp) -> GroupGrowth:
-    """Return what a decision means for a replay."""
+    """Return the parts of a decision that affect a replay."""
     return GroupGrowth(scaled.increases, scaled.waits_until, bool(scaled.waiting), bool(scaled.unschedulable))
 
 
 class KnownGrowth:
-    """The decisions so far, for all policies of one replay."""
+    """The decisions made so far, for all policies of one replay."""
 
     def __init__(self, most: int = _MOST) -> None:
-        """Begin without a decision; `most` are remembered."""
+        """Begin without a decision; at most `most` decisions are remembered."""
         self._most = most
         self._settings: list[ClusterSizeSettings] = []
         self._found: dict[Hashable, GroupGrowth] = {}
 
     def number_of(self, scene: Scene, settings: ClusterSizeSettings) -> int | None:
-        """Return a number that is equal for settings that grow groups equally; None if decisions are not comparable."""
+        """Return a number shared by all settings that grow groups alike; None if decisions may not be reused."""
         if not _is_comparable(scene, settings):
             return None
         same = replace(settings, scale_down=ScaleDownSettings())
@@ -79,10 +79,10 @@ class KnownGrowth:
 def growth_key(
     situations: Situations, pods: Mapping[int, Mapping[int, float]], settings: ClusterSizeSettings, now: float
 ) -> GrowthKey:
-    """Return a key that is equal for situations in which groups grow equally; None if that depends on the moment.
+    """Return a key that is the same for situations in which groups grow alike; None if growth depends on the moment.
 
-    `pods` are the pending ones by kind, each with the time since which it has been waiting. It must not be asked while
-    a group backs off, nor with pods of the future.
+    `pods` are the pending ones by kind, each with the time since which it has been waiting. This function must not
+    be called while a group backs off, nor if there are future pods.
     """
     old = now - max(SETTLING_SECONDS, settings.new_pod_scale_up_delay_seconds)
     if any(since > old for waiting in pods.values() for since in waiting.values()):

@@ -1,4 +1,4 @@
-"""The fate of machines in a replay: they start, do not arrive, or are interrupted."""
+"""What happens to machines in a replay: they start, do not arrive, or are interrupted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MachineEvents:
-    """Makes machines start and end by themselves."""
+    """Simulates how machines start, and how spot machines are interrupted or do not arrive."""
 
     def __init__(self, run: PolicyRun, growth: Growth) -> None:
         self._run = run
@@ -28,7 +28,7 @@ class MachineEvents:
         return slot
 
     def runs(self, slot: int, group: str, now: float) -> None:
-        """Note a running machine: a spot machine is interrupted some day."""
+        """Note that a machine runs; if it is a spot machine, schedule its interruption."""
         end = self._run.spot.began(slot, group, now)
         if end is not None:
             self._run.agenda.add(end[0], Happening.INTERRUPTED, end[1])
@@ -43,7 +43,7 @@ class MachineEvents:
         return slot
 
     def due(self, slot: int, now: float) -> None:
-        """Make a machine that was unavailable arrive, or make its group back off if it is too late."""
+        """Let a machine that was unavailable arrive or wait further; if it is too late, let its group back off."""
         run, group = self._run, self._group(slot)
         deadline = run.spot.deadline(slot)
         if deadline is None:
@@ -59,7 +59,7 @@ class MachineEvents:
             self._give_up(slot, group, now)
 
     def _give_up(self, slot: int, group: str, now: float) -> None:
-        """Remove a machine from the size of its group, which backs off as in `run`."""
+        """Remove a machine that did not arrive from the size of its group; the group then backs off as in `run`."""
         run = self._run
         run.spot.forget(slot)
         run.fleet.remove(slot)

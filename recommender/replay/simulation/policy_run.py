@@ -39,7 +39,7 @@ class PolicyRun:
 
 
 def new_run(scene: Scene, policy: ReplayPolicy, settings: ClusterSizeSettings) -> PolicyRun:
-    """Return a simulation without nodes and pods; `settings` are the simulated settings of the policy."""
+    """Return the state of a simulation without nodes and pods; `settings` replace the settings of the policy."""
     fleet = NodeFleet(scene.resources, scene.node_kinds)
     account = Account(scene.recording.start, scene.recording.end, scene.prices)
     scheduler = Scheduler(scene, fleet, account)

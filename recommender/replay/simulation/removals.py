@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from recommender.replay.simulation.policy_run import PolicyRun
 
 DRAIN_SECONDS: Final = 60.0
-"""Time in which a node with pods is drained, after which the next one may be removed."""
+"""Time that draining a node with pods takes, after which the next node may be removed."""
 LOOK_SECONDS: Final = 300.0
-"""How often removable nodes are looked for, besides whenever one has been unneeded for long enough."""
+"""Longest time between two looks for removable nodes; the next one comes sooner if a node becomes due."""
 SOON_SECONDS: Final = 60.0
 """Time until the next look if nodes are starting."""
 DRAINS: Final = 5
-"""Nodes with pods that one look removes; the next look waits until they are drained."""
+"""Factor on how many nodes one look may remove; the next look waits until those with pods are drained."""
 _NOTICED_SECONDS: Final = 5.0
 """Mean time until `run`, which decides every 10 s, notices that a node has been unneeded for longer than the limit."""
 _MOST_CANDIDATES: Final = 20
-"""Most candidates of one look, those unneeded for longest first; those that could not be emptied recently come last."""
+"""Most candidates of one look: longest unneeded first, but nodes that recently could not be emptied come last."""
 _MOST_DESTINATIONS: Final = 40
 
 
@@ -41,9 +41,9 @@ class Removals:
     def __init__(self, run: PolicyRun) -> None:
         self._run = run
         self._low_since = np.zeros(0)
-        """Since when the node of each slot has been as underutilised as a removable one; NaN for other slots."""
+        """Since when the node of each slot has been underutilised enough to be removed; NaN for other slots."""
         self._refused: dict[int, float] = {}
-        """When the node of each slot could not be emptied; others are checked first."""
+        """When the node of each slot last could not be emptied; nodes without an entry are checked first."""
         scene, down = run.scene, run.settings.scale_down
         self._limits = np.array(
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
@@ -56,7 +56,7 @@ class Removals:
         self._looked_at: list[int] = []
 
     def forget(self, slot: int) -> None:
-        """Forget a removed node; the slot may get another one."""
+        """Forget a removed node, since its slot may get another node."""
         if slot < len(self._low_since):
             self._low_since[slot] = np.nan
         self._refused.pop(slot, None)
@@ -64,8 +64,8 @@ class Removals:
     def look(self, now: float, *, is_covered: bool) -> tuple[list[int], float]:
         """Return the slots of the nodes to remove now, and when to look again.
 
-        The decision is made only when it could remove a node: one has been underutilised for long enough, no cool-down
-        holds, and all pending pods are covered by nodes.
+        The decision is made only if it could remove a node: some node has been underutilised for long enough, no
+        cool-down is in effect, and nodes have been requested for all pending pods and are ready.
         """
         run, down = self._run, self._run.settings.scale_down
         fleet, scheduler = run.fleet, run.scheduler
@@ -88,11 +88,11 @@ class Removals:
         return due, now + (max(drained * DRAIN_SECONDS, SOON_SECONDS) if due or has_others else LOOK_SECONDS)
 
     def _has_others(self, now: float, due: Sequence[int]) -> bool:
-        """Whether some removable nodes have not been checked recently, since one look only covers a few."""
+        """Whether no node is due and some candidates have not been checked recently, as one look covers only a few."""
         return not due and any(self._refused.get(slot, 0.0) < now - LOOK_SECONDS for slot in self._candidates(now))
 
     def _slots_to_remove(self, candidates: Sequence[int], now: float) -> list[int]:
-        """Return the slots of the candidates that the decision removes."""
+        """Decide, and return the slots of the candidates that are removed."""
         run = self._run
         slots = {run.situations.node(slot).name: slot for slot in candidates}
         since = {name: self._low_since.item(slot) for name, slot in slots.items()}
@@ -111,7 +111,7 @@ class Removals:
         return [slots[removal.node] for removal in answer.removals if removal.is_due and removal.node in slots]
 
     def _note_low(self, now: float) -> None:
-        """Note which nodes could be removed: a superset of those that the decision finds underutilised."""
+        """Note which nodes could be removed, including all nodes that the decision would find underutilised."""
         fleet, down = self._run.fleet, self._run.settings.scale_down
         cores, memory = fleet.shares()
         limits = self._limits[fleet.kind_of[: fleet.end]]
@@ -123,18 +123,18 @@ class Removals:
         self._low_since = np.where(low, np.where(np.isnan(since), now, since), np.nan)
 
     def _dues(self) -> FloatArray:
-        """Return when the node of each slot has been unneeded for long enough; NaN for needed nodes."""
+        """Return when the node of each slot will have been unneeded for long enough; NaN for needed nodes."""
         fleet = self._run.fleet
         return np.asarray(self._low_since + self._unneeded[fleet.kind_of[: fleet.end]])
 
     def _candidates(self, now: float) -> list[int]:
-        """Return the slots of nodes that have been underutilised for long enough."""
+        """Return the slots of the nodes to check: those that have been underutilised for long enough, up to a limit."""
         slots = np.flatnonzero(self._dues() <= now).tolist()
         slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
         return slots[:_MOST_CANDIDATES]
 
     def _destinations(self, candidates: Sequence[int]) -> list[int]:
-        """Return the slots of other nodes: all that affect the decision, or those with the most room."""
+        """Return the slots of nodes to which pods may move: all nodes if they matter, or those with the most room."""
         fleet = self._run.fleet
         if removals_need_whole_cluster(self._run.settings):
             there = fleet.exists[: fleet.end].copy()
@@ -148,7 +148,7 @@ class Removals:
 
 
 def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
-    """Return settings with which one look replaces all looks of the minutes in which its nodes are drained."""
+    """Return settings with which one look removes as many nodes as `run` does while those nodes are drained."""
     down = settings.scale_down
     return replace(
         settings,
@@ -161,7 +161,7 @@ def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
 
 
 def _limit(scene: Scene, group: str, threshold: float) -> float:
-    """Return the utilisation up to which nodes of a group may be removed; below 0 if they never may."""
+    """Return the utilisation up to which nodes of a group may be removed; negative if they may never be removed."""
     if not group:
         return -1.0
     options = next(one.options for one in scene.groups.groups if one.name == group)
@@ -171,6 +171,6 @@ def _limit(scene: Scene, group: str, threshold: float) -> float:
 
 
 def _unneeded_seconds(scene: Scene, group: str, seconds: float) -> float:
-    """Return how long nodes of a group must be unneeded."""
+    """Return how long nodes of a group must be unneeded before they may be removed."""
     own = next((one.options.unneeded_seconds for one in scene.groups.groups if one.name == group), None)
     return seconds if own is None else own

@@ -1,4 +1,4 @@
-"""One policy on the recorded past: events in their order, and the decision of `run` where it could change a size."""
+"""Simulates one policy on the recorded past: processes events in order, and decides where a size could change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SimulatedPolicy:
 
     outcome: PolicyOutcome
     alike: tuple[ReplayPolicy, ...]
-    """The rivals that would always have decided the same."""
+    """The rivals that would always have made the same decisions."""
 
 
 def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[Event]) -> Iterator[PolicyOutcome]:
@@ -62,9 +62,10 @@ def simulate(
     rivals: Sequence[ReplayPolicy] = (),
     known: KnownGrowth | None = None,
 ) -> SimulatedPolicy:
-    """Return the outcome of a policy, and which of the rivals, which differ only in growth, decide the same.
+    """Return the outcome of a policy, and the rivals that always decide the same.
 
-    `known` are the decisions that earlier simulations of the scene have made.
+    `rivals` are policies that differ from this one only in how groups grow; `known` are decisions from earlier
+    simulations of the scene.
     """
     simulation = _Simulation(scene, policy, rivals, KnownGrowth() if known is None else known)
     # Nodes that offer no CPU or memory have no score; allowing that for each pod takes longer than its score.
@@ -108,7 +109,7 @@ class _Simulation:
         return self._growth.alike
 
     def outcome(self, name: str) -> PolicyOutcome:
-        """Return the result."""
+        """Return the result of the simulation under this policy name."""
         account, waiting = self._run.account, self._run.scheduler.pending()
         for since in waiting.values():
             account.waited(since, self._scene.recording.end)
@@ -116,7 +117,7 @@ class _Simulation:
         return account.outcome(name, len(waiting), has_spot=has_spot)
 
     def _begin(self, past: Sequence[Event]) -> list[Event]:
-        """Put the nodes and the pods of the start in place; return the remaining events."""
+        """Add the nodes and pods that exist at the start of the recording; return the remaining events."""
         recording, scene, run = self._scene.recording, self._scene, self._run
         slots: dict[str, int] = {}
         for number, one in enumerate(recording.nodes):
@@ -141,7 +142,7 @@ class _Simulation:
         return left
 
     def _has_closed_nodes(self) -> bool:
-        """Whether nodes of closed groups were there at the start."""
+        """Whether closed groups had nodes at the start of the recording."""
         scene, start = self._scene, self._scene.recording.start
         return bool(self._closed) and any(
             one.is_there(start) and scene.node_kinds[scene.kind_of_node[one.node.name]].group in self._closed
@@ -149,7 +150,7 @@ class _Simulation:
         )
 
     def _begin_with_others(self, past: Sequence[Event]) -> list[Event]:
-        """Put pods whose node belongs to a closed group on nodes of others, which are there from the start."""
+        """Start the pods of closed groups' nodes on nodes of other groups; return the remaining events."""
         start, pods = self._scene.recording.start, self._scene.recording.pods
         came: dict[int, dict[int, float]] = {}
         left = []
@@ -163,7 +164,7 @@ class _Simulation:
         return left
 
     def _step(self, now: float, batch: Iterable[Event]) -> None:
-        """Process everything that happens at one moment: ends first, and decisions last."""
+        """Process all events of one moment: pods that end come first, and decisions last."""
         scheduler = self._run.scheduler
         roomier = set[int]()
         came: dict[int, dict[int, float]] = {}
@@ -186,7 +187,7 @@ class _Simulation:
             self._decide(asked, now, has_come=bool(came))
 
     def _decide(self, asked: Collection[int], now: float, *, has_come: bool) -> None:
-        """Take the decisions that are due."""
+        """Make the decisions that are due."""
         if has_come or Happening.LOOK in asked:
             self._growth.keep_reserve(now)
         if Happening.FORECAST in asked:
@@ -197,7 +198,7 @@ class _Simulation:
             self._look(now)
 
     def _slot_with_more_room(self, what: int, number: int, now: float) -> int | None:
-        """Process a pod that ends, or a node that is ready, new or removed; return the slot with more room, if any."""
+        """Process the end of a pod, or an event of a node; return the slot that has more room afterwards, if any."""
         if what == _POD_GONE:
             return self._run.scheduler.end(number, now)
         if what == Happening.NODE_READY:
@@ -221,7 +222,7 @@ class _Simulation:
         return slot
 
     def _look(self, now: float) -> None:
-        """Remove the chosen nodes; none of them takes the pods of another one."""
+        """Remove the nodes that removals choose; no pod of one of them moves to another one of them."""
         run = self._run
         due, next_look = self._removals.look(now, is_covered=self._growth.is_covered)
         if due:
@@ -234,7 +235,7 @@ class _Simulation:
         run.agenda.add(next_look, Happening.LOOK)
 
     def _evict(self, slot: int, now: float, *, is_decided: bool = True) -> None:
-        """Remove a node; its pods need another one, and count as evicted if a decision has removed it."""
+        """Remove a node and reschedule its pods, which count as evicted if a decision removed the node."""
         self._removals.forget(slot)
         self._run.spot.forget(slot)
         pods = self._run.fleet.remove(slot)
