@@ -47,7 +47,7 @@ def read_file(
 ) -> tuple[MappingNode, T]:
     """Return the mapping of a file, and the value made from it; `file` is its name in messages. Raises DocumentError.
 
-    `broken` returns where the YAML is wrong.
+    `broken` yields the problems of the YAML itself.
     """
     root = load_documents(content, file).root
     if root is None:

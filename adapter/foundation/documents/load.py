@@ -67,7 +67,7 @@ __all__ = [
 DEEPEST = 64
 """Largest depth of nesting. Rule files have about six levels; the limit protects the stack from hostile files."""
 MOST_NODES = 1_000_000
-"""Largest number of nodes after all aliases are followed. A few lines of nested aliases can expand to billions."""
+"""Largest number of nodes after all aliases are expanded. A few lines of nested aliases can expand to billions."""
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _CORE_TAG = "tag:yaml.org,2002:"
@@ -122,7 +122,7 @@ def _refuse_unprintable(text: str, file: str) -> None:
 
 
 def _tab_before(text: str, mark: _Mark | None) -> tuple[int, int] | None:
-    """Return line and column of the tab that indents the line of an error, or the one before it; None without a tab."""
+    """Return line and column of a tab that indents the line of the error or the line before; None if there is none."""
     if mark is None:
         return None
     lines = text.split("\n")
@@ -172,7 +172,7 @@ class _Anchored:
     node: Node | None = None
     """None while the anchored node is being read: an alias to it would contain itself."""
     size: int = 0
-    """How many nodes it expands to."""
+    """Number of nodes that an alias to it expands to."""
     height: int = 0
     """How many levels of nesting it contains."""
 
@@ -184,11 +184,11 @@ class _Builder:
         self._events = events
         self._file = file
         self._anchors: dict[str, _Anchored] = {}
-        """The anchors by name; the last one of a name counts, as in Go."""
+        """The anchors by name; if a name is defined twice, the later anchor counts, as in Go."""
         self._nodes = 0
         self._has_aliases = False
         self._deepest = 0
-        """The deepest level reached so far inside the node that is being read, with aliases followed."""
+        """The deepest level reached so far inside the node that is being read, with aliases expanded."""
 
     def node(self, event: NodeEvent, depth: int) -> Node:
         if isinstance(event, AliasEvent):

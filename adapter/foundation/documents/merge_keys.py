@@ -56,7 +56,7 @@ class _Slot:
         self._repeated: dict[DocumentProblem, None] = {}
 
     def fill_up(self, entry: MappingEntry) -> bool:
-        """Add the entries of the other mapping. Returns False, without effect, if one of the two is not a mapping."""
+        """Add the entries of another mapping to the value. Returns False, without effect, unless both are mappings."""
         there = self._entry.value
         if not isinstance(there, MappingNode) or not isinstance(entry.value, MappingNode):
             return False
@@ -88,7 +88,7 @@ def _finished_entries(slots: dict[str, _Slot]) -> tuple[MappingEntry, ...]:
 
 
 def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProblem, None]) -> Iterator[DocumentProblem]:
-    """Add the entries of a merge key's mapping, or of its list of mappings, where earlier mappings win."""
+    """Add the entries of a merge key's mapping, or of its list of mappings, in which earlier mappings win."""
     sources = reversed(value.items) if isinstance(value, SequenceNode) else (value,)
     for source in sources:
         if isinstance(source, MappingNode):
@@ -102,7 +102,7 @@ def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProbl
 def _merge(into: dict[str, _Slot], entry: MappingEntry, repeated: dict[DocumentProblem, None]) -> None:
     """Set an entry as Go's yaml.v2 does: later values win, and a mapping extends an existing mapping.
 
-    That decoder writes each field of a struct in the order of the file, whether or not it comes from a merge key.
+    The decoder writes each field of a struct in the order of the file, whether or not it comes from a merge key.
     YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
     """
     there = into.get(entry.name)

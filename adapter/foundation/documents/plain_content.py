@@ -7,7 +7,7 @@ from typing import Any, Final
 from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
 
 _DEEPEST = 32
-"""Limit on the depth of content, in levels; no reader needs more."""
+"""Largest depth of nesting of the content, in levels; no reader needs more."""
 _CHARACTERS_OF_A_VALUE: Final = 16
 
 
@@ -16,9 +16,9 @@ class TooDeepError(ValueError):
 
 
 def is_larger_than(most: int, content: object) -> bool:
-    """Return whether content that was JSON has more values than this; keys count, and so do 16 characters of a text.
+    """Return whether decoded JSON has more than `most` values; each key and every 16 characters of a text count as one.
 
-    It takes no longer than for content of that size, and handles any depth.
+    The check stops as soon as the limit is exceeded, and handles any depth.
     """
     waiting = [content]
     while waiting:
@@ -38,7 +38,7 @@ def is_larger_than(most: int, content: object) -> bool:
 
 
 def node_of(content: object, source: str, depth: int = 0) -> Node:
-    """Return the node of content that was JSON. `source` stands for the file; every line is 1. Raises TooDeepError."""
+    """Return the node of decoded JSON. `source` stands for the file; every line is 1. Raises TooDeepError."""
     if depth > _DEEPEST:
         raise TooDeepError(f"{source} is nested in more than {_DEEPEST} levels")
     if isinstance(content, dict):

@@ -26,7 +26,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _INT64: Final = 2**63
 _LONGEST_WHOLE: Final = 20
-"""Digits of the longest int64 with its sign; Python refuses to convert thousands of digits."""
+"""Length of the longest int64, including its sign; Python refuses to convert texts of thousands of digits."""
 _PERCENT: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)%")
 _ANY: Final[Schema] = {"type": ["string", "number", "boolean"]}
 """A text may be written without quotes even if YAML would read another type: `shard: 0` is the text `0`."""
@@ -86,7 +86,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole(text: str) -> int:
-    """Return the whole number of 64 bits that the text denotes in JSON: no fraction, no exponent. Raises ValueError."""
+    """Return the int64 that the text denotes in JSON, without a fraction or an exponent. Raises ValueError."""
     value = int(text) if _WHOLE.fullmatch(text) and len(text) <= _LONGEST_WHOLE else _INT64
     if not -_INT64 <= value < _INT64:
         raise ValueError(text)
@@ -94,7 +94,7 @@ def parse_whole(text: str) -> int:
 
 
 def number(limits: Bounds = ANY_NUMBER, *, quoted: bool = False) -> Scalar[float]:
-    """Return the shape of a number within limits, which may have a fraction."""
+    """Return the shape of a number that is within limits and may have a fraction."""
     return _number("number", ", such as 16 or 2.5", parse_number, limits, _NUMBER.pattern if quoted else "")
 
 
@@ -126,7 +126,7 @@ def duration(least: float = 0.0, most: float = math.inf) -> Scalar[float]:
 
 
 def percentage(limits: Bounds) -> Scalar[float]:
-    """Return the shape of a percentage within limits in percent, such as `5%`, as a ratio."""
+    """Return the shape of a percentage such as `5%`, which is read as a ratio; the limits are in percent."""
 
     def parse(text: str) -> float:
         found = _PERCENT.fullmatch(text)
@@ -183,7 +183,7 @@ def text(message: str = "the string is empty", fix: str = "write a value, or rem
 
 
 def checked(name: str, problem: Callable[[str], str | bool | None], fix: str) -> Scalar[str]:
-    """Return the shape of a text that a function accepts; the function returns the problem, or True."""
+    """Return the shape of a text for which `problem` returns nothing; for others it returns the reason, or True."""
 
     def parse(value: str) -> str:
         wrong = problem(value)

@@ -30,8 +30,8 @@ class Key:
     example: str = ""
     """An example of the value, for messages; only required keys have an example."""
     into: str | None = None
-    """The argument of the section's `make`; empty for a key that is only checked. None means the key in snake case,
-    `min_size` for `minSize`.
+    """The argument of the section's `make`; empty for a key that is only checked. None means the key in snake case: for
+    `minSize`, this is `min_size`.
     """
 
     @property
@@ -46,7 +46,7 @@ class Given:
 
     node: MappingNode
     values: Mapping[str, Any]
-    """By key. Absent and wrong values are missing."""
+    """The values by key, without those that are absent or wrong."""
     is_readable: bool
     """Whether no key has a problem of its own."""
 
@@ -62,11 +62,11 @@ class Given:
         return node
 
     def has(self, path: str) -> bool:
-        """Return whether there is a value, right or wrong."""
+        """Return whether the key has a value, right or wrong."""
         return self.at(path) is not None
 
     def problem(self, path: str, message: str, fix: str) -> DocumentProblem:
-        """Return a problem at a value, or at the section if there is none."""
+        """Return a problem at the place of a value, or of the section if the value is absent."""
         return (self.at(path) or self.node).problem(message, fix)
 
 
@@ -77,14 +77,14 @@ class Section(Generic[T]):
     name: str
     """Its path for messages, such as `predictive.forEach`, or a description, such as `the file`."""
     make: Callable[..., T]
-    """Called with the attributes of the keys that have a value; the others keep their defaults."""
+    """Makes the value from the attributes of the keys that are set; the other attributes keep their defaults."""
     keys: tuple[Key, ...] = ()
     check: Callable[[Given], Iterable[DocumentProblem]] = lambda _: ()
     """Returns the problems that involve several keys."""
     others: tuple[Scalar[Any], ValueShape] | None = None
     """Shapes of all other keys and their values, which are passed as the argument `others`."""
     hints: Mapping[str, str] = field(default_factory=dict)
-    """By keys that users bring from other programs, why they should be removed."""
+    """Why keys that users bring from other programs should be removed, by key."""
     defaults: type | None = None
     """The dataclass that has the defaults, if `make` is not a dataclass."""
 
@@ -104,7 +104,7 @@ class Section(Generic[T]):
         return made_of(node, self.make, **arguments, **({"others": rest} if self.others else {}))
 
     def mapping(self, node: Node) -> MappingNode:
-        """Return the node as a mapping. Raises DocumentError, without a text that may be secret."""
+        """Return the node as a mapping. Raises DocumentError, which quotes no text, since that may be a secret."""
         if not isinstance(node, MappingNode):
             keys = shortened(", ".join(each.key for each in self.keys) or "`key: value` lines")
             name = self.name if " " in self.name else f"`{self.name}`"
@@ -121,7 +121,7 @@ class Section(Generic[T]):
                 yield mapping.problem(f"`{path}` is missing", f"write {each.key}: {each.example}")
 
     def unknown_key(self, entry: MappingEntry) -> DocumentProblem:
-        """Return the problem of a key that this section does not have: it may be one of a section within it."""
+        """Return the problem of a key that this section does not have; it may belong to a section inside this one."""
         within = [each.key for each in self.keys if isinstance(each.shape, Section) and each.shape.has(entry.name)]
         if len(within) == 1 and entry.name not in self.hints:
             message = f"the key {entry.name!r} is not known here, but in `{within[0]}`"
@@ -164,7 +164,7 @@ def mapping_of(
 ) -> Section[dict[Any, Any]]:
     """Return the shape of a mapping whose keys users choose.
 
-    `empty` is the problem of a mapping without keys, and its repair; without a message the mapping may be empty.
+    `empty` is the problem of a mapping without keys, and its fix; if it has no message, the mapping may be empty.
     """
 
     def check(given: Given) -> Iterator[DocumentProblem]:

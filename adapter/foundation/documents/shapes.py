@@ -34,7 +34,7 @@ class ValueShape(Protocol):
     """Reads the values of one type."""
 
     def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - what a section holds differs from key to key
-        """Return the value, of this key if it has one. Raises DocumentError with all problems of the value."""
+        """Return the value; `key` is its key, if it has one. Raises DocumentError with all problems of the value."""
 
     @property
     def schema(self) -> Schema:
@@ -45,7 +45,7 @@ class WrongValueError(ValueError):
     """A text is of the expected type, but not a value that can be used."""
 
     def __init__(self, message: str, fix: str = "") -> None:
-        """Without a `fix`, the fix of the type is shown."""
+        """If `fix` is empty, the fix of the type is shown."""
         super().__init__(message)
         self.fix = fix
 
@@ -56,7 +56,7 @@ class OutOfRangeError(WrongValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Generic[T]):
-    """A single value, read from its text. Another ValueError of the parser means: the text is not of this type."""
+    """A single value, read from its text. Any other ValueError of `parse` means that the text is not of this type."""
 
     name: str
     """The name with its article, for messages, such as `a duration`."""
@@ -66,7 +66,7 @@ class Scalar(Generic[T]):
     written: Callable[[T], object] = str
     """Returns the text of a value, for the defaults in the schema."""
     unquoted: bool = False
-    """Whether a text in quotes has another type, which an empty text never has."""
+    """Whether the value must not be quoted: a quoted text is parsed as the empty text, which `parse` refuses."""
 
     def read(self, node: Node, key: str = "") -> T:
         """Return the value. Raises DocumentError."""
@@ -84,7 +84,7 @@ class Scalar(Generic[T]):
             raise DocumentError(node.problem(message, self.fix)) from None
 
     def then(self, make: Callable[[T], R], written: Callable[[R], object] = str) -> Scalar[R]:
-        """Return the shape of a function's result for the value; the function may raise ValueError."""
+        """Return the shape of what `make` returns for the value; `make` may raise ValueError."""
         parse = self.parse
         return Scalar(self.name, self.fix, lambda text: make(parse(text)), self.schema, written, self.unquoted)
 
@@ -96,12 +96,12 @@ class ListOf:
     item: ValueShape
     make: Callable[[list[Any]], Any] = tuple
     empty: tuple[str, str] = ("", "")
-    """The problem of an empty list, and its repair; no message if the list may be empty."""
+    """The problem of an empty list, and its fix; if it has no message, the list may be empty."""
     unique: Callable[[Any], object] | None = None
     """Returns the key that must be unique among items, and its name in messages."""
 
     def read(self, node: Node, _key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
-        """Return the result for the items. Raises DocumentError."""
+        """Return what `make` returns for the items. Raises DocumentError."""
         if not isinstance(node, SequenceNode):
             raise DocumentError(node.problem(f"{described(node)} is not a list", "write lines that start with `- `"))
         values, problems = read_each((item, self.item, "") for item in node.items)
@@ -129,12 +129,12 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A value that may be written in several ways, each as another kind of node: a text, a list or a mapping."""
+    """A value that may be written in several ways, each a different kind of node: a text, a list or a mapping."""
 
     shapes: Mapping[type[Node], ValueShape]
 
     def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
-        """Return the value that the shape for the node's kind reads; without one, raise the error of the first."""
+        """Return the value that the shape for the node's kind reads; if there is none, raise the error of the first."""
         return self.shapes.get(type(node), next(iter(self.shapes.values()))).read(node, key)
 
     @property
@@ -158,7 +158,7 @@ class Anything:
 
 
 def read_each(parts: Iterable[tuple[Node, ValueShape, str]]) -> tuple[dict[int, Any], list[DocumentProblem]]:
-    """Return the values that can be read, by their position, and the problems of the others; paths end in the key."""
+    """Read each node by its shape; return the readable values by position, and the problems of the other nodes."""
     values: dict[int, Any] = {}
     problems: list[DocumentProblem] = []
     for place, (node, shape, key) in enumerate(parts):
@@ -175,7 +175,7 @@ def described(node: Node) -> str:
 
 
 def made_of(node: Node, make: Callable[..., T], *values: object, **arguments: object) -> T:
-    """Return what a function makes of the values of a node. Raises DocumentError where it raises WrongValueError."""
+    """Return what `make` returns for values of the node; its WrongValueError is raised as a DocumentError."""
     try:
         return make(*values, **arguments)
     except WrongValueError as error:

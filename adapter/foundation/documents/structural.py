@@ -1,8 +1,8 @@
 """Turns the JSON Schema of a strict reader into the structural schema of a CustomResourceDefinition (pure).
 
-A structural schema (Kubernetes' documentation, "Specifying a structural schema") has one type at each node and no null,
-and forbids `additionalProperties: false`: unknown keys are refused by strict validation and pruned without it. It
-accepts less than a reader: texts must be JSON strings, as kubectl writes them anyway. Defaults are described but not
+A structural schema (Kubernetes' documentation, "Specifying a structural schema") has one type at each node and no null.
+It must not contain `additionalProperties: false`; unknown keys are refused by strict validation and otherwise pruned.
+It accepts less than a reader: texts must be JSON strings, as kubectl writes them anyway. Defaults are described but not
 set, since the API server would write them into objects, where they would look as if the author had written them.
 """
 
@@ -23,11 +23,11 @@ _SCALAR: Final[Schema] = {
     "maxItems": 0,
     "maxProperties": 0,
 }
-"""A text or a boolean, for which no type exists: the value must be neither large nor nested."""
+"""A text or a boolean. No type allows both, so the schema only requires that the value is neither large nor nested."""
 UNOBSERVED: Final[Schema] = {"observedGeneration": -1}
-"""The default of a status: until a controller has written one, it refers to no generation.
+"""The default of a status: until a controller has written a status, it refers to no generation.
 
-Without it, kstatus, whose rules Flux follows, would take an object without a status as ready.
+Without this default, kstatus, whose rules Flux follows, would consider an object without a status ready.
 """
 
 
@@ -41,7 +41,7 @@ class StructuralLimits:
 
 
 def structural(schema: Schema, limits: StructuralLimits) -> Schema:
-    """Return the structural schema for the content that a reader's schema describes."""
+    """Return the structural schema of the content that a reader's JSON Schema describes."""
     described = {"description": _with_default(schema)} if "description" in schema else {}
     if "anyOf" in schema:
         return {**_any_of(schema["anyOf"], limits), **described}
@@ -57,7 +57,7 @@ def structural(schema: Schema, limits: StructuralLimits) -> Schema:
 
 
 def _any_of(alternatives: Sequence[Schema], limits: StructuralLimits) -> Schema:
-    """Return the schema of the first alternative for the short form of a mapping; of both for a value or a list."""
+    """Return the first alternative's schema; if one is a list, a schema that allows any value of limited size."""
     if not any("array" in _types(each) for each in alternatives):
         return structural(alternatives[0], limits)
     # No type allows both: the reader refuses what is wrong, and what is there must not be large.

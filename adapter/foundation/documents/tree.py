@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 20
 """Number of problems that are printed. If there are more, one fewer is shown, so that at least two are left out."""
 _LONGEST_WORD = 100
-"""Longest word that is compared, in characters: the time of a comparison grows with the product of the lengths."""
+"""Longest word that is compared, in characters: the time of a comparison grows with the product of both lengths."""
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
@@ -83,7 +83,7 @@ class Node:
         raise self.wrong_kind("a mapping (`key: value` lines)")
 
     def sequence(self) -> tuple[Node, ...]:
-        """Return its items; raises WrongKindError."""
+        """Return the items of a list; raises WrongKindError."""
         raise self.wrong_kind("a list (lines that start with `- `)")
 
     def text(self) -> str:
@@ -109,7 +109,7 @@ class ScalarNode(Node):
 
     value: str
     plain: bool
-    """Whether it was written without quotes and not in block style: only such a scalar can be null or a boolean."""
+    """Whether it was written without quotes and not in block style; only a plain scalar can be null or a boolean."""
     null: bool
 
     @property
@@ -252,7 +252,7 @@ def unknown_key(entry: MappingEntry, known: Collection[str], hint: str = "") -> 
 
 
 def problem_lines(problems: Sequence[object]) -> list[str]:
-    """Return the lines of all problems. Of more than `MOST_LINES`, the last one says how many others there are."""
+    """Return a line for each problem. If there are more than `MOST_LINES`, the last line says how many are left out."""
     lines = [line for problem in problems for line in str(problem).split("\n")]
     if len(lines) <= MOST_LINES:
         return lines
