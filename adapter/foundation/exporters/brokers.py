@@ -108,4 +108,4 @@ BROKERS: Final = (
         "let postgres_exporter collect `pg_stat_database`",
     ),
 )
-"""The metrics, in the order in which a rule file shows them."""
+"""The metrics, in the order in which a rule file lists them."""

@@ -147,4 +147,4 @@ GATEWAYS: Final = (
         repair=_OF_PROXIES,
     ),
 )
-"""In the order in which a rule file shows them."""
+"""The metrics, in the order in which a rule file lists them."""

@@ -1,4 +1,4 @@
-"""Queries Prometheus for the known series that it has, and for their labels."""
+"""Queries Prometheus for the series of known metrics that it has, and for their labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheu
 
 
 class IncompleteAnswerError(Exception):
-    """Prometheus says that its answer may lack series; the message says what to do."""
+    """Prometheus reports that its answer may be incomplete; the message says what to do."""
 
 
 def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Sample]:
@@ -40,7 +40,7 @@ def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Samp
 
 
 def held_metrics(client: Queries, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
-    """Return the metrics that have series, by one query. Raises PrometheusError, IncompleteAnswerError."""
+    """Send one query, and return the metrics that have series. Raises PrometheusError, IncompleteAnswerError."""
     names = "|".join(sorted({each.series for each in known}))
     found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
     held = {sample.labels.get("__name__", "") for sample in found}

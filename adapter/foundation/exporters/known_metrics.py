@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import Final
 
 RATE_WINDOW: Final = "2m"
-"""Range of rates: at least two scrapes of the usual interval of at most a minute."""
+"""Range of rates: it covers at least two scrapes, since the scrape interval is usually at most a minute."""
 
 
 class SeriesType(StrEnum):
-    """The type of the series: the rate of a counter is served, and the value of a gauge."""
+    """The type of the series: a counter is served as its rate, and a gauge as its value."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -41,7 +41,7 @@ class KnownMetric:
     served_as: str = ""
     """Name in the API, if it does not follow from the name of the series."""
     matchers: str = ""
-    """Matchers that exclude series which would otherwise be counted twice."""
+    """Matchers that exclude series, so that nothing is counted twice."""
     labels: tuple[str, ...] = ()
     """For external metrics: labels that identify what is counted; at least one must exist."""
     namespace_labels: tuple[str, ...] = ()

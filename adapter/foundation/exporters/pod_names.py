@@ -38,6 +38,6 @@ def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
 
 
 def pod_pattern(workload: LikelyWorkload) -> str:
-    """Return a regular expression (RE2) of the names of a workload's pods, that matches no other workload's pods."""
+    """Return a regular expression (RE2) that matches the names of this workload's pods, and no other pods."""
     name = quote_pattern(workload.name)
     return f"{name}-[0-9]{{1,4}}" if workload.kind == "StatefulSet" else f"{name}-{_SUFFIX}{{6,10}}-{_SUFFIX}{{5}}"

@@ -35,9 +35,9 @@ class RecognisedMetric:
     object_label: str | None
     """None for external metrics."""
     selector: Mapping[str, str]
-    """For external metrics: labels of one counted thing that an HPA can select; empty if it cannot."""
+    """For external metrics: labels by which an HPA can select one thing, such as a queue; empty if it cannot."""
     unselectable: Mapping[str, str]
-    """For external metrics: labels of that thing whose values are not valid in a selector of Kubernetes."""
+    """For external metrics: the other labels of that thing, whose values are not valid in a Kubernetes selector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def labels_to_read(known: KnownMetric) -> tuple[str, ...]:
 
 
 def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
-    """Return the subjects of the series; `groups` has each existing combination of `labels_to_read`."""
+    """Return the labels that identify the objects; `groups` are the combinations of `labels_to_read` that occur."""
     if known.subject is MetricSubject.EXTERNAL:
         return _external(known, groups)
     pairs = [(namespace, name) for namespace in known.namespace_labels for name in known.object_labels]
@@ -82,7 +82,7 @@ def _external(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> Recogn
 
 
 def _example_order(thing: Mapping[str, str]) -> tuple[int, bool, list[str]]:
-    """Order metrics that can be selected first, and internal ones of a broker last (`__consumer_offsets`)."""
+    """Sort key: things that a selector can name come first, and internal ones (`__consumer_offsets`) come last."""
     unselectable = sum(label_value_problem(value) is not None for value in thing.values())
     return unselectable, any(value.startswith("_") for value in thing.values()), list(thing.values())
 

@@ -34,4 +34,4 @@ RUNTIMES: Final = (
     _no_load("jvm", "jvm_threads_current", _GAUGE, "threads of the JVM (client_java)"),
     _no_load("go", "go_goroutines", _GAUGE, "goroutines of a pod"),
 )
-"""The best measure of load first: an example of an HPA uses the first one that its workload has."""
+"""The metrics, the best measure of load first: an example HPA uses the first metric that its workload has."""

@@ -1,4 +1,4 @@
-"""All known metrics, in the order in which they are looked for: the best measure of load first."""
+"""All known metrics, in the order in which they are searched for: the best measure of load comes first."""
 
 from __future__ import annotations
 
