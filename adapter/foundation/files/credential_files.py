@@ -1,8 +1,8 @@
 """Credentials in files that may be replaced at any time: the last good ones stay in use.
 
 Kubernetes renews mounted tokens about once an hour, and certificates whenever their issuer does, by replacing a folder
-while the process runs. A change that cannot be read, or a key that does not fit its certificate yet, is logged once and
-tried again every second, since the files do not show every cause, such as permissions.
+while the process runs. If the new files cannot be read, or a key does not match its certificate yet, this is logged
+once and retried every second, since the state of the files does not show every cause, such as permissions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 1.0
 _LARGEST_TOKEN_BYTES: Final = 64 << 10
 UNUSABLE: Final[tuple[type[Exception], ...]] = (OSError, ValueError)
-"""Errors of credentials that cannot be used."""
+"""Errors raised for credentials that cannot be used."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 
 
 class CredentialState:
-    """Whether the newest version of some credentials is in use; it is logged when that changes. For any thread."""
+    """Whether the newest version of some credentials is in use. Changes of this state are logged. For any thread."""
 
     def __init__(self, what: str, *, can_change: bool = True) -> None:
-        """Name them `what` in the log and, if they can change, in the metric."""
+        """Take the name `what` of the credentials for the log and, if they can change, for the metric."""
         self.what = what
         self.refusal: str | None = None
-        """Why the newest version cannot be used, and an earlier one is in use; None if it is in use."""
+        """Why the newest version cannot be used, so that an earlier one is; None if the newest version is in use."""
         if can_change:
             with _registering:
                 _in_use.add(self)
@@ -63,7 +63,7 @@ _in_use: Final[WeakSet[CredentialState]] = WeakSet()
 
 
 def refused_credentials() -> Mapping[str, bool]:
-    """Return all credentials of this process that may change, with whether the newest version cannot be used."""
+    """Return, for all credentials of this process that may change, whether their newest version cannot be used."""
     with _registering:
         states = list(_in_use)
     found: defaultdict[str, bool] = defaultdict(bool)
@@ -85,8 +85,8 @@ class CredentialFiles(Generic[T]):
     ) -> None:
         """Load once; raises the errors of `load`. `what` names the credentials, and `clock` returns seconds.
 
-        `unusable` are the errors of files that cannot be used. Their texts are logged, so they must not contain a
-        secret; those of UnicodeError are left out.
+        `unusable` are the errors that mean that the files cannot be used. Their messages are logged, so they must not
+        contain a secret; the message of a UnicodeError is replaced.
         """
         # The functions below refer to the state alone: without a cycle, it is forgotten together with this object.
         state = CredentialState(f"{what} ({', '.join(map(str, paths))})", can_change=bool(paths))
@@ -102,12 +102,12 @@ class CredentialFiles(Generic[T]):
         )
 
     def current(self) -> T:
-        """Return the credentials in use, as the same value until they change."""
+        """Return the credentials in use: the same object until they change."""
         return self._followed.current()
 
 
 def token_of(path: Path) -> str:
-    """Return the token in a file, without space around it. Raises OSError, or ValueError without its content."""
+    """Return the token in a file, stripped of white space. Raises OSError and ValueError, as `secret_of` does."""
     token = secret_of(path, _LARGEST_TOKEN_BYTES)
     if not token.isascii():
         raise ValueError("it holds characters that no header can carry")
@@ -115,7 +115,7 @@ def token_of(path: Path) -> str:
 
 
 def secret_of(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
-    """Return the one line of a file, without space around it. Raises OSError, or ValueError without its content."""
+    """Return the only line of a file, stripped of white space. Raises OSError and ValueError (see `reason_of`)."""
     secret = read_regular(path, largest_bytes).decode().strip()
     if not secret:
         raise ValueError("it is empty")
@@ -125,7 +125,7 @@ def secret_of(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason without the content of the file, which errors of decoders quote."""
+    """Return the reason for an error, without the file's content, which the errors of decoders quote."""
     if isinstance(error, UnicodeError):
         return "it is not UTF-8 text"
     if isinstance(error, OSError) and error.strerror:

@@ -1,4 +1,4 @@
-"""Contents of files that may be replaced at any time, and of folders of them.
+"""Contents of files that may be replaced at any time, and of folders that hold such files.
 
 Only regular files up to a size limit are read, since a FIFO or a device would block or never end.
 """
@@ -48,7 +48,7 @@ class UnreadFileError(FilesError):
 
 @contextmanager
 def opened_regular(path: Path, largest_bytes: int = sys.maxsize) -> Iterator[BinaryIO]:
-    """Open a regular file, or a link to one, without waiting; raises OSError, also for other kinds of files."""
+    """Open a regular file, or a link to one, without blocking; raises OSError, also for other kinds of files."""
 
     def opener(name: str, flags: int) -> int:
         return _opened_if_regular(name, flags, largest_bytes)
@@ -58,14 +58,14 @@ def opened_regular(path: Path, largest_bytes: int = sys.maxsize) -> Iterator[Bin
 
 
 def require_regular(paths: Iterable[Path]) -> None:
-    """Raise OSError unless each is a readable regular file: for libraries that open files by themselves, and wait."""
+    """Raise OSError unless each is a readable regular file, for libraries that open files themselves and may block."""
     for path in paths:
         with opened_regular(path):
             pass
 
 
 def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
-    """Return the bytes of a regular file; raises OSError, also for other kinds of files and for too large ones."""
+    """Return the bytes of a regular file; raises OSError, also for files that are not regular or too large."""
     with opened_regular(path, largest_bytes) as stream:
         # The buffer is made as large as is asked for, so only a file that grows meanwhile is read up to the limit.
         size = min(largest_bytes, os.fstat(stream.fileno()).st_size)
@@ -78,7 +78,7 @@ def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """Return up to that many bytes of the start of a regular file of any size; raises OSError."""
+    """Return the first `count` bytes, or fewer, of a regular file of any size; raises OSError."""
     with opened_regular(path) as stream:
         return stream.read(count)
 
@@ -87,7 +87,7 @@ def first_bytes(path: Path, count: int) -> bytes:
 def mapped_regular(path: Path) -> Iterator[bytes | mmap.mmap]:
     """Map a regular file of any size into memory; raises OSError. An empty file gives empty bytes.
 
-    If the file is truncated meanwhile, reading it ends the process.
+    If the file is truncated while it is mapped, reading it kills the process.
     """
     with opened_regular(path) as stream:
         if os.fstat(stream.fileno()).st_size == 0:
@@ -99,7 +99,7 @@ def mapped_regular(path: Path) -> Iterator[bytes | mmap.mmap]:
 
 
 def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:
-    """Return the files' contents, those of folders included; raises FilesError for the first that cannot be read."""
+    """Return the contents of files and of the files in folders; raises FilesError for the first unreadable one."""
     contents = read_each(paths)
     for content in contents:
         if content.unread is not None:
@@ -108,9 +108,9 @@ def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:
 
 
 def read_each(paths: Iterable[Path]) -> tuple[FileContent, ...]:
-    """Return the files' contents, each with the reason if it cannot be read.
+    """Return the files' contents; a file that cannot be read has the reason instead.
 
-    A folder stands for the `*.yaml` in it, in the order of their names.
+    A folder stands for the `*.yaml` files in it, in the order of their names.
     """
     return tuple(content for path in paths for content in _contents_of(path))
 
@@ -158,7 +158,7 @@ def _read(path: Path) -> FileContent:
 
 
 def _opened_if_regular(path: str, flags: int, largest_bytes: int) -> int:
-    """Open a regular file of at most the largest size without waiting; raises OSError for any other file."""
+    """Open a regular file of at most `largest_bytes` without blocking; raises OSError for any other file."""
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as e:

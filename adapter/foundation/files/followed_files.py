@@ -1,4 +1,4 @@
-"""Values loaded from files: reloaded when the files change, and kept if a change is unusable.
+"""Values loaded from files: reloaded when the files change, and kept if the new content is unusable.
 
 Files are polled instead of watched with inotify, because a ConfigMap is mounted as links that a rename two folders up
 retargets, and network file systems send no events. Polling a few small files costs some microseconds per second.
@@ -23,9 +23,9 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 Look: TypeAlias = "Callable[[], tuple[object, C]]"
-"""Returns the state of the files, equal for equal states, and loads them. Raises an error if they are unusable."""
+"""Returns the state of the files, to be compared for equality, and their content. Raises an error if unusable."""
 Stamp: TypeAlias = "tuple[int, int, int] | None"
-"""Modification time in nanoseconds, inode and size of a file; None if there is none."""
+"""Modification time in nanoseconds, inode and size of a file; None if the file does not exist."""
 
 _NO_SPACING = 0.0
 _LOAD_AGAIN_SECONDS = 1.0
@@ -49,9 +49,9 @@ class FollowedFiles(Generic[C, T]):
     ) -> None:
         """Load once. Raises the errors of `look` and `load`, since there is no last good value at the start.
 
-        `unusable` are the errors of files that cannot be used; any other error is a bug in `load` and passes through.
-        `on_success` gets each further value; if it raises, the change is loaded again at the next look. `on_failure`
-        gets the error of an unusable change, once for each change.
+        `unusable` are the errors that mean that the files cannot be used; any other error is a bug in `load` and passes
+        through. `on_success` is called with each further value; if it raises, the change is loaded again at the next
+        look. `on_failure` is called with the error of an unusable change, once for each change.
 
         A change is loaded when `settled_after` consecutive looks saw the same state. With more than one, files that are
         still being written, or only partly replaced, are left alone.
@@ -69,7 +69,7 @@ class FollowedFiles(Generic[C, T]):
         self._settled_after = settled_after
         self._loads_refused_again = loads_refused_again
         self._refusal: str | None = None
-        """Message of the error that was reported last, until a change is loaded."""
+        """Message of the last reported error; None once a change has been loaded."""
         self._refused_state: object = None
         self._load_again_at = -math.inf
         self._look_every_seconds = look_every_seconds
@@ -87,7 +87,7 @@ class FollowedFiles(Generic[C, T]):
         return self._value
 
     def current(self) -> T:
-        """Return the value after a look, if the last look is old enough and no other thread is looking."""
+        """Return the value; look for changes first if the last look is old enough and no other thread is looking."""
         if self._clock() >= self._next_look and self._looking.acquire(blocking=False):
             try:
                 self._next_look = self._clock() + self._look_every_seconds
@@ -135,10 +135,10 @@ class FollowedFiles(Generic[C, T]):
 
 
 def by_content(paths: Sequence[Path]) -> Look[tuple[FileContent, ...]]:
-    """Return a look that reads all files, and those of folders (`read_each`), each time.
+    """Return a look that reads all files, and the files in folders (`read_each`), each time.
 
-    It misses no change, not even one within the resolution of the file system's clock. A file that cannot be read is
-    among the contents with the reason; if nothing can be read, the look raises FilesError.
+    It misses no change, not even one within the resolution of the file system's clock. For a file that
+    cannot be read, the contents have the reason; if no file can be read, the look raises FilesError.
     """
     paths = tuple(paths)
 
@@ -153,7 +153,7 @@ def by_content(paths: Sequence[Path]) -> Look[tuple[FileContent, ...]]:
 
 
 def first_of(contents: tuple[FileContent, ...], look: Look[tuple[FileContent, ...]]) -> Look[tuple[FileContent, ...]]:
-    """Return a look that first finds these contents, as if the files had been changed since then."""
+    """Return a look that finds these contents the first time, and from then on what the given look finds."""
     before = [contents]
 
     def look_again() -> tuple[object, tuple[FileContent, ...]]:
@@ -166,13 +166,13 @@ def first_of(contents: tuple[FileContent, ...], look: Look[tuple[FileContent, ..
 
 
 def by_stamp(paths: Sequence[Path]) -> Look[None]:
-    """Return a look that reads only the time, inode and size of each file: cheap enough for every request."""
+    """Return a look that reads only the modification time, inode and size of files: cheap enough for every request."""
     paths = tuple(paths)
     return lambda: (stamps_of(paths), None)
 
 
 def stamps_of(paths: Iterable[Path]) -> tuple[Stamp, ...]:
-    """Return the state of the files for comparison; follows links, because a mounted Secret consists of links."""
+    """Return the stamps of the files, to be compared; follows links, because a mounted Secret consists of links."""
     return tuple(map(_stamp_of, paths))
 
 

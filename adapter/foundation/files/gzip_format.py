@@ -1,4 +1,4 @@
-"""The gzip format (RFC 1952). Other threads run meanwhile: zlib releases the interpreter lock."""
+"""The gzip format (RFC 1952). Other threads run during compression, since zlib releases the interpreter lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PackedText:
 
     member: bytes
     size: int
-    """Bytes of the text."""
+    """Size of the uncompressed text in bytes."""
 
     def unpacked(self) -> bytes:
         """Return the text."""
@@ -53,7 +53,7 @@ def text_of(piece: Piece) -> bytes:
 
 
 def text_bytes(pieces: Iterable[Piece]) -> int:
-    """Return the number of bytes of text in the pieces."""
+    """Return the size of the text of the pieces, uncompressed, in bytes."""
     return sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
 
 
@@ -63,7 +63,7 @@ def joined(pieces: Iterable[Piece]) -> bytes:
 
 
 class GzipWriter:
-    """Compresses one member piece by piece, so that no step is long."""
+    """Compresses one gzip member piece by piece, so that no step takes long."""
 
     def __init__(self) -> None:
         self._compressor = zlib.compressobj(FAST, wbits=_FORMAT)
@@ -80,7 +80,7 @@ class GzipWriter:
 
 
 def gunzipped(data: bytes, most_bytes: int) -> bytes:
-    """Return the content of a gzip member of at most this number of bytes. Raises GzipError."""
+    """Return the content of a gzip member, at most `most_bytes` long. Raises GzipError."""
     pieces = gunzipped_pieces([data], most_bytes)
     content = next(pieces, b"")
     if next(pieces, b""):

@@ -1,7 +1,7 @@
-"""Contents of files that outlive a worker, for the worker that replaces it: what was loaded since all was well.
+"""Contents of files that outlive a worker, for its replacement: all versions since the last one that was fully valid.
 
-The newest version may be refused in part, and the last good version of that part is in an earlier one. All are in
-anonymous memory that the arbiter makes before it forks, so no folder is needed, and nothing is left behind.
+Parts of the newest version may be refused; the last good version of such a part is in an earlier version. All versions
+are in anonymous memory that the arbiter allocates before it forks, so no folder is needed, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _DIGEST_BYTES: Final = 16
 _MOST_VERSIONS: Final = 8
 _MOST_BYTES: Final = 16 * 2**20
-"""Of all versions together; the newest is kept whatever its size."""
+"""Limit on the size of all versions together; the newest version is kept whatever its size."""
 
 
 class KeptContents:
-    """Versions of the contents of files. One worker at a time writes, and a later one reads."""
+    """Versions of the contents of files. Only one worker at a time writes them, and its replacement reads them."""
 
     def __init__(self) -> None:
         self._memory = os.memfd_create("configuration", os.MFD_CLOEXEC)
@@ -57,7 +57,7 @@ class KeptContents:
             memory.write(_digest(document) + document)
 
     def versions(self) -> tuple[tuple[FileContent, ...], ...]:
-        """Return what was kept, the newest last; nothing if the worker ended while it wrote."""
+        """Return the kept versions, the newest last; none if the worker ended while it was writing."""
         with open(self._memory, "rb", closefd=False) as memory:
             memory.seek(0)
             data = memory.read()

@@ -1,4 +1,4 @@
-"""Files that are written together: all of them or none, and never over a file that exists."""
+"""Files that are written together: all of them or none, and never over an existing file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NewFilesError(Exception):
 
 
 def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
-    """Raise NewFilesError if the path is not a folder, or the folder holds one of the files."""
+    """Raise NewFilesError if the path is not a folder, or if the folder already holds a file of one of the names."""
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
         raise NewFilesError(f"{folder} exists and is not a folder: name another one with --out")
     for name in names:

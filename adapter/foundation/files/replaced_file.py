@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: a reader sees the old or the new content, never a part of either."""
+"""Files that are replaced atomically: a reader sees the old or the new content, never a part of either."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _TOKEN_BYTES: Final = 4
 _READABLE_CHARACTERS: Final = 60
-"""Number of bytes of the file's name in the name of the temporary file: at most 240 of the 255 that a name may have."""
+"""Number of characters of the file's name that its temporary name repeats: at most 240 of the 255 bytes allowed."""
 _LEFT_BEHIND_AFTER_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left over from a process that was killed."""
 
@@ -29,16 +29,16 @@ def replace_file(path: Path, content: bytes, *, mode: int | None = 0o666, durabl
 def replacing(path: Path, *, mode: int | None = 0o666, durable: bool = True) -> Iterator[BinaryIO]:
     """Yield a new file for writing, which takes the place of `path` when the block ends without an error.
 
-    - The folder must exist and be readable. Raises OSError; unless it is the folder that cannot be synchronized at the
-      end, the old file is then as it was.
-    - With `durable`, the new content survives a loss of power once this has returned.
-    - `mode` are the permissions of the new file, less the umask. None keeps those of the old file, and its owner and
-      group as far as this process may set them.
-    - The new file is written under a name that nobody can guess and that did not exist, so no planted link is followed.
-      A link at `path` itself is replaced: resolve the path first to write what the link names.
+    - The folder must exist and be readable. Raises OSError; the old file is then unchanged, unless the error is that
+      the folder could not be synchronized at the end.
+    - With `durable`, the new content survives a loss of power once the block has ended.
+    - `mode` is the permissions of the new file, less the umask. None keeps the permissions of the old file, and its
+      owner and group as far as this process may set them.
+    - The new file is written under an unpredictable name that must not exist yet, so no planted link is followed.
+      A link at `path` itself is replaced; to write to the target of the link, resolve the path first.
     - Several threads or processes may replace the same file; the last one wins.
-    - No temporary file is left after an error. If the process is killed meanwhile, the next replacement of the same
-      file removes what was left once it is an hour old.
+    - No temporary file is left after an error. If the process is killed during the block, a later replacement of
+      the same file removes the leftover once it is an hour old.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
