@@ -1,1 +1,1 @@
-"""Machine shapes that node groups could have: candidates from a catalogue, packed with the pods of peak hours."""
+"""Recommends machine shapes for node groups, by packing the pods of peak times on machines of a catalogue."""

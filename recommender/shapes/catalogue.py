@@ -1,4 +1,4 @@
-"""The catalogue of machine shapes that groups could have, and its strict reader."""
+"""The catalogue of machine shapes that node groups could have, and its strict reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "MachineShapeCatalogue"
 MOST_SHAPES: Final = 5000
-"""Most shapes: more than all clouds together offer in one region."""
+"""Most shapes in a catalogue: more than all clouds together offer in one region."""
 _LONGEST_NAME: Final = 253
 _NANO: Final = 10**9
 _STORAGE: Final = "ephemeral-storage"
@@ -39,10 +39,10 @@ class MachineShape:
 
     name: str
     price: float
-    """For one hour."""
+    """Price for one hour."""
     template: GroupTemplate
     reserved: Mapping[str, int] = field(default_factory=dict)
-    """The part that pods cannot use (kubelet, system): CPU in millicores, memory and storage in bytes."""
+    """What the kubelet and the system take, so that pods cannot: CPU in millicores, memory and storage in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def read_catalogue(content: str, file: str) -> ShapeCatalogue:
 
 
 def candidate(shape: MachineShape, daemons: Iterable[ClusterPod]) -> NodeGroup:
-    """Return the node group that the shape would be, without nodes; `daemons` are a pod of each DaemonSet."""
+    """Return an empty node group with machines of this shape; `daemons` has one pod of each DaemonSet."""
     capacity = shape.template.capacity
     amounts = {name: quantity_of(name, amount) for name, amount in capacity.items()}
     left = {name: quantity_of(name, max(0, amount - shape.reserved.get(name, 0))) for name, amount in capacity.items()}

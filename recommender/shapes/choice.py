@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from recommender.shapes.peaks import History
 
 _MOST_COMPARED: Final = 600
-"""Most sets that each get a lower bound; for larger catalogues, sets are extended shape by shape."""
+"""Most sets for which all lower bounds are calculated; if there are more, sets are built shape by shape."""
 _MOST_PACKED: Final = 12
-"""Most sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
+"""Most sets of each size that are packed: those with the lowest bounds. So allowing more shapes never costs more."""
 _SEEDS: Final = 8
-"""The number of sets that are extended."""
+"""Most sets that are extended in each step: those that rank best."""
 MOST_EXTENDING: Final = 64
-"""Most shapes by which sets are extended: in a larger catalogue, those that hold some kind of pod at the lowest
-price."""
+"""Most shapes by which sets are extended. In a larger catalogue, they are the shapes that hold some kind of pod at the
+lowest price."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineChoice:
-    """The machines to have."""
+    """The recommended machines."""
 
     counts: Mapping[str, int]
-    """Nodes by shape; they hold each of the peaks."""
+    """Number of nodes by shape; together they hold the pods of each peak."""
     cost: float
-    """Cost in an hour."""
+    """Cost per hour."""
     bound: float
-    """No machines of the whole catalogue that hold all peaks cost less."""
+    """Lower bound of the hourly cost of any machines of the catalogue that hold all peaks."""
     nodes_of_peaks: tuple[Mapping[tuple[str, str], str], ...]
-    """The node of each pod, by peak."""
+    """For each peak, the node of each pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def chosen(
 ) -> MachineChoice | NoChoice:
     """Return the cheapest machines that were found. Every pod of the history fits on one of them.
 
-    `catalogue` are the machines that a pod without a place is judged against, if they are more than `groups`.
+    `catalogue` has all machines if `groups` are only a part of them; it is used to explain why a pod fits on none.
     """
     every = demand_of(history.kinds, groups)
     homeless = tuple(_homeless(every, catalogue or groups))
@@ -73,7 +73,7 @@ def chosen(
 
 
 def _homeless(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str]:
-    """Yield the pods that fit on no machine, each with the machine that comes closest to holding it."""
+    """Yield the pods that fit on no machine, each with the reasons that rule out the most machines."""
     for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
         if not demand.rooms:
             owner = pods[0].controller
@@ -103,7 +103,7 @@ class _Search:
         self._bounds: dict[tuple[int, ...], float | None] = {}
 
     def best(self, most_shapes: int) -> MachineChoice | NoChoice:
-        """Return the cheapest of the sets that are packed; a set whose bound is higher cannot be cheaper."""
+        """Return the cheapest packing of the promising sets, without those whose bound shows that they cost more."""
         bound = max(self._bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
         best: MachineChoice | None = None
         for options in self._promising(most_shapes):
@@ -120,7 +120,7 @@ class _Search:
         return best
 
     def _bound(self, options: tuple[int, ...]) -> float | None:
-        """Return a lower bound of the cost of packings on these machines; None if they do not hold every pod."""
+        """Return a lower bound of the cost with these machines; None if some kind of pod fits on none of them."""
         if options not in self._bounds:
             self._bounds[options] = self._new_bound(options)
         return self._bounds[options]
@@ -132,7 +132,7 @@ class _Search:
         return max((one[0] for one in found if one is not None), default=0.0)
 
     def _promising(self, most_shapes: int) -> list[tuple[int, ...]]:
-        """Return sets in the order of their bounds."""
+        """Return the sets to pack: first the smallest ones, and of each size those with the lowest bounds, in order."""
         total = len(self._groups)
         sizes = range(1, min(most_shapes, total) + 1)
         if sum(comb(total, size) for size in sizes) <= _MOST_COMPARED:
@@ -147,7 +147,7 @@ class _Search:
         ]
 
     def _growing_sets(self, most_shapes: int) -> list[tuple[int, ...]]:
-        """Return sets that grow by one shape at a time, from those that hold the most pods at the lowest price."""
+        """Return sets built by adding one shape at a time to the sets that rank best so far."""
         total = self._extending()
         seeds: list[tuple[int, ...]] = [()]
         found: dict[tuple[int, ...], None] = {}
@@ -158,7 +158,7 @@ class _Search:
         return list(found)
 
     def _extending(self) -> list[int]:
-        """Return the shapes that sets are extended by: for each kind of pod the cheapest, then the second cheapest."""
+        """Return the shapes that sets are extended by: the cheapest for each kind of pod, then the second cheapest."""
         if len(self._groups) <= MOST_EXTENDING:
             return list(range(len(self._groups)))
         by_kind = [
@@ -169,13 +169,13 @@ class _Search:
         return sorted(list(dict.fromkeys(option for option in ranked if option is not None))[:MOST_EXTENDING])
 
     def _rank(self, options: tuple[int, ...]) -> tuple[int, float, tuple[int, ...]]:
-        """Return first how many kinds of pods fit on none of the machines, then the bound."""
+        """Return the sort key of a set: how many kinds of pods fit on none of its machines, then its lowest cost."""
         missing = sum(not any(option in one.rooms for option in options) for one in self._every.rooms)
         bound = self._bound(options) if not missing else None
         return missing, sum(self._prices[option] for option in options) if bound is None else bound, options
 
     def _choice_of(self, options: tuple[int, ...], bound: float) -> MachineChoice | None:
-        """Pack the peaks one after another, each on the machines that those before it need."""
+        """Pack the peaks one after another; each first uses the machines that the earlier peaks need."""
         groups = [self._groups[option] for option in options]
         counts: Mapping[str, int] = {}
         places: list[Mapping[tuple[str, str], str]] = []

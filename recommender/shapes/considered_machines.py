@@ -1,7 +1,4 @@
-"""Determines which machines of a catalogue are worth considering: those that no other one replaces at no higher price.
-
-Pure.
-"""
+"""Selects the machines of a catalogue that no other machine can replace at the same or a lower price. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def best_offers(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
-    """Return the groups, each with a template and a price, without those that another one replaces, in their order.
+    """Return the groups that no other group can replace, in the given order. Each has a template and a price.
 
-    A group replaces another one if its nodes have the same labels and taints, no less of any resource, and no higher
-    price; of groups that are the same in all of this, the first stays. So no pod loses the place that costs the least.
+    A group can replace another one if its nodes have the same labels and taints, no less of any resource, and no higher
+    price; of groups that are equal in all of these, the first is kept. So each pod still fits where it costs the least.
     """
     alike: dict[Hashable, list[int]] = {}
     for place, group in enumerate(groups):
@@ -45,7 +42,7 @@ def _kept(groups: Sequence[NodeGroup], places: Sequence[int]) -> list[int]:
 
 
 def _ranks(groups: Sequence[NodeGroup]) -> npt.NDArray[np.int64]:
-    """Return how many different amounts are smaller, by group and resource, as amounts may exceed any number type."""
+    """Return the rank of each amount, by group and resource: the amounts themselves may exceed any number type."""
     offers = [{} if group.template is None else group.template.node.allocatable for group in groups]
     columns = []
     for resource in sorted({name for offer in offers for name in offer}):

@@ -1,4 +1,4 @@
-"""Finds present nodes whose pods other machines would hold for less: two nodes for one, or one for two. Pure."""
+"""Finds nodes that other machines could replace at a lower cost: two nodes by one machine, or one node by two. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 10
 _MOST_NODES: Final = 24
-"""Most nodes that are paired: those with the lowest requests for their price."""
+"""Most nodes that are considered in pairs: those with the fewest pods for their price."""
 _LEAST_PRICE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """Nodes that could be replaced."""
+    """Nodes that could be replaced, and the machines that would replace them."""
 
     nodes: tuple[str, ...]
     shape: str
@@ -37,7 +37,7 @@ class Consolidation:
 
     @property
     def saved_per_eviction(self) -> float:
-        """Return the savings in an hour for each pod that must move; all savings if none must."""
+        """Return the savings per hour for each pod that must move; the whole savings if none must."""
         return self.saved_per_hour / max(1, self.evictions)
 
 
@@ -51,9 +51,9 @@ class _PricedNode:
 def consolidations(
     peak: Peak, prices: Mapping[str, float], groups: Sequence[NodeGroup], rules: DrainRules
 ) -> tuple[Consolidation, ...]:
-    """Return the replacements that save the most for each eviction; no node is in two of them.
+    """Return the replacements that save the most per eviction; no node is in two of them.
 
-    `prices` are those of present nodes. Nodes with a pod that must not be moved stay.
+    `prices` has the prices of present nodes by name. Nodes with a pod that must not be moved are kept.
     """
     nodes = sorted(_movable(peak, prices, rules), key=lambda one: (len(one.pods) / one.price, one.name))
     found = [one for node in nodes for one in _replacements((node,), groups, 2)]
@@ -78,7 +78,7 @@ def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iter
 
 
 def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], most: int) -> Iterator[Consolidation]:
-    """Yield the cheapest replacement by at most `most` machines of one shape; none if that saves nothing."""
+    """Yield the cheapest replacement of the nodes by at most `most` machines of one shape, if any saves something."""
     paid = sum(node.price for node in nodes)
     pods = [pod for node in nodes for pod in node.pods]
     cheaper = [group for group in groups if (group.price or 0.0) < paid]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "ShapeRecommendation"
 _WIDTH: Final = 80
-"""Width of sentences; the tables may be wider."""
+"""Width of wrapped sentences; tables may be wider."""
 _SHOWN_PERCENT: Final = 0.05
-"""Less than this is shown as 0.0."""
+"""Percentages below this are shown as 0.0."""
 
 
 def shapes_document(report: ShapeReport) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def shapes_message(report: ShapeReport) -> str:
 
 
 def shapes_text(report: ShapeReport) -> str:
-    """Return the answer for people."""
+    """Return the answer as text for people."""
     return "\n".join(_lines(report))
 
 

@@ -1,9 +1,9 @@
-"""Packs the pods of a moment on machines of some shapes, each judged by the scheduler's own filters.
+"""Packs the pods of one moment on machines of some shapes, with the scheduler's own filters.
 
 Nodes are filled by patterns. For each shape, an empty node is filled with remaining pods, and the pattern with the
-highest worth for its price is used as often as possible. The worth of a pod is its dual value in the linear program of
-the lower bound, so that a pattern that is worth its whole price is one of an optimal packing (Gilmore and Gomory, "A
-linear programming approach to the cutting-stock problem", 1961).
+highest worth for its price is used as often as possible. The worth of a pod is its dual value in the linear program
+that gives the lower bound. So a pattern whose worth equals its price is part of an optimal solution of that program
+(Gilmore and Gomory, "A linear programming approach to the cutting-stock problem", 1961).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _LEAST_PRICE: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PackedPods:
-    """Machines, and where each pod is."""
+    """The machines of a packing, and the node of each pod."""
 
     counts: Mapping[str, int]
-    """Nodes by shape, including former ones."""
+    """Number of nodes by shape, including those that existed before the packing."""
     nodes: Mapping[tuple[str, str], str]
     """The node of each pod, by namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The remaining pods that an empty node of a shape holds."""
+    """A set of remaining pods that fits on an empty node of a shape."""
 
     group: NodeGroup
     pods: tuple[tuple[PodShape, int], ...]
@@ -50,29 +50,29 @@ class _Pattern:
 
     @property
     def price(self) -> float:
-        """Return the price, which is above 0."""
+        """Return the price of the node, raised to a tiny positive value if it is 0."""
         return max(self.group.price or 0.0, _LEAST_PRICE)
 
     def holds(self, left: Mapping[PodShape, Sequence[ClusterPod]]) -> bool:
-        """Return whether it holds everything that is left."""
+        """Return whether the pattern holds all remaining pods."""
         return sum(number for _, number in self.pods) == sum(map(len, left.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class PackingDemand:
-    """The pods of a moment, by shape, and how many of them an empty machine of each shape holds."""
+    """The pods of one moment, by pod shape, and how many of each an empty machine of each shape holds."""
 
     snapshot: Snapshot
     pods: Mapping[PodShape, tuple[ClusterPod, ...]]
     rooms: tuple[ShapeDemand, ...]
-    """How many pods each machine holds, in the order of the pods, by index of the machine."""
+    """For each pod shape, in the order of `pods`: how many such pods each machine holds, by the machine's index."""
     free: tuple[Mapping[str, int], ...]
-    """Free amounts by machine."""
+    """The free amounts of each empty machine."""
 
     def lowest_cost(self, options: Sequence[int], prices: Sequence[float]) -> tuple[float, tuple[float, ...]] | None:
-        """Return a lower bound of the cost on these machines, and the shadow price of a pod of each shape.
+        """Return a lower bound of the cost with these machines, and the shadow price of a pod of each shape.
 
-        None if a pod fits on none of them, or the solver gives up.
+        Returns None if some pod fits on none of them, or if the solver gives up.
         """
         kept = {option: place for place, option in enumerate(options)}
         narrowed = [
@@ -86,7 +86,7 @@ class PackingDemand:
 
 
 def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> PackingDemand:
-    """Return the demand of pods; all groups have a template."""
+    """Return the demand of the pods on machines of these groups, each of which must have a template."""
     snapshot = Snapshot((), (), namespace_labels={})
     by_shape: dict[PodShape, list[ClusterPod]] = {}
     for pod in pods:
@@ -99,10 +99,10 @@ def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> Packin
 def packed(
     demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
 ) -> PackedPods | None:
-    """Return a packing on machines of these groups, some of which exist and cost nothing more.
+    """Return a packing on machines of these groups; None if a pod finds no place.
 
-    None if a pod finds no place. `worths` are by shape of pods, in the order of the demand. The demand is unchanged
-    afterwards.
+    `present` has the number of machines by group that exist already and cost nothing more. `worths` has the worth of a
+    pod of each shape, in the order of the demand. The demand is unchanged afterwards.
     """
     mark = demand.snapshot.checkpoint()
     try:
@@ -122,7 +122,7 @@ class _Packer:
         self._counts: Counter[str] = Counter()
 
     def packed(self, present: Mapping[str, int]) -> PackedPods | None:
-        """Return the packing."""
+        """Return the packing; None if a pod finds no place."""
         spare = Counter(present)
         while self._left:
             pattern = self._best([group for group in self._groups if spare[group.name] > 0], is_paid=True)
@@ -136,7 +136,7 @@ class _Packer:
         return PackedPods({name: count for name, count in counts.items() if count}, nodes)
 
     def _best(self, groups: Sequence[NodeGroup], *, is_paid: bool) -> _Pattern | None:
-        """Return the pattern with the highest worth for its price; a machine that holds the rest ends the search."""
+        """Return the pattern with the most worth for its price, or the cheapest one that holds all remaining pods."""
         patterns = [pattern for group in groups if (pattern := self._pattern(group)).pods]
         if not patterns:
             return None
@@ -147,7 +147,7 @@ class _Packer:
         return last if best.holds(self._left) or last.price <= best.price + min(one.price for one in patterns) else best
 
     def _pattern(self, group: NodeGroup) -> _Pattern:
-        """Fill an empty node in two orders, and return the better one."""
+        """Fill an empty node with remaining pods in two orders, and return the pattern that is worth more."""
         mark = self._snapshot.checkpoint()
         info = add_new_node(self._snapshot, _template(group), f"{group.name}-trial")
         shares = {shape: _largest_share(shape, info.allocatable) for shape in self._left}
@@ -171,7 +171,7 @@ class _Packer:
         return max(found, key=lambda one: (one.worth, sum(room for _, room in one.pods)))
 
     def _use(self, pattern: _Pattern, spare: Counter[str]) -> None:
-        """Fill nodes by a pattern as long as it applies; the filters judge each node again."""
+        """Fill nodes by a pattern as often as it applies; the filters check each node again."""
         name = pattern.group.name
         times = min(len(self._left[shape]) // number for shape, number in pattern.pods)
         if spare[name] > 0:
@@ -195,7 +195,7 @@ class _Packer:
                 del self._left[shape]
 
     def _fill_present(self) -> bool:
-        """Put pods that only fit beside other pods on nodes with such pods; return whether there were any."""
+        """Put pods that only fit beside other pods on nodes that have such pods; return whether any pod was placed."""
         infos = [self._snapshot.nodes[node] for node in self._nodes]
         is_placed = False
         for shape in list(self._left):
@@ -208,7 +208,7 @@ class _Packer:
 
 
 def _largest_share(shape: PodShape, allocatable: Mapping[str, int]) -> float:
-    """Return the largest share of an empty node that a pod requests; infinite for a resource that the node lacks."""
+    """Return the largest share of a resource of an empty node that a pod requests; infinite if the node has none."""
     return max(
         (
             amount / allocatable[name] if allocatable.get(name) else float("inf")

@@ -1,8 +1,8 @@
-"""The moments of a history for which machines must suffice. Pure.
+"""The peaks of a history: the moments for which machines must suffice. Pure.
 
-They are those at which the pods together request the most CPU, the most memory and the most of each other resource, and
-at which there are the most pods. Pods that need a certain kind of node may have their peak at another time, so each
-group of pods that select the same nodes has its own moments.
+At these moments, the pods together request the most CPU, the most memory or the most of another resource, or there are
+the most pods. Pods that need a certain kind of node may have their peak at another time, so each group of pods that
+select the same nodes has its own peaks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PODS: Final = "pods"
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A moment with its pods."""
+    """A moment with its nodes and pods."""
 
     time: float
     nodes: tuple[ClusterNode, ...]
@@ -44,16 +44,17 @@ class History:
     source: str
     peaks: tuple[Peak, ...]
     kinds: tuple[ClusterPod, ...]
-    """A pod of each kind that there has been at any time: each must fit on a machine."""
+    """One pod of each kind that existed at any time; each of them must fit on some machine."""
     daemons: tuple[ClusterPod, ...]
-    """A pod of each DaemonSet, which a new machine has from the start."""
+    """One pod of each DaemonSet; a new machine may have them from the start."""
     notes: tuple[str, ...] = ()
 
 
 def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> History:
-    """Return the peaks of a recording; `group_of` has the node group of each node that belongs to one.
+    """Return the history in a recording; `group_of` has the node group of each node that belongs to one.
 
-    Pods that never had a node are left out, and so are pods on nodes outside all groups, which stay there.
+    Pods of kinds that never had a node of a group are left out, and so are pods on nodes outside all groups, since they
+    stay there.
     """
     kinds = recording.pod_kinds
     had_nodes = {pod.kind for pod in recording.pods if pod.node in group_of}
@@ -84,7 +85,7 @@ def history_of_now(
     group_of: Mapping[str, str],
     now: float,
 ) -> History:
-    """Return the present as the only peak; pods on nodes outside of all groups are left out, as they stay there."""
+    """Return the present as the only peak; pods on nodes outside all groups are left out, since they stay there."""
     alive = [pod for pod in pods if not pod.has_ended and not pod.is_terminating]
     inside = [pod for pod in alive if not pod.node or pod.node in group_of]
     needed = tuple(pod for pod in inside if not stays_with_node(pod))
@@ -93,7 +94,7 @@ def history_of_now(
 
 
 def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
-    """Return a pod of each DaemonSet, bound to no node: the last one in the input."""
+    """Return, for each DaemonSet, its last pod in the input, bound to no node."""
     found: dict[tuple[str, str], ClusterPod] = {}
     for pod in pods:
         if pod.controller is not None and pod.controller.is_daemon_set and comes_with_the_node(pod):
@@ -102,7 +103,7 @@ def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
 
 
 def _of_no_node(pod: ClusterPod) -> ClusterPod:
-    """Return a DaemonSet's pod without the name of its node, which its controller has written into it."""
+    """Return a DaemonSet's pod without the node name that the DaemonSet controller wrote into it."""
     facts = pod.facts
     if facts is not None and facts.scheduling.node_terms is not None:
         terms = tuple(replace(term, name_in=None) for term in facts.scheduling.node_terms)
@@ -112,7 +113,7 @@ def _of_no_node(pod: ClusterPod) -> ClusterPod:
 
 
 def _peak_times(recording: Recording, needed: Sequence[bool]) -> list[float]:
-    """Return the moments of the largest totals, the first of each, without repetitions."""
+    """Return the first moment of each largest total, without repetitions."""
     classes = [_class_of(kind) for kind in recording.pod_kinds]
     amounts = [{_PODS: 1, **kind.resources.requests} for kind in recording.pod_kinds]
     total: defaultdict[tuple[Hashable, str], int] = defaultdict(int)
@@ -133,7 +134,7 @@ def _peak_times(recording: Recording, needed: Sequence[bool]) -> list[float]:
 
 
 def _changes(recording: Recording, needed: Sequence[bool]) -> list[tuple[float, int, int]]:
-    """Return the starts and ends of pods by time and kind."""
+    """Return the starts (1) and ends (-1) of needed pods, sorted by time, each with the kind of the pod."""
     found: list[tuple[float, int, int]] = []
     for pod, is_needed in zip(recording.pods, needed, strict=True):
         if is_needed:
@@ -144,7 +145,7 @@ def _changes(recording: Recording, needed: Sequence[bool]) -> list[tuple[float, 
 
 
 def _class_of(kind: ClusterPod) -> Hashable:
-    """Return the part that decides which nodes pods can have, whatever their size."""
+    """Return the constraints that decide which nodes pods of a kind may have, whatever the pods request."""
     of = kind.facts.scheduling if kind.facts is not None else NO_CONSTRAINTS
     return of.node_selector, of.node_terms, of.tolerations
 

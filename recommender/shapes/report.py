@@ -1,4 +1,4 @@
-"""The whole answer of `recommend --shapes`: machines, their cost beside the present one, and replacements."""
+"""The whole answer of `recommend --shapes`: the machines, their cost and the present cost, and replacements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ShapeCount:
     shape: str
     count: int
     cost: float
-    """Cost of all of them in an hour."""
+    """Cost of all of these machines per hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class ShapeReport:
     peaks: tuple[float, ...]
     """The times of the packed peaks, in seconds since the Unix epoch."""
     most_pods: int
-    """Pods that the machines hold at one of the peaks."""
+    """The largest number of pods that the machines hold at one of the peaks."""
     shapes: tuple[ShapeCount, ...]
     choice: MachineChoice | NoChoice
     present_nodes: int
-    """Most nodes of the groups at one of the peaks."""
+    """The largest number of nodes that the groups have at one of the peaks."""
     present_cost: float | None
-    """Highest cost of these nodes in an hour; None if one has no price."""
+    """Highest cost of these nodes per hour; None if one of them has no price."""
     consolidations: tuple[Consolidation, ...]
     notes: tuple[str, ...]
 
     @property
     def saves_ratio(self) -> float | None:
-        """Return the share of the present cost that is saved, below 0 if the machines cost more; None if it is 0."""
+        """Return the saved share of the present cost, negative if the machines cost more; None if it is unknown."""
         if isinstance(self.choice, NoChoice) or not self.present_cost:
             return None
         return 1 - self.choice.cost / self.present_cost
@@ -61,7 +61,7 @@ class ShapeReport:
 def shape_report(
     history: History, catalogue: ShapeCatalogue, groups: NodeGroups, rules: DrainRules, most_shapes: int
 ) -> ShapeReport:
-    """Return the answer; the nodes of the history are compared by the prices of their groups."""
+    """Return the answer; the present cost is calculated from the prices of the groups of the history's nodes."""
     candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]
     offers = best_offers(candidates)
     choice = chosen(history, offers, most_shapes, candidates)
