@@ -21,7 +21,7 @@ _LEADER: Final = "#bbbbbb"
 _LONGEST_NAME: Final = 40
 _LONGEST_ENTRY: Final = 60
 _ROOM_RATIO: Final = 1.08
-"""Share of the height between the highest line and the upper edge."""
+"""The height of an axis as a multiple of its highest value, so that there is room above the lines."""
 _MARK_SIZE: Final = 8
 _ROWS: Final = 30
 """Entries of a legend before it gets a further column."""
@@ -57,7 +57,7 @@ def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> No
 
 
 def legend_beside(axes: Axes, entries: Mapping[str, Artist] | None = None, *, size: float = 8) -> None:
-    """Write the legend at the right of the axes, where it covers nothing; `entries` replace those of the axes."""
+    """Write the legend at the right of the axes, where it covers nothing; `entries` replace the entries of the axes."""
     handles, names = axes.get_legend_handles_labels() if entries is None else (list(entries.values()), list(entries))
     if not handles:
         return
@@ -87,9 +87,9 @@ def cut_axis(
     *,
     least: float = 0.0,
 ) -> None:
-    """Limit the shared axis of values of several panels to the usual range of all their lines, each (x, values).
+    """Give several panels the same value axis, limited to the usual range of all their lines, each (x, values).
 
-    The largest value beyond it is marked in each panel; `least` is a value that must be visible.
+    In each panel, the largest value is marked if it is beyond the end of the axis; `least` must be visible.
     """
     together = (value for those in lines for _, values in those for value in values.tolist())
     top = _ROOM_RATIO * (usual_top(together, least) or 1.0)

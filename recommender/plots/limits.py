@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _USUAL_RATIO: Final = 0.99
-"""The share of the values that are usual."""
+"""The share of the values that count as usual."""
 _FEW: Final = 200
 _MOST_OF_FEW_RATIO: Final = 0.95
 _FAR_RATIO: Final = 10.0
@@ -37,9 +37,9 @@ def usual_top(values: Iterable[float], least: float = 1.0, outlier_ratio: float 
 
 
 def top_of_few(values: Iterable[float], usual_ratio: float = 0.5) -> float:
-    """Return the largest of a few values that is not an outlier; 0 without any.
+    """Return the largest of a few values that is not an outlier; 0 if there are no values.
 
-    An outlier is more than ten times as large as at least `usual_ratio` of the values; by default, as their median.
+    An outlier is more than ten times as large as the `usual_ratio` quantile of the values, by default their median.
     """
     known = sorted(value for value in values if math.isfinite(value))
     if not known:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _YEAR, _MONTH, _DAY, _HOUR, _SECOND = "%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M:%S"
 _FORMATS: Final = [_YEAR, _MONTH, _DAY, _HOUR, _HOUR, _SECOND]
-"""By distance of the ticks: years, months, days, hours, minutes and seconds."""
+"""The formats of ticks that are years, months, days, hours, minutes and seconds apart."""
 _FIRST_FORMATS: Final = [_YEAR, _MONTH, _DAY, _DAY, _HOUR, _SECOND]
 """The formats of ticks at which the next longer unit begins, such as a day at midnight."""
 _FEWEST_TICKS: Final = 4
