@@ -1,4 +1,4 @@
-"""Records as text for people: a table of all recommendations, then each one with its steps and its targets."""
+"""Records as text for people: a table of all recommendations, then the steps and the targets of each one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"
 _MOST_TARGETS: Final = 50
-"""Most targets in the table of a recommendation with `forEach`."""
+"""Most targets that the table of a recommendation with `forEach` shows."""
 
 
 def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False, explain: bool = False) -> str:
-    """Return the text; `width` is that of the terminal, None for lines of any length. `explain` adds details."""
+    """Return the text; `width` is the terminal's width, or None for lines of any length. `explain` adds details."""
     if not records:
         return "There are no recommendations."
     paint = _paint if colour else _plain
@@ -39,7 +39,7 @@ def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool
 
 
 def _group_records(records: Sequence[Record]) -> list[list[Record]]:
-    """Return the records one by one, except that those of the targets of one recommendation are grouped."""
+    """Group the records of the targets of one recommendation; each other record is a group of its own."""
     found: list[list[Record]] = []
     places: dict[str, int] = {}
     for record in records:
@@ -70,13 +70,13 @@ def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
 
 
 def _value_of_targets(group: Sequence[Record]) -> str:
-    """Return the value of targets that have no number of replicas."""
+    """Return how many targets have sizes, for a recommendation whose value is not a number of replicas."""
     valued = sum(record.has_value for record in group)
     return f"sizes of {valued} target{'' if valued == 1 else 's'}" if valued else "no value"
 
 
 def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
-    """Yield the targets of a recommendation with `forEach`, the worst first; a single one in full."""
+    """Yield a table of the targets of a recommendation, the worst first, or all details if there is only one."""
     if len(group) == 1:
         yield from _details(group[0], width, paint)
         return
@@ -113,7 +113,7 @@ def _target_row(record: Record) -> tuple[str, ...]:
 
 
 def _decided_by(record: Record) -> str:
-    """Return the step that decided, with the obstacle of the target if any; the reason if there is no value."""
+    """Return the step that decided, with the reason if a target is refused; the message if no step decided."""
     refused = "; ".join(outcome.message for outcome in record.targets if outcome.action is TargetAction.REFUSED)
     if refused:
         return f"{record.binding or '-'}, refused: {refused}"
