@@ -1,1 +1,1 @@
-"""Strict reading of values, for the readers of each kind of recommendation (pure)."""
+"""Strict readers of values, shared by the readers of all kinds of recommendations (pure)."""

@@ -1,4 +1,4 @@
-"""Shapes of recurring times: cron expressions and time zones."""
+"""Readers of the values that describe recurring times: cron expressions and time zones."""
 
 from __future__ import annotations
 

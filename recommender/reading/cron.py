@@ -30,7 +30,7 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The minutes at which something begins, in the local time of a zone."""
+    """The minutes at which something begins, in the local time of a time zone."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -39,10 +39,10 @@ class Cron:
     weekdays: frozenset[int]
     """Days of the week; 0 is Sunday."""
     is_either_day: bool
-    """Whether both fields of days are restricted, so that a day counts if either matches. Otherwise both must match."""
+    """Whether both day fields are restricted, so that a day counts if either matches. Otherwise, both must match."""
 
     def matches(self, moment: datetime) -> bool:
-        """Return whether the expression includes the minute of a local time; seconds do not count."""
+        """Return whether the expression includes the minute of a local time; seconds are ignored."""
         return moment.minute in self.minutes and moment.hour in self.hours and self._includes_day(moment)
 
     def _includes_day(self, moment: datetime) -> bool:
@@ -73,8 +73,8 @@ _FIELDS: Final = (
 def parse_cron(text: str) -> Cron:
     """Return the times of a cron expression. Raises CronError.
 
-    Fields are lists of numbers, names, ranges and steps (`*/15`, `8-18/2`, `mon-fri`), as in crontab(5). As there, a
-    field of days counts as restricted unless it begins with `*`.
+    Fields are lists of numbers, names, ranges and steps (`*/15`, `8-18/2`, `mon-fri`), as in crontab(5). Also as in
+    crontab(5), a day field counts as restricted unless it begins with `*`.
     """
     fields = text.split()
     if len(fields) != len(_FIELDS) or len(text) > _LONGEST_TEXT:

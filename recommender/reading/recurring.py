@@ -1,4 +1,4 @@
-"""Computes when something that recurs by a cron expression last began, in the local time of a zone."""
+"""Computes the last start of something that recurs by a cron expression in the local time of a time zone."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _DAY: Final = timedelta(days=1)
 
 @bounded_cache(MEBIBYTE)
 def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
-    """Return the latest start up to a minute since the epoch; None if there was none within the duration.
+    """Return the latest start up to `minute`, in minutes since the epoch; None if there was none within the duration.
 
-    Starts are whole minutes, and the result is in seconds since the epoch. It is cached, since thousands of targets of
+    Starts are whole minutes; the result is in seconds since the epoch. It is cached, since thousands of targets of
     one recommendation ask for the same minute. Raises CronError or ZoneInfoNotFoundError.
     """
     now, zone = datetime.fromtimestamp(minute * 60, UTC), ZoneInfo(timezone)
@@ -34,9 +34,9 @@ def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: i
 def latest_start(cron: Cron, zone: ZoneInfo, earliest: datetime, latest: datetime) -> float | None:
     """Return the last start after `earliest` and up to `latest`, in seconds since the epoch; None if there is none.
 
-    If clocks go forward, a start that the local time skips happens at the first minute after the gap. If they go back,
-    a start at a fixed hour is the first of the two, and one at every hour is both of them. Source: cron(8) of Debian,
-    which treats jobs in this way.
+    If clocks go forward, a start in the skipped time happens at the first minute after the gap. If clocks go back, a
+    start at a fixed hour happens only the first time that the hour occurs, and a start at every hour happens both
+    times. Source: cron(8) of Debian, which treats jobs in this way.
     """
     day = latest.astimezone(zone).date()
     # The start of a gap at the end of a day belongs to that day, so there is one more day.
@@ -61,7 +61,7 @@ def _starts(cron: Cron, zone: ZoneInfo, day: date) -> Iterator[datetime]:
 
 
 def _instant(local: datetime, zone: ZoneInfo) -> datetime:
-    """Return a local time in UTC; for a time in a gap, the first minute after the gap."""
+    """Return a local time in UTC; a time in a gap becomes the first minute after the gap."""
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local:
         return instant
