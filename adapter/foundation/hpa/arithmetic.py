@@ -23,7 +23,7 @@ class Tolerances:
     down: float = 0.1
 
     def hold(self, ratio: float) -> bool:
-        """Return whether the ratio of usage to target is near enough to 1; both ends of the range count as near."""
+        """Return whether the ratio of usage to target is within tolerance of 1, both ends of the range included."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
@@ -39,7 +39,7 @@ def ratio_of(usage: int, target: int) -> float:
 
 
 def whole_replicas(count: float) -> int:
-    """Return the next higher whole number of replicas, within int32."""
+    """Return the number of replicas, rounded up and limited to int32."""
     if count >= INT32_MAX:
         return INT32_MAX
     return max(math.ceil(count), INT32_MIN) if count > INT32_MIN else INT32_MIN

@@ -1,6 +1,7 @@
 """Limits the replicas that the metrics ask for: look-back windows, rates, minimum and maximum.
 
-Two sets of rules, as in the controller (`horizontal.go`): with a `behavior` in the HPA, and the older ones without.
+As in the controller (`horizontal.go`), there are two sets of rules: one for HPAs with a `behavior`, and older ones for
+HPAs without it.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class Stabilized:
-    """A number of replicas that agrees with the recent past, and the history with the new recommendation."""
+    """The stabilised number of replicas, and the history with the new recommendation."""
 
     replicas: int
     history: HpaHistory
 
 
 def stabilize_by_default(desired: int, history: HpaHistory, window_seconds: float, now: float) -> Stabilized:
-    """Return the largest recommendation of the window: without a `behavior`, only scaling down waits."""
+    """Return the largest recommendation in the window: without a `behavior`, only scaling down is delayed."""
     start = now - window_seconds
     recent = (past.replicas for past in history.recommendations if past.at >= start)
     remembered = with_recommendation(history, PastRecommendation(desired, now), obsolete_before=start)
@@ -56,9 +57,9 @@ def stabilize_by_default(desired: int, history: HpaHistory, window_seconds: floa
 
 
 def stabilize(current: int, desired: int, windows: Windows, history: HpaHistory, now: float) -> Stabilized:
-    """Return the number that all recommendations of both windows allow, with the smallest change.
+    """Return the number nearest to the current one that the recommendations in both windows allow.
 
-    The history keeps the desired number itself, not the stabilised one.
+    The history keeps the desired number, not the stabilised one.
     """
     up_start, down_start = now - windows.up, now - windows.down
     lowest = min([desired, *(past.replicas for past in history.recommendations if past.at > up_start)])
@@ -69,7 +70,7 @@ def stabilize(current: int, desired: int, windows: Windows, history: HpaHistory,
 
 
 def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> Limited:
-    """Return the number within minimum, maximum, and twice the current number (at least 4)."""
+    """Limit the desired number to minimum, maximum, and the larger of 4 and twice the current number."""
     rate = max(_SCALE_UP_FACTOR * current, _SCALE_UP_MINIMUM)
     if desired < minimum:
         return Limited(minimum, LimitReason.TOO_FEW_REPLICAS)
@@ -81,14 +82,14 @@ def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> 
 
 
 def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHistory, now: float) -> int:
-    """Return how far the policies let the number change toward the desired one; they never reverse its direction."""
+    """Return the number that the policies allow in the direction of the desired one; it is never on the other side."""
     if desired > current:
         return max(current, _limit(current, behaviour.scale_up, history, now, up=True))
     return min(current, _limit(current, behaviour.scale_down, history, now, up=False))
 
 
 def limit(current: int, desired: int, minimum: int, maximum: int, rate: int) -> Limited:
-    """Return the number within minimum, maximum, and the result of `limit_rate`."""
+    """Limit the desired number to minimum, maximum, and `rate`, the result of `limit_rate`."""
     if desired > current and desired > min(maximum, rate):
         if maximum > rate:
             return Limited(rate, LimitReason.SCALE_UP_LIMIT)
@@ -109,7 +110,7 @@ def _limit(current: int, rules: ScalingRules, history: HpaHistory, now: float, *
 
 
 def _allowed_by(policy: ScalingPolicy, current: int, history: HpaHistory, now: float, *, up: bool) -> int:
-    """Return how far one policy lets the number change, counted from the start of its period."""
+    """Return the number that one policy allows, given the number at the start of its period."""
     start = now - policy.period_seconds
     at_start = current - change_since(history.ups, start) + change_since(history.downs, start)
     if policy.type is PolicyType.PODS:

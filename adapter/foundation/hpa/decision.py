@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ActiveReason(StrEnum):
-    """Reasons of the condition ScalingActive where it is false."""
+    """Reasons of the condition ScalingActive when it is false."""
 
     SCALING_DISABLED = "ScalingDisabled"
     FAILED_GET_PODS_METRIC = "FailedGetPodsMetric"
@@ -24,7 +24,7 @@ class ActiveReason(StrEnum):
 
 
 class AbleReason(StrEnum):
-    """Reasons of the condition AbleToScale, as far as arithmetic decides it."""
+    """Reasons of the condition AbleToScale that follow from the arithmetic alone."""
 
     READY_FOR_NEW_SCALE = "ReadyForNewScale"
     SCALE_UP_STABILIZED = "ScaleUpStabilized"
@@ -39,7 +39,7 @@ class HpaStep:
     value: int | None
     """Replicas after this step; None for a metric that could not be used."""
     detail: str
-    """The calculation; after the look-back and the limits, the controller's reason as in the HPA's status."""
+    """The calculation; for the look-back and the limits, the controller's reason as it appears in the HPA's status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class HpaDecision:
     current: int
     desired: int
     reason: ActiveReason | AbleReason | LimitReason
-    """The reason for the number: a limit, otherwise the look-back; or why nothing is done."""
+    """The limit that determines the number, or else the result of the look-back; or why nothing is done."""
     message: str
-    """The same for people, with the metric that asked for the most replicas."""
+    """The reason in words, with the metric that asked for the most replicas."""
     steps: tuple[HpaStep, ...]
     proposals: tuple[Proposal, ...]
     """One for each metric, in the order of the spec; empty if the metrics were not evaluated."""

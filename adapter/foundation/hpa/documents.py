@@ -1,4 +1,4 @@
-"""HPAs and pods as the API server prints them, in the form that the arithmetic needs."""
+"""Turns HPAs and pods, as the API server returns them, into the form that the arithmetic needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RESOURCE_KINDS: Final = {"Resource": "resource", "ContainerResource": "containe
 
 
 class HpaDocumentError(ValueError):
-    """The document is not an HPA that can be calculated; the message says what is wrong."""
+    """The document is not an HPA that can be evaluated; the message says what is wrong."""
 
 
 def spec_of(hpa: Mapping[str, Any]) -> HPASpec:
@@ -117,9 +117,9 @@ def _readiness(condition: Mapping[str, Any]) -> Readiness:
 
 
 def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield what the pod requests of each resource, and under `CONTAINER/RESOURCE` what each container requests.
+    """Yield the pod's request for each resource, and each container's request under `CONTAINER/RESOURCE`.
 
-    Without a request of each container, the controller refuses to calculate the utilization of the pod.
+    If a container has no request for a resource, the controller refuses to calculate the pod's utilization of it.
     """
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
     containers = [_requests_of(one) for one in (*(spec.get("containers") or ()), *sidecars)]

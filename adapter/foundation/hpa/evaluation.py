@@ -64,7 +64,7 @@ def evaluate(
 def largest_usable(proposals: Sequence[int | None], spec_replicas: int) -> int | None:
     """Return the largest number that the metrics ask for; None if nothing may be done.
 
-    None among the proposals is a metric that failed. While one is failing, the others may scale up or keep the number,
+    A proposal of None means that the metric failed. While a metric fails, the others may scale up or keep the number,
     but not scale down.
     """
     usable = [replicas for replicas in proposals if replicas is not None]
@@ -87,7 +87,7 @@ def _decision_to_stay(current: int, reason: ActiveReason, message: str, history:
 
 
 def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) -> HpaDecision:
-    """Return the decision for a number outside of minimum and maximum: neither metrics nor behaviour matter."""
+    """Return the decision for a number below minimum or above maximum; metrics and behaviour are ignored."""
     above = current > spec.max_replicas
     desired = spec.max_replicas if above else spec.min_replicas
     message = f"{current} replicas are {'above maxReplicas' if above else 'below minReplicas'} {desired}"

@@ -1,4 +1,4 @@
-"""The memory of the HPA controller about one HPA between two evaluations.
+"""What the HPA controller remembers about one HPA between two evaluations.
 
 The controller keeps this in memory, and loses it when it restarts. Here it is an argument and a result, so that a
 simulation can be stopped, copied and repeated. Times are seconds on any one clock.
@@ -25,7 +25,7 @@ class PastRecommendation:
 
 @dataclass(frozen=True, slots=True)
 class ScaleEvent:
-    """A change that was made; `change` is positive in both directions."""
+    """A change of the number of replicas; `change` is positive in both directions."""
 
     change: int
     at: float
@@ -51,14 +51,14 @@ _D = TypeVar("_D", bound=_Dated)
 def with_recommendation(
     history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
 ) -> HpaHistory:
-    """Return the history with the recommendation in it, in place of one that is older than all windows."""
+    """Return the history with the recommendation, which replaces one that is older than all windows, if any."""
     return replace(history, recommendations=_with_entry(history.recommendations, recommendation, obsolete_before))
 
 
 def with_change(
     history: HpaHistory, behaviour: Behaviour | None, previous: int, replicas: int, now: float
 ) -> HpaHistory:
-    """Return the history after a scale call; without a behaviour, changes are not remembered."""
+    """Return the history after the number was changed; without a behaviour, changes are not remembered."""
     if behaviour is None or replicas == previous:
         return history
     event = ScaleEvent(abs(replicas - previous), now)
@@ -73,10 +73,10 @@ def change_since(events: Sequence[ScaleEvent], start: float) -> int:
 
 
 def _with_entry(entries: tuple[_D, ...], new: _D, obsolete_before: float) -> tuple[_D, ...]:
-    """Return the entries with the new one, which replaces the last obsolete one if there is any.
+    """Return the entries with the new one, which replaces the last obsolete entry if there is one.
 
-    The controller also replaces only one and does not drop all obsolete ones at once: an entry that is obsolete for one
-    direction may still count for the other, whose periods can be longer.
+    Like the controller, it does not drop all obsolete entries at once: an entry that is obsolete for one direction may
+    still count for the other direction, whose periods can be longer.
     """
     obsolete = [index for index, entry in enumerate(entries) if entry.at < obsolete_before]
     if not obsolete:

@@ -1,7 +1,7 @@
 """Pods as the HPA controller sees them: which of them count, and how.
 
-CPU samples of a pod that is starting up say nothing about its load, so for CPU alone the controller looks at readiness.
-For every other metric a pod either has a sample or lacks one.
+CPU samples of a pod that is starting up say nothing about its load, so the controller considers readiness, but only for
+CPU. For every other metric, a pod either has a sample or lacks one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class PodState(StrEnum):
     MISSING = "missing"
     """It should have a sample but has none."""
     IGNORED = "ignored"
-    """It is ending or has ended."""
+    """It is terminating or has terminated."""
     SUPERFLUOUS = "superfluous"
-    """A sample came for a pod that does not exist."""
+    """There is a sample, but no pod of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod that the scale target's selector selects. Times are seconds on the clock of `evaluate`'s `now`."""
+    """One pod that the scale target's selector selects. Times are seconds on the same clock as `now` of `evaluate`."""
 
     name: str
     phase: PodPhase = PodPhase.RUNNING
@@ -62,14 +62,14 @@ class Pod:
     started_at: float | None = None
     readiness: Readiness | None = None
     requests_milli: Mapping[str, int] | None = None
-    """The sum of the containers' requests by resource, and what one container requests by `CONTAINER/RESOURCE`.
+    """The pod's request by resource, and the requests of its containers by `CONTAINER/RESOURCE`, in thousandths.
 
-    In thousandths; an absent resource is not requested.
+    A resource that is not requested is absent.
     """
 
     @property
     def serves(self) -> bool:
-        """Whether it runs and is ready: Object and External targets of type Value count such pods."""
+        """Whether it runs and is ready, so that it counts for Object and External targets of type Value."""
         return self.phase is PodPhase.RUNNING and self.readiness is not None and self.readiness.ready is True
 
 
@@ -113,9 +113,9 @@ def usages(
     settings: Settings,
     resource: ResourceMetric | None = None,
 ) -> list[PodUsage]:
-    """Return every pod, and every sample without a pod, in the arithmetic of one metric.
+    """Return the usage of every pod, and of every sample without a pod, for one metric.
 
-    `resource` is the metric if it is about a resource; None for other metrics.
+    `resource` is the metric if it measures a resource; None for other metrics.
     """
     listed = {pod.name: pod for pod in pods}
     counted = []

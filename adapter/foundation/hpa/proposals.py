@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PodSamples:
-    """The answer for a Pods or Resource metric: samples by the pods' names."""
+    """The answer for a Pods or Resource metric: samples by pod name."""
 
     by_pod: Mapping[str, PodSample]
 
@@ -76,7 +76,7 @@ class Proposal:
 
 
 def propose(spec: HPASpec, metric: MetricSpec, observation: Observation, workload: HpaWorkload, now: float) -> Proposal:
-    """Return what the metric asks for; a metric that cannot be used gives a proposal without a number.
+    """Return what the metric asks for; the proposal of a metric that cannot be used has no number.
 
     Raises TypeError when the observation is of the wrong kind for the metric.
     """
@@ -141,7 +141,7 @@ def _from_totals(
 
 
 def _ready(workload: HpaWorkload, total: int, target: Value, spec: HPASpec) -> int:
-    """Return the pods that serve. If they are needed, at least one pod must exist."""
+    """Return the number of pods that serve. Raises UnusableMetricError if pods are needed and none exists."""
     needed = workload.spec_replicas != 0 and not spec.tolerances.hold(ratio_of(total, target.milli))
     if needed and not workload.pods:
         raise UnusableMetricError("there are no pods to multiply by")

@@ -1,7 +1,7 @@
-"""Metrics with one value a pod: how many replicas bring the average, or the utilisation, to its target.
+"""Metrics with one value for each pod: how many replicas bring the average, or the utilisation, to its target.
 
 The formulas are those of `replica_calculator.go`. Pods without a sample, and pods that are not ready, only ever make a
-change smaller: on the way up they count as idle, on the way down those without a sample count as fully used, and a
+change smaller: when scaling up, they count as idle; when scaling down, pods without a sample count as fully used; and a
 result that would reverse the direction changes nothing.
 """
 
@@ -29,9 +29,9 @@ class PodsProposal:
 
     replicas: int
     average_milli: int
-    """Mean over the pods that have a sample and count."""
+    """Mean over the pods that count and have a sample."""
     utilization_percent: int | None = None
-    """Share of the requests; only for a target of that type."""
+    """Usage as a share of the requests; only for a target of type Utilization."""
     detail: str = ""
     """The calculation, in a line."""
 
@@ -59,7 +59,7 @@ def average_replicas(current: int, target: int, pods: Sequence[PodUsage], tolera
 
 
 def utilization_replicas(current: int, target: int, pods: Sequence[PodUsage], tolerances: Tolerances) -> PodsProposal:
-    """Return the replicas that bring usage to the target share of requests (percent).
+    """Return the replicas that bring usage to the target, which is a percentage of the requests.
 
     Raises UnusableMetricError when no pod that counts has a sample, or a pod has no request.
     """
@@ -113,7 +113,7 @@ def _needs_assumptions(pods: Sequence[PodUsage], ratio: float) -> bool:
 def _with_assumed_usage(
     pods: Sequence[PodUsage], ratio: float, full_usage: Callable[[PodUsage], int]
 ) -> list[PodUsage]:
-    """Return the pods without a usable sample, with the usage that makes a change smaller."""
+    """Return the pods without a usable sample, each with an assumed usage that makes a change smaller."""
     if ratio < 1.0:
         return [replace(pod, usage=full_usage(pod)) for pod in pods if pod.state is PodState.MISSING]
     if ratio > 1.0:
@@ -124,7 +124,7 @@ def _with_assumed_usage(
 def _replicas_with_assumptions(
     current: int, ratio: float, assumed_ratio: float, counted: int, tolerances: Tolerances
 ) -> int:
-    """Return the replicas by the assumed values; the current ones if the assumptions would reverse the direction."""
+    """Return the replicas by the assumed ratio; the current number if the assumptions would reverse the direction."""
     turned = (ratio < 1.0 < assumed_ratio) or (assumed_ratio < 1.0 < ratio)
     if turned or tolerances.hold(assumed_ratio):
         return current

@@ -1,7 +1,7 @@
 """The `behavior` of an HPA: how fast it may scale, and how far it looks back before it does.
 
-Defaults are those of autoscaling/v2. They apply to a direction that is not configured, but only where `behavior` is set
-at all: an HPA without it follows older rules (see `behaviour`). To change a part of a default, use
+Defaults are those of autoscaling/v2. They apply to a direction that is not configured, but only if `behavior` is set at
+all: an HPA without it follows older rules (see `behaviour`). To change a part of a default, use
 `dataclasses.replace`.
 """
 
@@ -20,7 +20,7 @@ class PolicyType(StrEnum):
 
 
 class SelectPolicy(StrEnum):
-    """Which of several policies limits: the one that allows most, the one that allows least; or no scaling at all."""
+    """Which policy applies: the one that allows the largest change, or the smallest; or whether scaling is disabled."""
 
     MAX = "Max"
     MIN = "Min"
@@ -29,7 +29,7 @@ class SelectPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScalingPolicy:
-    """A limit on the change within any period of this length."""
+    """A limit on the change within any period of `period_seconds`."""
 
     type: PolicyType
     value: int
@@ -43,13 +43,13 @@ class ScalingRules:
     policies: tuple[ScalingPolicy, ...]
     select: SelectPolicy = SelectPolicy.MAX
     stabilization_window_seconds: int | None = None
-    """None means 0 upward, and downward the controller's setting."""
+    """None means 0 for scaling up, and the controller's setting for scaling down."""
     tolerance: float | None = None
     """Share of the target; None means the controller's setting."""
 
     @property
     def longest_period_seconds(self) -> int:
-        """The longest period of any policy, 0 without one."""
+        """The longest period of any policy; 0 if there is no policy."""
         return max((policy.period_seconds for policy in self.policies), default=0)
 
 

@@ -60,7 +60,7 @@ class ResourceMetric:
     resource: str
     target: AverageUtilization | AverageValue
     container: str | None = None
-    """Samples must be those of this container; its requests are those under the metric's name."""
+    """The container that samples must come from; `name` is the key of its requests."""
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class ObjectMetric:
 
 @dataclass(frozen=True, slots=True)
 class ExternalMetric:
-    """A metric from outside of the cluster; its series are added up."""
+    """A metric from outside the cluster; its series are added up."""
 
     name: str
     target: Value | AverageValue
@@ -89,7 +89,7 @@ MetricSpec: TypeAlias = PodsMetric | ResourceMetric | ObjectMetric | ExternalMet
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The flags of kube-controller-manager that enter the arithmetic, with their defaults."""
+    """The flags of kube-controller-manager that affect the arithmetic, with their defaults."""
 
     tolerance: float = 0.1
     downscale_stabilization_seconds: float = 300.0
@@ -121,7 +121,7 @@ class HPASpec:
 
     @property
     def tolerances(self) -> Tolerances:
-        """The tolerances of the behaviour, or the controller's if it sets none."""
+        """The tolerances of the behaviour; the controller's for a direction in which the behaviour sets none."""
         default = self.settings.tolerance
         if self.behaviour is None:
             return Tolerances(up=default, down=default)

@@ -1,7 +1,7 @@
 """Metrics with one value for the whole workload: Object and External.
 
-A target of type Value is a ratio times the pods that are ready now; a target of type AverageValue is a plain division,
-independent of the pods. The formulas are those of `replica_calculator.go`.
+For a target of type Value, the ratio is multiplied by the number of ready pods; for a target of type AverageValue, the
+total is divided by the target, whatever the number of pods. The formulas are those of `replica_calculator.go`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AverageProposal:
 def value_replicas(current: int, ready: int, usage: int, target: int, tolerances: Tolerances) -> int:
     """Return the replicas for a target of type Value (usage and target in thousandths).
 
-    At 0 replicas there is neither a tolerance nor a pod to multiply with: the ratio itself is the number of replicas.
+    At 0 replicas, no tolerance applies and there is no pod to multiply by, so the ratio itself is the result.
     """
     ratio = ratio_of(usage, target)
     if current == 0:
