@@ -1,4 +1,4 @@
-"""Determines how long to wait before the next try, so that a server that recovers does not get all retries at once."""
+"""Determines how long to wait before a retry, so that a recovering server does not get all retries at once."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_DOUBLINGS = 32
-"""Largest exponent: beyond every bound in use, and small enough not to overflow a float."""
+"""Largest exponent: large enough for every longest wait in use, and too small to overflow a float."""
 
 
 def backoff_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
-    """Return the wait after that many consecutive failures (from 1): doubled each time, up to the longest."""
+    """Return the wait after that many consecutive failures (from 1); it doubles each time, up to `longest_seconds`."""
     return min(longest_seconds, first_seconds * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Exponential back-off with jitter: the wait is drawn from the upper part of a bound that doubles each time."""
+    """Exponential back-off with jitter: each wait is random, up to a bound that doubles with each failure."""
 
     first_seconds: float = 0.5
     """Bound in seconds after the first failure."""
     longest_seconds: float = 30.0
     jitter_ratio: float = 1.0
-    """Random share of the bound: with 1, any time up to the bound is drawn; with 0, the wait is always the bound."""
+    """Share of the bound that is random: with 1, the wait is any time up to the bound; with 0, it is the bound."""
     uniform: Callable[[float, float], float] = field(default=random.uniform, repr=False)
     failures: int = 0
     """Consecutive failures since the last `reset`."""

@@ -1,4 +1,4 @@
-"""The two clocks of a process, as a value that is passed to the code that needs the time, and a moment on both."""
+"""The two clocks of a process, as a value that is passed to code that needs the time, and moments on both clocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SET_BACK_SECONDS: Final = 1.0
-"""By how much the wall clock must have been set back to count as set, not as corrected little by little."""
+"""A wall clock that lost more than this has been set back; smaller differences are gradual corrections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Moment:
     def as_of(self, now: Moment) -> float:
         """Return the moment in Unix seconds by the wall clock as it is set now.
 
-        After a wall clock has been set back, what it showed before would lie in the future, or seem younger than it is.
-        One that was set forward is believed: the monotonic clock stands still while a machine sleeps.
+        After the wall clock has been set back, an earlier time would lie in the future, or seem more recent than it is.
+        A wall clock that was set forward is believed, since the monotonic clock stops while the machine sleeps.
         """
         shown = now.wall - (now.monotonic - self.monotonic)
         return shown if self.wall - shown > _SET_BACK_SECONDS else self.wall

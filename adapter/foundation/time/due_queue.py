@@ -24,7 +24,7 @@ class DueQueue(Generic[K]):
         heapq.heappush(self._heap, (due, next(self._order), key))
 
     def hasten(self, key: K, due: float) -> None:
-        """Make a scheduled key due at that time if it is due later; do nothing for other keys."""
+        """Bring a scheduled key's due time forward to `due` if it is later; do nothing for other keys."""
         if due < self._due.get(key, -math.inf):
             self.set(key, due)
 

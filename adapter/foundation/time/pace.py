@@ -4,12 +4,13 @@ One process decodes answers of tens of thousands of samples and answers its call
 its threads can run Python at a time. Decoding five answers of 50,000 samples in one piece each blocked the interpreter
 for so long that the 99th percentile of concurrent requests rose from 4 ms to 404 ms. In slices of half a
 millisecond, with real sleeps between them, it stayed at 4 ms, and the bulk work took 5 s of wall time for 0.7 s of
-work. The interpreter's own switching does not help: a thread that wants it asks for 5 ms before it gets it, and one
-call into C (a decoder, a sort) is not switched at all.
+work. The interpreter's own switching of threads does not help: a waiting thread gets the interpreter only after 5 ms,
+and a call into C (a decoder, a sort) is not interrupted at all.
 
 Therefore all bulk work of a process shares one `Pace`: it is done in slices, one at a time, with pauses between them. A
-slice should take half a millisecond and at most one: 200 samples or label sets (about 32 KiB of JSON), or 1,000 steps
-of a plain loop. If the time of a step is not known beforehand, the slice reports when its time is over.
+slice should take half a millisecond, and must not take more than one: that is 200 samples or label sets (about 32 KiB
+of JSON), or 1,000 steps of a plain loop. If the time of a step is not known beforehand, the slice reports when its time
+is over.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Slice:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.began = clock()
-        """End of the slice by the pace's clock, in seconds."""
+        """Start of the slice by the pace's clock, in seconds."""
 
     @property
     def is_over(self) -> bool:
@@ -60,7 +61,7 @@ class Pace:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make a lane with `pause_seconds` between the end of a slice and the start of the next one in any thread."""
+        """Make a lane that pauses for `pause_seconds` after each slice before the next one starts in any thread."""
         self._pause_seconds = pause_seconds
         self._sleep = sleep
         self._clock = clock
@@ -98,9 +99,9 @@ class Pace:
             yield part
 
     def timed(self, items: Iterable[T]) -> Iterator[list[T]]:
-        """Yield the items in lists of as many as half a millisecond produces, at least one.
+        """Yield the items in lists, each of as many as half a millisecond produces, but at least one.
 
-        It is for items that are computed during the iteration; otherwise it works like `slices`.
+        Use this for items that are computed during the iteration; otherwise it works like `slices`.
         """
         source: Iterator[T] | None = iter(items)
         while source is not None:
@@ -116,12 +117,12 @@ class Pace:
                 yield part
 
     def set_pause(self, seconds: float) -> None:
-        """Set the length of the pauses: a process that has just started has no requests to hold up."""
+        """Set the length of the pauses: a process that has just started needs none, since no request can be delayed."""
         with self._booking:
             self._pause_seconds = seconds
 
     def with_pause(self, seconds: float) -> Pace:
-        """Return a separate lane with a shorter pause, for work that a caller waits for."""
+        """Return a separate lane with a pause of at most `seconds`, for work that a caller waits for."""
         return Pace(min(seconds, self._pause_seconds), self._sleep, self._clock)
 
     def _reserve_turn(self) -> float:

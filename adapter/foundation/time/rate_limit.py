@@ -30,7 +30,7 @@ class RateLimit:
         self._at = clock()
 
     def take(self, wait_seconds: float) -> bool:
-        """Take a token, waiting at most that many seconds for one; return whether there was one."""
+        """Take a token, after waiting for at most `wait_seconds`; return whether a token was taken."""
         with self._lock:
             now = self._clock()
             self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)
@@ -44,6 +44,6 @@ class RateLimit:
         return True
 
     def is_full(self) -> bool:
-        """Return whether it holds as many tokens as it can, as a new bucket does."""
+        """Return whether the bucket is full, as a new one is."""
         with self._lock:
             return self._tokens + (self._clock() - self._at) * self._per_second >= self._burst

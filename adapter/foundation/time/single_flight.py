@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class _Flight(Generic[T]):
-    """One piece of work in progress, and finally its result."""
+    """One piece of work in progress, and its result once it has ended."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -27,7 +27,7 @@ class SingleFlight(Generic[T]):
         self._under_way: dict[Hashable, _Flight[T]] = {}
 
     def join(self, key: Hashable, work: Callable[[], T], wait_seconds: float) -> T | None:
-        """Return the result of the work for this key; None if another thread does it and is not done in time."""
+        """Return the result of the work for this key; None if another thread does it and does not finish in time."""
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class ThreadLimitError(Exception):
-    """The limit of threads inside is already reached."""
+    """As many threads as allowed are already inside."""
 
 
 class ThreadLimit:
-    """Limits the threads that are inside at once. Further ones are refused, at once or after a short wait."""
+    """Limits how many threads are inside at once. Further threads are refused, immediately or after a short wait."""
 
     def __init__(self, most: int, refusal: Callable[[], Exception] = ThreadLimitError) -> None:
-        """Make a limit; `refusal` makes the error for a thread beyond it."""
+        """Admit up to `most` threads; `refusal` makes the error for any further one."""
         self._free = threading.BoundedSemaphore(most)
         self._refusal = refusal
 
     @contextmanager
     def entered(self, wait_seconds: float = 0.0, refusal: Callable[[], Exception] | None = None) -> Iterator[None]:
-        """Count the thread during the block.
+        """Count the thread as inside during the block.
 
-        Raises the refusal (this one, or that of the limit) if no other thread leaves within the time.
+        If no place becomes free within `wait_seconds`, raises the error of `refusal`, by default that of the limit.
         """
         if not self._free.acquire(timeout=max(0.0, wait_seconds)):
             refused = refusal or self._refusal

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TimeShare:
-    """Seconds that may be spent: a share of each second, and unspent seconds up to a burst. For one thread."""
+    """A budget of seconds that grows by a share of each second, up to `burst_seconds`. For one thread."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class TimeShare:
         longest_pause_seconds: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`longest_pause_seconds` is the longest pause that any work causes; work beyond that costs nothing."""
+        """Limit the pause that work can cause to `longest_pause_seconds`, however long the work took."""
         self._share = share
         self._burst = burst_seconds
         self._least = -share * longest_pause_seconds

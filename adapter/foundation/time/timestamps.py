@@ -1,4 +1,4 @@
-"""Times as RFC 3339 states them."""
+"""Times in the format of RFC 3339."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from datetime import UTC, datetime
 
 
 def rfc3339(unix_seconds: float) -> str:
-    """Return a time as `2026-11-21T06:00:00Z`: UTC, and whole seconds."""
+    """Return a time in UTC with whole seconds, such as `2026-11-21T06:00:00Z`."""
     return datetime.fromtimestamp(math.floor(unix_seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
