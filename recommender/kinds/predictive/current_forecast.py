@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask, Model
 
 SERIES_AT_ONCE = 500
-"""Models use several times the memory of the history; this many series keep that small."""
+"""How many series are forecast at once, because models use several times the memory of the history."""
 
 
 def with_present(history: LoadHistory, present: FloatArray) -> LoadHistory:
@@ -31,9 +31,9 @@ def present_forecasts(
     history: LoadHistory,
     task: ForecastTask,
 ) -> Forecasts:
-    """Return the forecasts from the newest step, shape (series, 1), before their bound; NaN where there is none.
+    """Return the forecasts from the newest step before they are bounded, shape (series, 1); NaN where there is none.
 
-    `parameters` None means that a model that must be fitted has not been.
+    If `parameters` is None, a model that must be fitted has not been fitted.
     """
     history, series = valid_history(history), len(history.values)
     if parameters is None and model.fit is not no_fit:
@@ -42,7 +42,7 @@ def present_forecasts(
 
 
 def lacks_history(model: Model, known_seconds: float) -> str:
-    """Return the history that a model lacks, such as `needs 2 days of history, has 3 h`; empty if it may take part."""
+    """Return a text such as `needs 2 days of history, has 3 h`; empty if there is enough history for the model."""
     if known_seconds >= model.least_history_seconds:
         return ""
     return f"needs {duration_text(model.least_history_seconds)} of history, has {duration_text(known_seconds)}"

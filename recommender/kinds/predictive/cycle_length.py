@@ -1,7 +1,7 @@
 """Loads whose cycle is not a day: models and their choice treat each season as one.
 
-Everything that models know of time is a share of a day. So a season of another length needs no other model: time is
-stretched on the way in, and a moment of the answer is shrunk on the way out. Replicas and loads stay as they are.
+Models measure time only in shares of a day. So a season of another length needs no other model: times are stretched on
+the way in, and the times in the answer are shrunk on the way out. Replicas and loads stay as they are.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ class ForecastTask:
     lead_seconds: float
     """Time from the decision until the requested capacity serves: start-up and control delays."""
     window_seconds: float
-    """The target is the largest load from now + lead until this much later, when a later decision can help."""
+    """The target is the largest load in the window of this length that begins at now + lead; after it, a later decision
+    can help."""
     quantile: float = 0.95
     """The share of targets that the upper forecast should cover."""
     max_growth: float | None = None
@@ -55,15 +56,16 @@ class Forecasts:
     """Forecasts of several series at several moments; NaN where the model has none."""
 
     median: FloatArray
-    """Medians of shape (series, origins): half of the targets should be below."""
+    """Medians of shape (series, origins): half of the targets should be below them."""
     upper: FloatArray
-    """Upper forecasts of shape (series, origins): the share `quantile` of the targets should be below."""
+    """Upper forecasts of shape (series, origins): the share `quantile` of the targets should be below them."""
 
 
 Fit: TypeAlias = "Callable[[LoadHistory, ForecastTask], Any]"
-"""From the history that is known at the moment of the fit to parameters, which can be pickled."""
+"""A function from the history that is known at the moment of the fit to parameters, which can be pickled."""
 Forecast: TypeAlias = "Callable[[Any, LoadHistory, IntArray, ForecastTask], Forecasts]"
-"""(parameters, history, origins, task). Column i of the answer does not use the history after step `origins[i]`."""
+"""A function of (parameters, history, origins, task). Column i of its answer does not use the history after step
+`origins[i]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Model:
     """A way to forecast, as a pair of pure functions."""
 
     name: str
-    """As the configuration spells it, such as `holt-winters`."""
+    """The name as the configuration spells it, such as `holt-winters`."""
     least_history_seconds: float
     """With less history the model is left out."""
     fit: Fit

@@ -1,4 +1,4 @@
-"""Determines whether the holidays of a load resemble Sundays, by its holidays so far, including today.
+"""Determines from the holidays so far, including today, whether a load's holidays resemble its Sundays.
 
 Not every load is lower on a holiday: machines go on working, and a shop sells more. So each holiday in the history, and
 the past part of today, is compared with the last Sunday and with the last ordinary day of its weekday.
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 LEAST_EVIDENCE_HOURS: Final = 1.0
-"""Holidays are not Sundays if these were further from them than their weekday was, by a factor of e for this many
-hours."""
+"""Holidays are not treated as Sundays once their load has been further from Sunday's load than from that of their
+weekday, by a factor of e for this many hours."""
 _FLOOR_RATIO: Final = 0.01
 """Near zero, a ratio is meaningless, so this share of the mean load is added to both of its sides."""
 _REACH_DAYS: Final = 35
-"""Days beyond these neither look back at a holiday nor from one."""
+"""Days further than this from any holiday neither look back at a holiday nor from one."""
 _WEEK: Final = 7
 
 
 def by_kind_of_day(
     make: Callable[[ForecastTask], FloatArray], history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> FloatArray:
-    """Return the values for each origin: by the holidays of the clock, or as if there were none.
+    """Return the values for each origin, computed with the holidays of the clock or as if there were none.
 
     `make` returns an array of shape (series, origins, …). Nothing later than an origin affects it.
     """
@@ -46,7 +46,7 @@ def by_kind_of_day(
 
 
 def rests_on_holidays(history: LoadHistory, task: ForecastTask) -> BoolArray:
-    """Return the series for which holidays are Sundays, by the data known at each step; shape (series, steps)."""
+    """Return whether each series' holidays resemble Sundays, by the data known at each step; shape (series, steps)."""
     clock, values = task.clock, history.values
     steps = np.arange(history.steps, dtype=np.int64)
     steps = steps[clock.is_holiday(clock.days(history.times()))]
@@ -71,7 +71,7 @@ def rests_on_holidays(history: LoadHistory, task: ForecastTask) -> BoolArray:
 
 
 def _has_holiday(history: LoadHistory, origins: IntArray, task: ForecastTask) -> bool:
-    """Return whether a holiday is so near to any of the origins that it changes the days they look back at."""
+    """Return whether a holiday is near enough to any of the origins to change the days that they look back at."""
     first, last = history.times_of(origins[[0, -1]]) + task.lead_seconds * np.array([0.0, 1.0])
     ahead = task.window_seconds + DAY_SECONDS
     days = np.arange(first - _REACH_DAYS * DAY_SECONDS, last + ahead + DAY_SECONDS, DAY_SECONDS)

@@ -1,7 +1,7 @@
 """Tries models on the past days, and chooses the one to be used from now on (pure; for child processes).
 
-A model is tried once on the past: at each step it makes the forecast that it would have made then, by a fit to the data
-known then. From then on, its record is continued with the forecasts of the parameters in use.
+A model is tried once on the past: for each step, it makes the forecast that it would have made then, from a fit to the
+data known then. After that, its record is continued with forecasts from the parameters in use.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 REPLAYED_SECONDS = 8.5 * DAY_SECONDS
-"""A record covers a week. What is proven goes on from a day before the end of the former record, and half a day gives
-the fleet its size at the beginning."""
+"""How much of the past is replayed: a week for the record, a day because decisions resume from a day before the end of
+the former record, and half a day to give the fleet its initial size."""
 LEAST_HISTORY_SECONDS = DAY_SECONDS / 8
 """With less history, models cannot be compared."""
 SERIES_AT_ONCE = 16
-"""Number of series whose policies are simulated together: eight days of one take about 10 MiB."""
+"""Number of series whose policies are simulated together: eight days of one series take about 10 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SeriesVerdict:
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     last_day: str = ""
     proof: SeriesProof | None = None
-    """What was known of the models a day ago, from which the next verdict goes on; None while that is nothing."""
+    """What was known of the models a day ago, from which the next verdict resumes; None while nothing was known."""
 
 
 def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
@@ -92,7 +92,7 @@ def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTri
 
 
 def forecasts_since(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> FloatArray:
-    """Return the upper forecasts of the steps since a trial's end, by the parameters in use; (series, steps)."""
+    """Return the upper forecasts since a trial's end, made with the parameters in use; shape (series, steps)."""
     begin = trial.first + trial.upper.shape[1] - step_number(history)
     origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
     if not len(origins):
@@ -103,7 +103,7 @@ def forecasts_since(trial: ModelTrial, history: LoadHistory, task: ForecastTask)
 
 
 def continued(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> ModelTrial:
-    """Return the trial with the forecasts of the steps since its end, without those that records do not cover."""
+    """Return the trial with the forecasts since its end, and without those that are older than records."""
     if not since.shape[1]:
         return trial
     upper = np.concatenate([trial.upper, since], axis=1)
@@ -121,7 +121,7 @@ def verdicts(
 ) -> tuple[SeriesVerdict, ...]:
     """Return the verdict on each series of the history, with the trials of models on the same series.
 
-    `proofs` are those of former verdicts on the series; without them nothing is known that was before the trials.
+    `proofs` are those of former verdicts on the series; without them, nothing is known from before the trials.
     """
     skipped = replayed_from(history)
     start_seconds = history.start_seconds + skipped * history.step_seconds
@@ -153,7 +153,7 @@ def caught_up(
     fleet: FleetSettings,
     proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[tuple[FloatArray, ...], tuple[SeriesVerdict, ...]]:
-    """Return the forecasts since the end of each trial, and the verdicts by them.
+    """Return the forecasts since the end of each trial, and the verdicts that follow from the continued trials.
 
     The trials are not returned: for 24 series in steps of a minute, they exceed the limit of a child's result.
     """
@@ -170,7 +170,7 @@ def tried_and_judged(
     fleet: FleetSettings,
     proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
-    """Return the trials of the models of these names without their forecasts, and the verdicts by them.
+    """Return the trials of the named models without their forecasts, and the verdicts that follow from the trials.
 
     A single decision needs only the parameters, and the forecasts may exceed the limit of a child's result.
     """
@@ -182,7 +182,7 @@ def tried_and_judged(
 
 
 def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
-    """Return the result of a capacity over the last day, compared with headroom of equal cost; empty if unknown."""
+    """Return a text that compares a capacity over the last day with headroom of equal cost; empty if it is unknown."""
     steps = int(DAY_SECONDS / fleet.step_seconds)
     if len(load) < steps or np.isnan(load[-steps:]).all():
         return ""
@@ -231,7 +231,7 @@ def _shortages(choice: ModelChoice) -> dict[str, float | None]:
 
 
 def _reason(choice: ModelChoice) -> str:
-    """Return why this acts: its parts, the record of the leading model, and the total cost."""
+    """Return why this blend acts: its parts, the record of the leading model, and the total cost."""
     about = choice.record(choice.model)
     if about is None:
         best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)
@@ -271,7 +271,7 @@ def _measures_text(measures: Measures) -> str:
 
 
 def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
-    """Return the forecasts of the steps of a history; NaN where the trial has none."""
+    """Return the trial's forecasts for the steps of a history; NaN where the trial has none."""
     found = np.full(history.values.shape, np.nan)
     offset = trial.first - step_number(history)
     begin, end = max(0, offset), min(history.steps, offset + trial.upper.shape[1])

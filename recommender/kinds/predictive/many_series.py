@@ -1,7 +1,7 @@
-"""Tries models on many series, some at a time: fits are shared, and each series has a verdict of its own (pure).
+"""Tries models on many series, a few at a time; fits are shared, and each series has its own verdict (pure).
 
-For one series among thousands, no forecasts of former days are kept, since those of all models would take gigabytes.
-They are made again from the history and from the fits of those days, which serve every series; the result is the same.
+Forecasts of former days are not kept, since those of all models for thousands of series would take gigabytes. They are
+made again from the history and from the fits of those days, which all series share; the result is the same.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 _LONG_BEFORE_SECONDS: Final = 3 * DAY_SECONDS
-"""If a history begins earlier than a record by this much, no forecast of the record depends on its beginning."""
+"""If a history begins this much earlier than a record, no forecast of the record depends on where the history
+begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFit:
-    """A model whose parameters serve every series, with its fits of the last days and its present one."""
+    """A model whose parameters all series share, with its fits of the last days and its present fit."""
 
     numbers: tuple[int, ...]
     """The step from which each of the fits served, counted from the Unix epoch; ascending, the newest fit last."""
@@ -66,7 +67,7 @@ def shared_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) 
 
 
 def newest_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
-    """Return the same without the former fits, which is enough to continue with an earlier choice."""
+    """Return only the newest fits of models to a history, which are enough to continue with an earlier choice."""
     return _fits(names, history, task, history.steps)
 
 
@@ -94,12 +95,12 @@ def judged(
     fleet: FleetSettings,
     proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[SeriesVerdict | None, ...]:
-    """Return the verdict on each series by these models; None for one about which too little is known.
+    """Return the verdict on each series by these models; None for a series about which too little is known.
 
     `proofs` are those of former verdicts, one for each series or none at all.
 
-    Each is what the series would have in a history of its own. One for which the arithmetic fails has none and leaves
-    the others theirs.
+    Each verdict is the one that the series would get in a history of its own. A series for which the arithmetic fails
+    has no verdict and does not affect the others.
     """
     found: list[SeriesVerdict | None] = [None] * len(history.values)
     for first, places in _alike(history):
@@ -139,10 +140,10 @@ def _of_block(
 
 
 def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
-    """Yield the first step of histories and the series that they are of, few at a time.
+    """Yield the first known step of the history and the series that begin there, a few series at a time.
 
-    A record begins where the history of its series does. If that is long before all records, it makes no difference,
-    and these series are processed together.
+    A record begins where the history of its series does. Histories that begin long before all records make no
+    difference, so their series are processed together.
     """
     known = ~np.isnan(history.values)
     firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)
@@ -158,7 +159,7 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
 
 
 def _trial_of(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
-    """Return the forecasts that a model would have made in the last days, by fits that were made then."""
+    """Return the forecasts that a model would have made in the last days, from the fits that were made then."""
     skipped, start = replayed_from(history), step_number(history)
 
     def known_then(_model: Model, past: LoadHistory, _task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters

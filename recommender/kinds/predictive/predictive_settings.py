@@ -24,7 +24,7 @@ FOR_EACH_KINDS: Final = {
 
 
 class ModelName(StrEnum):
-    """Models by the names of the configuration."""
+    """The models by their names in the configuration."""
 
     AUTO = "auto"
     REACTIVE = "reactive"
@@ -49,8 +49,8 @@ TREND_MODELS: Final = frozenset(
 )
 """Models that extrapolate a trend."""
 MOST_FITTED_TARGETS: Final = 24
-"""Most targets of a recommendation to which models with parameters for each series are fitted; if there are more,
-models are tried on this many."""
+"""The largest number of targets to which models with parameters for each series are fitted; if a recommendation has
+more targets, models are tried on this many."""
 TREND_GROWTH: Final = 2.0
 """Without `maxGrowth`, such a model forecasts at most this many times the present load."""
 
@@ -60,12 +60,12 @@ class ScaleDown:
     """How capacity is lowered."""
 
     decay_ratio: float | None = None
-    """The largest share of the capacity that is removed in 10 s, whatever the poll or the step; None means no such
-    limit."""
+    """The largest share of the capacity that is removed in 10 s, whatever the poll interval or the step is; None means
+    no limit."""
     window_seconds: float = 300.0
-    """Capacity is at least the largest request of this many last seconds."""
+    """Capacity is at least the largest request within this time before now."""
     drain_seconds: float | None = None
-    """Longest time that sessions last: capacity is lowered no faster than they end."""
+    """The longest time that sessions last; capacity is lowered no faster than they end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Connections:
     """Long-lived connections: only pods below their limit accept new ones."""
 
     limit: int
-    """Connections of a pod, at which it becomes not ready."""
+    """The number of connections at which a pod becomes not ready."""
     metric: str | None = None
-    """PromQL with one series a pod (label `pod`); None if the pods are not considered one by one."""
+    """PromQL with one series for each pod (label `pod`); None if pods are not considered one by one."""
     reconnect_drop_ratio: float = 0.3
     """A fall of the load by this share within a minute is a mass reconnect, not a fall in demand."""
     reconnect_hold_seconds: float = 120.0
-    """How long capacity is held after it."""
+    """How long capacity is held after a mass reconnect."""
 
 
 TARGETS_A_SHARD = 400
-"""Targets whose memories share a ConfigMap, on average at most."""
+"""How many targets' memories share a ConfigMap, on average, at most."""
 _LEAST_MEMORY_SHARDS = 32
 
 
@@ -97,18 +97,19 @@ class ForEach:
     """One of `FOR_EACH_KINDS`."""
     max_targets: int = 10_000
     only_namespace: str = field(default="", repr=False)
-    """The namespace of all targets, whatever the series say; empty for any."""
+    """The only namespace in which targets may be, whatever the series say; empty for any namespace."""
 
     @property
     def api_version(self) -> str:
-        """API version of the kind."""
+        """The API version of `kind`."""
         return FOR_EACH_KINDS[self.kind]
 
     @property
     def most_memory_shards(self) -> int:
-        """How many ConfigMaps the memories of the targets may take, a power of two. A lower `max` keeps most of them.
+        """The number of ConfigMaps for the memories of the targets, a power of two.
 
-        The chart computes the same number for the rights on them.
+        Lowering `max` keeps most of the memories. The chart computes the same number for the rights on these
+        ConfigMaps.
         """
         shards = _LEAST_MEMORY_SHARDS
         while shards * TARGETS_A_SHARD < self.max_targets:
@@ -121,7 +122,7 @@ class Schedule:
     """A lower bound at recurring times."""
 
     cron: str
-    """Five fields, as in crontab(5): minute, hour, day of the month, month, day of the week."""
+    """Five fields as in crontab(5): minute, hour, day of the month, month, day of the week."""
     timezone: str
     """IANA name, such as `Europe/Berlin`."""
     duration_seconds: float
@@ -142,7 +143,7 @@ class PredictiveSettings:
     """The mapping `predictive` of a recommendation."""
 
     load: str | None = None
-    """PromQL: one value, or one series a target with `forEach`."""
+    """PromQL with one value, or, with `forEach`, one series for each target."""
     load_per_replica: float | None = None
     """The load that one replica serves; `run` and `recommend` need it."""
     horizon_seconds: float | None = None
@@ -160,7 +161,7 @@ class PredictiveSettings:
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95
     max_growth: float | None = None
-    """None means 2.0 for models that extrapolate a trend, and no cap for those that are fitted to targets."""
+    """None means 2.0 for models that extrapolate a trend, and no cap for all other models."""
     max_over_history: float = 1.5
     """No forecast is more than this many times the largest load of the history."""
     budget_ratio: float | None = None
@@ -174,13 +175,13 @@ class PredictiveSettings:
     """Whether it is written, since a default is mentioned to the user."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
-    """Ratio that is added while connections are refused or pods are full; None if off."""
+    """The ratio by which the size is raised while connections are refused or pods are full; None if off."""
     for_each: ForEach | None = None
     connections: Connections | None = None
     schedules: tuple[Schedule, ...] = ()
     override: Override | None = None
     freeze_unless: str | None = None
-    """PromQL: while it has no value other than 0, the last value is held."""
+    """PromQL; while its value is missing or 0, the last size is kept."""
 
     @property
     def stretch(self) -> float:

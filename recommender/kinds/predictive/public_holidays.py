@@ -1,6 +1,6 @@
 """Public holidays of countries and of their parts, as the package `holidays` knows them.
 
-The package is loaded with the first look at one: without the key `holidays`, nothing of it is in memory.
+The package is imported at the first look-up; without the key `holidays`, it is never in memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LAST_YEAR: Final = 2100
 
 
 class UnknownHolidaysError(ValueError):
-    """A code without known holidays; `fix` says what may be meant."""
+    """A code has no known holidays; `fix` says which code may be meant."""
 
     def __init__(self, message: str, fix: str) -> None:
-        """Take the fault, and what to write instead."""
+        """Store the fault and what to write instead."""
         super().__init__(message)
         self.fix = fix
 
@@ -44,7 +44,7 @@ def check_code(code: str) -> None:
 
 
 def _meant(code: str, known: Iterable[str]) -> str:
-    """Return a question for known codes that differ in one letter or in case; empty if there are none."""
+    """Return a question about known codes that differ in one letter or in case; empty if there are none."""
     upper = code.upper()
     same_length = sorted(each for each in known if len(each) == len(code))
     close = [each for each in same_length if each == upper] or [
@@ -57,7 +57,7 @@ def _meant(code: str, known: Iterable[str]) -> str:
 
 
 def holiday_dates(codes: tuple[str, ...], first_day: int, last_day: int) -> tuple[int, ...]:
-    """Return the holidays of all codes in the years of two days; days are counted from 1 January 1970."""
+    """Return the holidays of all codes in the years from `first_day` to `last_day`, in days since 1 January 1970."""
     first, last = (_year(day) for day in (first_day, last_day))
     return tuple(day for year in range(first, last + 1) for day in _dates_of_year(codes, year))
 

@@ -1,4 +1,4 @@
-"""Forecasts as they would have been made: at each moment by a fit to the data known then."""
+"""Forecasts as they would have been made at each moment, from a fit to the data known then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 REFIT_SECONDS = 2 * DAY_SECONDS
 
 RunFit: TypeAlias = "Callable[[Model, LoadHistory, ForecastTask], Any]"
-"""Runs the model's fit here or in a child process; None if it failed, and the last parameters stay in use."""
+"""Runs the model's fit here or in a child process; returns None if it failed, so that the last parameters stay in
+use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def fit_here(model: Model, history: LoadHistory, task: ForecastTask) -> Any:  # 
 
 
 def refit_steps(model: Model, history: LoadHistory, options: RollingOptions) -> IntArray:
-    """Return the steps at which the model is fitted: when it has enough history, and regularly from then on."""
+    """Return the steps at which the model is fitted: the first one with enough history, and regularly from then on."""
     first = max(int(np.ceil(model.least_history_seconds / history.step_seconds - 1e-9)), options.first_step, 1)
     if model.fit is no_fit:
         return np.array([first] if first < history.steps else [], dtype=np.int64)
@@ -57,7 +58,7 @@ def rolling_forecasts(
 ) -> Forecasts:
     """Return the forecasts of every step, shape (series, steps); NaN where the model has too little history.
 
-    `report` is called with the number of fits that are done and of all fits.
+    `report` is called with the number of finished fits and the number of all fits.
     """
     history = valid_history(history)
     shape = history.values.shape

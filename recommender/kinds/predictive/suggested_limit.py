@@ -1,7 +1,7 @@
 """The `maxReplicas` that the history of a load suggests: as many as serve the largest possible forecast.
 
-Forecasts are at most `maxOverHistory` times the largest load of the history, so that a lower limit would cut some of
-them, and a higher one only helps when the query or `loadPerReplica` is wrong, which is the purpose of the limit.
+Forecasts are at most `maxOverHistory` times the largest load of the history. A lower limit would cut some of them. A
+higher limit would only take effect if the query or `loadPerReplica` is wrong, and that is what the limit protects from.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIND_LIMIT: Final = (
 )
 _MINUTE_SECONDS: Final = 60.0
 _MOST_POINTS: Final = 5_000
-"""Most moments of the history that are queried."""
+"""The largest number of moments of the history that are queried."""
 
 
 def suggested_max_replicas(
@@ -34,7 +34,7 @@ def suggested_max_replicas(
 
 
 def largest_load_query(settings: PredictiveSettings) -> str:
-    """Return PromQL of the largest load of the history, with `forEach`, of any target; empty without a load."""
+    """Return PromQL for the largest load of the history (of any target, with `forEach`); empty without a load."""
     if not settings.load:
         return ""
     step = _MINUTE_SECONDS * math.ceil(settings.history_seconds / _MOST_POINTS / _MINUTE_SECONDS)

@@ -1,4 +1,4 @@
-"""The forecast tasks of a fleet: from its start-up time and its down window to lead and target window."""
+"""The forecast task of a fleet: lead and target window follow from its start-up time and its down window."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def task_for(
     settings: PredictiveSettings,
     down_window_seconds: float = DOWN_WINDOW_SECONDS,
 ) -> ForecastTask:
-    """Return the task: pods that are requested now serve after start-up and one step.
+    """Return the task, whose lead is the start-up time and one step, after which pods that are requested now serve.
 
-    The target is the largest load from then on for as long as a decision is valid: the down window and one step, within
-    which a later decision cannot withdraw the request.
+    The target is the largest load after the lead for as long as a decision is valid: the down window and one step,
+    within which a later decision cannot withdraw the request.
     """
     return ForecastTask(
         lead_seconds=startup_seconds + step_seconds,

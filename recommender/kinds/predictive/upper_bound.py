@@ -1,7 +1,7 @@
 """The upper bound of forecasts: a multiple of the largest load of the history.
 
 After a minute of zeros, a ratio to the present level is meaningless, and a trend may point anywhere. Whatever a model
-predicts, the load of tomorrow is of the order of the load that was seen.
+predicts, tomorrow's load is of the same order of magnitude as the load that was seen.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def valid_history(history: LoadHistory) -> LoadHistory:
 
 
 def _largest_known(history: LoadHistory, origins: IntArray, task: ForecastTask) -> FloatArray:
-    """Return the largest known load up to each origin and within `history`, shape (series, origins); NaN without any.
+    """Return the largest known load of the history up to each origin, shape (series, origins); NaN without any.
 
     Two running maxima, one from the left and one from the right end of each block as long as the window, cover every
     window (van Herk and Gil-Werman).

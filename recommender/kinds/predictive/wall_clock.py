@@ -1,7 +1,7 @@
-"""Local time of day and day of the week: people arrive at nine by their clocks, even when these have been changed.
+"""Local time of day and day of the week: people arrive at nine by the clock, even after clocks have been changed.
 
-With `holidays`, a public holiday is a Sunday: it looks back at earlier Sundays and Saturdays, and no other day looks
-back at it.
+With `holidays`, a public holiday counts as a Sunday: models look back from it at earlier Sundays and Saturdays, and
+never look back at it from another day.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 UTC_NAME: Final = "UTC"
 _QUARTER_SECONDS: Final = 900.0
-"""Clocks are changed at full quarters of an hour, seen from UTC."""
+"""Clocks are changed only at whole quarters of an hour in UTC."""
 _QUARTERS_A_DAY: Final = int(DAY_SECONDS / _QUARTER_SECONDS)
 _EARLIEST_SECONDS: Final = 0.0
 _LATEST_SECONDS: Final = 4_102_444_800.0
-"""The year 2100: times outside these two have the offset of the nearer one."""
+"""The year 2100. Times before `_EARLIEST_SECONDS` or after this have the offset of the nearer of the two."""
 SUNDAY: Final = 6
 _WEEK: Final = 7
 _THURSDAY: Final = 3
 """1 January 1970 was a Thursday."""
 _MOST_WEEKS_BACK: Final = 4
-"""Most weeks to look back: because of Christmas, Boxing Day and New Year, the same weekday may be a holiday three
-times."""
+"""The largest number of weeks to look back: with Christmas, Boxing Day and New Year, the same weekday may be a holiday
+three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class WallClock:
 
     @property
     def without_holidays(self) -> WallClock:
-        """Return the same clock, by which a holiday is an ordinary day of its weekday."""
+        """Return this clock without holidays, so that a holiday is an ordinary day of its weekday."""
         return replace(self, holidays=())
 
     def offsets_seconds(self, times: FloatArray) -> FloatArray:
@@ -82,10 +82,10 @@ class WallClock:
         return np.asarray(np.isin(days, holiday_dates(self.holidays, first, last)) & (_weekdays(days) != SUNDAY))
 
     def same_time(self, history: LoadHistory, steps: IntArray, days: int) -> IntArray:
-        """Return the step `days` days earlier at which clocks showed the same; it may lie before the history.
+        """Return the step `days` days earlier at which clocks showed the same time; it may lie before the history.
 
-        If clocks that went forward never showed it, it is as long after the change. A holiday looks back from the
-        Sunday that it replaces, and if the day would be a holiday or not over yet, it is one a week earlier.
+        If clocks skipped that time when they went forward, the step is as long after the change. A holiday looks back
+        from the Sunday that it replaces. A day that is a holiday or not over yet is replaced by the one a week earlier.
         """
         step_seconds = history.step_seconds
         times = history.times_of(steps)
@@ -94,7 +94,7 @@ class WallClock:
         return np.asarray(steps - np.rint((back - moved) / step_seconds), dtype=np.int64)
 
     def _days_back(self, times: FloatArray, count: int) -> IntArray:
-        """Return how many days before each time the day lies that represents `count` days earlier."""
+        """Return how many days to look back from each time for the day that represents `count` days earlier."""
         if not (self.holidays and times.size):
             return np.full(times.shape, count, dtype=np.int64)
         days = self.days(times)
@@ -116,7 +116,7 @@ def _weekdays(days: IntArray) -> IntArray:
 
 @bounded_cache(MEBIBYTE)
 def _changes(timezone: str, first_day: int, last_day: int) -> tuple[tuple[float, float], ...]:
-    """Return when each offset begins, in seconds, from midnight UTC of the first day to the last's end."""
+    """Return each UTC offset with the second at which it begins, from the first day to the end of the last, in UTC."""
     zone = ZoneInfo(timezone)
     found = [(first_day * DAY_SECONDS, _offset(zone, first_day * DAY_SECONDS))]
     for day in range(first_day, last_day + 1):

@@ -138,7 +138,7 @@ class Bench:
     def _paid_for(
         self, number: int, weights: FloatArray, prior: FloatArray, sizes: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
-        """Return the fields of `DecidedWeights` for one decision; `weights` are those where models are proven.
+        """Return the fields of `DecidedWeights` for one decision; `weights` are those at the proven cost.
 
         A cost below the bill is paid only if the models have enough evidence at that cost. While the past actions have
         a worse record than constant headroom of the same mean cost, headroom stands in for the models.
@@ -228,7 +228,7 @@ class Bench:
         state.evidence, state.tried_evidence = after_gains(np.stack([state.evidence, state.tried_evidence]), losses)
 
     def _losses(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
-        """Return what experts of these sizes lost beside headroom of `ratio`, which costs as much; 0 without a weight.
+        """Return experts' losses at these sizes, relative to headroom of `ratio`, at equal cost; 0 without a weight.
 
         Weights, sizes and losses have the shape (…, series, experts), with headroom last, and ratios (…, series).
         """

@@ -1,8 +1,9 @@
-"""One quantile of the future load, by gradient boosting on the whole past, without any later correction.
+"""One quantile of the future load by gradient boosting on the whole past, without calibration afterwards.
 
 The fitted value is the logarithm of the target relative to the present level, on features without a unit (`features`).
 `quantile` sees two weeks and calibrates itself on days that it has not seen; this model sees everything and trusts its
-fit, so that it requests less if the past is long and regular. The choice among models finds which of them is right.
+fit, so that it requests less if the past is long and regular. The choice among models finds out which of the two is
+right.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def fit(history: LoadHistory, task: ForecastTask) -> Forest | None:
 
 
 def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the fitted quantile as the upper forecast; the median is the present load, or the forecast if less."""
+    """Return the fitted quantile as the upper forecast, and the smaller of it and the present load as the median."""
     upper = np.full((len(history.values), len(origins)), np.nan)
     if parameters is None or not len(origins):
         return Forecasts(upper, upper)
@@ -62,7 +63,7 @@ def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray,
 def _with_conformal(
     parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> Forecasts:
-    """Return the mean of the logarithms of both forecasts; a rise that only one of them foresees counts by half."""
+    """Return the geometric mean of both forecasts, so that a rise that only one of them foresees counts half."""
     fitted, rule = forecast(parameters, history, origins, task), conformal_forecasts(history, origins, task)
     upper = np.sqrt(fitted.upper) * np.sqrt(rule.upper)
     return Forecasts(np.minimum(fitted.median, upper), upper)

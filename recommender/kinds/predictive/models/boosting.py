@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROWS_A_LEAF = 60
 LEAST_ROWS_A_LEAF = 20
 LEAVES_OF_ALL_ROWS = 40
-"""The least size of a leaf is at most this part of the rows."""
+"""The minimum leaf size is at most the number of rows divided by this."""
 BINS = 127
 
 
@@ -38,10 +38,10 @@ class Forest:
 
     trees: Any
     columns: BoolArray
-    """The features that varied in the fit; the others are left out."""
+    """The features that varied in the fit; all others are left out."""
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """Return an answer for each row; shape (rows,)."""
+        """Return the predicted value of each row; shape (rows,)."""
         with _one_thread():
             return np.asarray(self.trees.predict(rows[:, self.columns]), dtype=np.float64)
 
@@ -49,7 +49,7 @@ class Forest:
 def fit_forest(
     rows: FloatArray, answers: FloatArray, quantile: float, options: BoostingOptions = DEFAULT_OPTIONS
 ) -> Forest:
-    """Fit a quantile of the answers to the features; rows of shape (rows, features), NaN where unknown."""
+    """Fit a quantile of `answers` to the features `rows`, which have shape (rows, features) and NaN where unknown."""
     from sklearn import ensemble  # noqa: PLC0415 - loaded where a fit runs
 
     columns = _varying(rows)
@@ -71,13 +71,13 @@ def fit_forest(
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Keep OpenMP from taking every core: fits and forecasts run beside the serving process."""
+    """Keep OpenMP from using all cores, because fits and forecasts run beside the serving process."""
     return cast("AbstractContextManager[object]", _thread_pools().limit(limits=1))
 
 
 @cache
 def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
-    """Return the libraries with threads of their own; finding them takes longer than a forecast."""
+    """Return the libraries with thread pools of their own, cached because finding them takes longer than a forecast."""
     import threadpoolctl  # noqa: PLC0415 - loaded where a fit or a forecast runs
     from sklearn import ensemble  # noqa: F401, PLC0415 - what is loaded later would not be found
 
@@ -86,7 +86,7 @@ def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
 
 
 def _varying(rows: FloatArray) -> BoolArray:
-    """Return which columns contain different numbers: the others carry no information, and cannot be binned."""
+    """Return which columns contain different numbers; constant ones carry no information and cannot be binned."""
     known = ~np.isnan(rows)
     largest = np.where(known, rows, -np.inf).max(axis=0)
     smallest = np.where(known, rows, np.inf).min(axis=0)

@@ -1,4 +1,4 @@
-"""A coarser grid for models whose fit takes long: bins of several steps, with a limited number per day.
+"""A coarser grid for models whose fit takes long: bins of several steps, of which a day has a limited number.
 
 A model on bins of 15 minutes would be up to 15 minutes late. Therefore its recursion runs once for each phase: the bins
 of phase 2 begin two steps later than those of phase 0, and at every step the bins of one phase have just ended.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.wall_clock import WallClock
 
 MOST_OFFSETS = 8
-"""Most moments of a target's window at which the forecast is evaluated."""
+"""The largest number of moments of a target's window at which the forecast is evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CoarseGrid:
     step_seconds: float
 
     def phases(self) -> FloatArray:
-        """Return the part of a bin by which the bins of each phase are late."""
+        """Return by which fraction of a bin the bins of each phase begin later than those of phase 0."""
         return np.arange(self.steps_per_bin, dtype=np.float64) / self.steps_per_bin
 
 
@@ -96,7 +96,7 @@ def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> Flo
 
 
 def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:
-    """Return the values of the bins that end at the origins; NaN before the first bin.
+    """Return the values of the bins that end at the origins; NaN where that is before the first bin's end.
 
     `points` has the shape (bins, series, phases), the answer (series, origins).
     """
@@ -107,7 +107,7 @@ def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origi
 
 
 def bins_ahead(task: ForecastTask, step_seconds: float, grid: CoarseGrid) -> FloatArray:
-    """Return how many bins, with fractions, the moments of the target's window lie ahead of the bin that has ended."""
+    """Return how many bins, with fractions, the moments of the target's window lie ahead of the last ended bin."""
     lead, window = task.lead_steps(step_seconds), task.window_steps(step_seconds)
     steps = np.unique(np.linspace(lead, lead + window - 1, min(window, MOST_OFFSETS)).round())
     # The mean of a bin is its value half a bin before its end.
@@ -115,7 +115,7 @@ def bins_ahead(task: ForecastTask, step_seconds: float, grid: CoarseGrid) -> Flo
 
 
 def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
-    """Return the largest value of some moments; `paths` has the values at 0, 1, 2, … bins, in which `ahead` counts."""
+    """Return the largest value at the moments `ahead`, in bins; `paths` has the values at 0, 1, 2, … bins ahead."""
     found = np.full(paths[0].shape, -np.inf)
     for moment in ahead:
         below = int(moment)
@@ -125,7 +125,7 @@ def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
 
 
 def filled(values: FloatArray, bins_a_day: int) -> FloatArray:
-    """Return values, shape (bins,), with gaps filled from earlier values: a day earlier, or the last value.
+    """Return values, shape (bins,), with gaps filled with the value of a day earlier, or else with the last value.
 
     Unknown values at the beginning take the first known one. If all are unknown, they stay so.
     """

@@ -1,6 +1,6 @@
-"""Rules that only use the last hour: strong on noise, but blind to seasons.
+"""Rules that only use the last hour, and so are strong on noise but blind to seasons.
 
-`conformal` is the largest load of the last ten minutes plus a number of standard deviations of the last hour: the least
+`conformal` is the largest load of the last ten minutes plus the smallest multiple of the last hour's standard deviation
 that would have covered past loads as often as required. `largest-hour` is the largest load of the last hour plus a
 share of it.
 """
@@ -29,7 +29,7 @@ BLOCK_SAMPLES = 400_000
 
 
 def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the largest load of ten minutes and its conformal room."""
+    """Return the largest load of the last ten minutes, with conformal room above it."""
 
     def of_block(block: LoadHistory) -> Forecasts:
         around = StepRange(block.values, 0, block.steps - 1)
@@ -57,7 +57,7 @@ def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, ta
 
 
 def _forecasts_below_limit(found: Forecasts, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the forecasts where the present load is known, below the growth limit."""
+    """Return the forecasts where the present load is known, capped at the growth limit."""
     unknown = np.isnan(present_load(history, origins))
     found = Forecasts(np.where(unknown, np.nan, found.median), np.where(unknown, np.nan, found.upper))
     return limited(found, history, origins, task.max_growth, task.lead_seconds)

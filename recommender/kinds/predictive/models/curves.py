@@ -1,9 +1,9 @@
 """Least squares: a line or a parabola through recent samples, followed to the horizon.
 
 Sources: the line is PHPA's `Linear`, but of the load instead of replicas. The parabola is that of autoscalers for
-websockets, which fit it to five samples and evaluate it at now + start-up time. Five noisy samples can say anything at
-twelve steps ahead, so here it goes through samples of a longer time, and the forecast is limited to a multiple of the
-present load.
+websockets, which fit it to five samples and evaluate it at now + start-up time. A parabola through five noisy samples
+can have any value twelve steps ahead, so here it is fitted to samples of a longer time, and the forecast is limited to
+a multiple of the present load.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 BLOCK_ROWS = 100_000
-"""Number of rows of samples that are gathered at once if some are unknown."""
+"""Number of rows of samples that are processed at once if some samples are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class CurveOptions:
 
     degree: int
     horizons: float
-    """How many times as far as the forecast reaches ahead the samples reach back: noise of the samples is multiplied by
-    the ratio of the two."""
+    """How far the samples reach back, as a multiple of how far the forecast reaches ahead. The smaller it is, the more
+    the forecast amplifies noise."""
     least_samples: int
-    """At coarse steps, the samples reach back further, so that there are this many. With fewer, there is no
+    """The least number of samples, for which samples at coarse steps reach back further. With fewer, there is no
     forecast."""
 
     def sample_steps(self, task: ForecastTask, step_seconds: float) -> int:
@@ -55,7 +55,7 @@ def _forecast(
 ) -> Forecasts:
     """Return the largest value of the curve in the window of the target.
 
-    The growth limit bounds the upper forecasts, too: a curve through noise has such large errors that the room for them
+    The growth limit also bounds the upper forecasts: a curve through noise has such large errors that the room for them
     would be several times the load.
     """
     growth = trend_growth(task)
@@ -81,7 +81,7 @@ def curves_at(times: FloatArray, values: FloatArray, degree: int, at: FloatArray
 
 
 def curves_of_known(times: FloatArray, values: FloatArray, degree: int, at: FloatArray) -> FloatArray:
-    """Return the same for rows of which some samples are unknown, by normal equations over the known ones.
+    """Return what `curves_at` does, for rows with unknown samples, from normal equations over the known samples.
 
     Each row needs more known samples than the degree.
     """
@@ -122,7 +122,7 @@ def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, option
 def _samples(values: FloatArray, origins: IntArray, steps: int) -> FloatArray:
     """Return the samples up to each origin, shape (series, origins, steps); NaN before the history.
 
-    It is a view, if the origins are equally far apart.
+    The answer is a view if the origins are evenly spaced.
     """
     first, last = int(origins.min()) - steps + 1, int(origins.max())
     needed = values[:, max(first, 0) : last + 1]

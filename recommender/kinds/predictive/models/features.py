@@ -1,10 +1,10 @@
 """Features without a unit: the load of the last hours, of yesterday and of last week, relative to now.
 
 Everything is relative to the present level or is a time, so that one model serves series of any size. Near zero, a
-ratio is meaningless; so the floor is added to both sides of each, which is the typical step-to-step change of the last
-week's load: noise of that size is not growth, and the opening of a closed shop is a finite number. Each feature is
-computed for a contiguous range of origins from as much of the history as it needs: cheap for all origins of one series
-as well as for the last origin of many.
+ratio is meaningless. So a floor, the typical step-to-step change of the last week's load, is added to both sides of
+each ratio: noise of that size is then no growth, and the rise when a closed shop opens is finite. Each feature is
+computed for a contiguous range of origins from as much of the history as it needs, which is cheap both for all origins
+of one series and for the last origin of many series.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEVEL_SECONDS = 5 * MINUTE_SECONDS
 LEAST_FLOOR_RATIO = 0.01
 """The floor is at least this share of the mean load of the last week."""
 SMALLEST_RATIO = 1e-6
-"""Smallest ratio, so that a logarithm is finite where rounding leaves 0."""
+"""The smallest ratio, so that the logarithm is finite where rounding leaves 0."""
 MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
 DEVIATION_SECONDS = (15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
 MAXIMUM_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
@@ -47,11 +47,11 @@ class StepRange:
     last: int
 
     def back(self, steps: int) -> StepRange:
-        """Return the same range this many steps earlier."""
+        """Return the windows of the range that lies this many steps earlier."""
         return StepRange(self.values, self.first - steps, self.last - steps)
 
     def _reach(self, steps: int) -> FloatArray:
-        """Return the values that windows of this many steps reach; NaN before and after the history."""
+        """Return the values within windows of this many steps; NaN before and after the history."""
         begin, end = self.first - steps + 1, self.last + 1
         size = self.values.shape[1]
         inside = self.values[:, min(max(begin, 0), size) : min(max(end, 0), size)]
@@ -60,19 +60,19 @@ class StepRange:
         return np.pad(inside, ((0, 0), (before, after)), constant_values=np.nan) if before or after else inside
 
     def mean(self, steps: int) -> FloatArray:
-        """Return means of the known values; NaN where there are none."""
+        """Return the mean of the known values in each window of this many steps; NaN where there are none."""
         reach = self._reach(steps)
         known = ~np.isnan(reach)
         return _quotient(_sums(np.where(known, reach, 0.0), steps), _sums(known.astype(np.float64), steps))
 
     def deviation(self, steps: int) -> FloatArray:
-        """Return standard deviations."""
+        """Return the standard deviation in each window of this many steps."""
         begin = max(self.first - steps + 1, 0)
         squares = StepRange(np.square(self.values[:, begin : self.last + 1]), self.first - begin, self.last - begin)
         return np.asarray(np.sqrt(np.maximum(squares.mean(steps) - np.square(self.mean(steps)), 0.0)))
 
     def maximum(self, steps: int) -> FloatArray:
-        """Return the largest known values; NaN where there are none."""
+        """Return the largest known value in each window of this many steps; NaN where there are none."""
         reach = np.where(np.isnan(found := self._reach(steps)), -np.inf, found)
         length = 1
         while length < steps:
@@ -107,12 +107,12 @@ class Level:
     floor: FloatArray
 
     def log_ratio(self, above: FloatArray, below: FloatArray | None = None) -> FloatArray:
-        """Return the logarithm of a load relative to another one, or to the level; NaN where there never was any."""
+        """Return the logarithm of a load relative to another one or to the level; NaN where there never was a load."""
         found = _quotient(above + self.floor, (self.load if below is None else below) + self.floor)
         return np.asarray(np.log(np.maximum(found, SMALLEST_RATIO)))
 
     def load_of(self, log_ratio: FloatArray) -> FloatArray:
-        """Return the load whose logarithm relative to the level this is."""
+        """Return the load that has this logarithm relative to the level."""
         return np.maximum((self.load + self.floor) * np.exp(log_ratio) - self.floor, 0.0)
 
 
@@ -165,10 +165,10 @@ class _Then:
 
     around: StepRange
     places: IntArray
-    """Where in the range each of the steps lies."""
+    """The position of each of the steps in the range."""
 
     def of(self, windows: FloatArray) -> FloatArray:
-        """Return the windows of the steps from those of the whole range."""
+        """Return the columns of the steps from the columns of the whole range."""
         is_whole = np.array_equal(self.places, np.arange(windows.shape[1]))
         return windows if is_whole else windows[:, self.places]
 
@@ -180,7 +180,7 @@ def _then(history: LoadHistory, steps: IntArray, days: int, latest: IntArray, ta
 
 
 def _seasons(history: LoadHistory, around: StepRange, level: Level, task: ForecastTask) -> list[FloatArray]:
-    """Return the features of this time on the last seven days, all of which was over before the origin."""
+    """Return the features of the same time on the last seven days; each of its windows was over before the origin."""
     step = history.step_seconds
     day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
     reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)

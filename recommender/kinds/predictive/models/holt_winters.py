@@ -1,8 +1,8 @@
 """Holt-Winters: a level, a damped trend and a season, each smoothed exponentially (additive).
 
 Source: the component form in Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", as in statsmodels.
-statsmodels finds the smoothing parameters; the recursion with fixed parameters runs here, over all series and phases of
-the bins at once.
+statsmodels finds the smoothing parameters; the recursion with these parameters runs here, for all series and all phases
+of the bins at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BINS_A_DAY = 96
 WEEKLY_DAYS = 21
-"""Days from which the season is a week; before that, it is a day."""
+"""Number of days of history from which the season is a week; with fewer, it is a day."""
 MOST_DAYS = 28
 
 
@@ -69,7 +69,7 @@ class HoltWintersParameters:
     smoothing: Smoothing
     start: InitialState
     converged: BoolArray
-    """Shape (series,): whether the search for the parameters ended by itself."""
+    """Shape (series,): whether the search for the parameters converged."""
 
 
 def smoothed(
@@ -80,10 +80,10 @@ def smoothed(
     phases: FloatArray,
     slots: IntArray | None = None,
 ) -> FloatArray:
-    """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
+    """Return the largest forecast of the moments `ahead` of each bin; shape (bins, series, phases), like `values`.
 
-    An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `slots` are the places of the bins in
-    the season, including those ahead of the last one; None if they follow each other.
+    After an unknown bin, only time has advanced. `ahead` counts bins, with fractions. `slots` are the places of the
+    bins in the season, including the bins ahead of the last one; None if they are consecutive.
     """
     alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
     gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
@@ -112,7 +112,7 @@ def smoothed(
 def _path(
     level: FloatArray, trend: FloatArray, phi: FloatArray, season: FloatArray, slot: int, bins: int
 ) -> FloatArray:
-    """Return the forecast of the state this many bins ahead; phi + phi^2 + … is how far a damped trend goes."""
+    """Return the forecast this many bins ahead; a damped trend has then risen by phi + phi^2 + … times its value."""
     damped = np.sum([phi**step for step in range(1, bins + 1)], axis=0) if bins else 0.0
     path: FloatArray = level + damped * trend + season[:, :, slot]
     return path
@@ -134,7 +134,7 @@ def _fit(history: LoadHistory, task: ForecastTask) -> HoltWintersParameters:
 
 
 def _fit_series(values: FloatArray, length: int, bins_a_day: int) -> tuple[list[float], FloatArray, bool]:
-    """Return the four shares, level and trend; the season; whether the search converged."""
+    """Return a list of the four smoothing parameters, level and trend; the season; and whether the search converged."""
     whole = filled(values, bins_a_day)
     if len(whole) < 2 * length - 1 or 2 * np.isnan(values).sum() > len(values):
         return [np.nan] * 6, np.full(length, np.nan), False
@@ -156,7 +156,7 @@ def _first_state(values: FloatArray, length: int) -> tuple[float, float, FloatAr
 
 
 def _search(values: FloatArray, level: float, trend: float, season: FloatArray) -> tuple[list[float], bool]:
-    """Return the shares that forecast one bin ahead with the least squares."""
+    """Return the smoothing parameters with the least squared errors one bin ahead, and whether the search converged."""
     from statsmodels.tsa.holtwinters import ExponentialSmoothing  # noqa: PLC0415 - only the child that fits pays for it
 
     # The search stops at absolute differences.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quietly() -> Iterator[list[warnings.WarningMessage]]:
-    """Collect the warnings of the block. Only for child processes: the filters of warnings are the process's."""
+    """Collect the warnings of the block. Only for child processes, since it changes the whole process's filters."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught

@@ -1,4 +1,4 @@
-"""The load at the origin: as a forecast, with a fixed share on top, and as the bound of other forecasts."""
+"""The load at the origin: as a forecast of its own, with or without headroom, and as a bound for other forecasts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def growth_limits(
 ) -> FloatArray | None:
     """Return the largest forecast that is believed at each origin; None without a limit.
 
-    It is a multiple of the larger of the load at the origin and the mean of the last five minutes, or of the lead if
-    that is shorter: a single quiet step does not keep a forecast down. Where the load at the origin is unknown, so is
-    the limit.
+    It is a multiple of the load at the origin or of the recent mean, whichever is larger, so that a single quiet step
+    does not keep a forecast down. The mean is that of the last five minutes, or of the length of the lead if that is
+    shorter. Where the load at the origin is unknown, so is the limit.
     """
     if growth is None:
         return None
@@ -55,7 +55,7 @@ def limited_points(
 def limited(
     forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
 ) -> Forecasts:
-    """Return the forecasts with both values below the growth limit."""
+    """Return the forecasts with both median and upper forecast capped at the growth limit."""
     limits = growth_limits(history, origins, growth, lead_seconds)
     if limits is None:
         return forecasts
@@ -65,8 +65,8 @@ def limited(
 def trend_growth(task: ForecastTask) -> float:
     """Return the growth limit of a model that extrapolates a trend.
 
-    It bounds the extrapolation. Models with a season do not apply it to the room for their errors, which is measured:
-    noise of a small load is larger than any trend. A limit that the user has written bounds both.
+    It bounds the extrapolation. Models with a season do not apply it to the room for their errors, because that room is
+    measured, and noise of a small load is larger than any trend. A limit in the configuration bounds both.
     """
     return TREND_GROWTH if task.max_growth is None else task.max_growth
 
@@ -86,4 +86,4 @@ def _headroom(_parameters: None, history: LoadHistory, origins: IntArray, task: 
 REACTIVE = Model("reactive", 0.0, no_fit, _reactive)
 """The model without a forecast, like an HPA."""
 HEADROOM = Model("headroom", 0.0, no_fit, _headroom)
-"""The model that every other one must beat."""
+"""The model that every other model must beat."""

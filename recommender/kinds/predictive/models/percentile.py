@@ -1,6 +1,6 @@
-"""A quantile of the last week, whatever the time of day: if load is noise around a level, nothing costs less.
+"""A quantile of the last week, whatever the time of day; nothing costs less if the load is noise around a level.
 
-Source: the percentile estimators of vertical autoscalers, which use a level and know no shape.
+Source: the percentile estimators of vertical autoscalers, which use a level and ignore the shape of the load.
 """
 
 from __future__ import annotations

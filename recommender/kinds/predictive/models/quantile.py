@@ -1,8 +1,9 @@
-"""Conditional quantiles: how much room is needed now, by gradient boosting on features without a unit.
+"""Conditional quantiles by gradient boosting on features without a unit: how much room is needed now.
 
 The fitted value is the logarithm of target / present level (`features`), for all series together. The fit has two
-halves, each on every other day of the trailing two weeks: their mean is the forecast, and the forecasts of each for the
-days that it has not seen show how far targets really lie above the median (cross-conformal calibration: Vovk, 2015).
+halves, each on every other day of the trailing two weeks. Their mean is the forecast. The forecasts of each half for
+the days that it has not seen show how far targets really lie above the median (cross-conformal calibration: Vovk,
+2015).
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 
 LEAST_HISTORY_SECONDS = 2 * DAY_SECONDS
 FIT_SECONDS = 14 * DAY_SECONDS
-"""Older targets are not fitted."""
+"""Targets that are older than this are not fitted."""
 MOST_ROWS = 10_000
 FEWEST_ROWS = 100
 HALVES = 2
 SHORT_BLOCK_SECONDS = 6 * 3600.0
-"""Blocks of the two halves while there are too few days."""
+"""Length of the blocks that alternate between the two halves while there are too few days."""
 MEDIAN = 0.5
 SPREAD_QUANTILE = 0.9
-"""The quantile whose distance from the median is the unit of uncertainty: higher ones follow single bursts."""
+"""The quantile whose distance from the median is the unit of uncertainty; higher quantiles follow single bursts."""
 SMALLEST_SPREAD = 0.01
 SPREAD_FLOOR_RATIO = 0.3
-"""A spread is at least this share of the mean spread: a forest without any spread has seen too few rows."""
+"""A spread is at least this share of the mean spread, because a forest without any spread has seen too few rows."""
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
 SERIES_AT_ONCE = 500
 
@@ -83,7 +84,7 @@ def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
 def forecast(
     parameters: QuantileParameters | None, history: LoadHistory, origins: IntArray, task: ForecastTask
 ) -> Forecasts:
-    """Return median and upper forecasts; NaN where the load of the last minutes is unknown, or all was 0."""
+    """Return median and upper forecasts; NaN where the load of the last minutes is unknown, or was never above 0."""
     shape = (len(history.values), len(origins))
     median, upper = np.full(shape, np.nan), np.full(shape, np.nan)
     if parameters is None or not len(origins):

@@ -2,7 +2,7 @@
 
 The forecast is the present level times the growth on earlier days: the largest load of the target's window then,
 relative to the level then. The days are yesterday to a week ago and two weeks ago. A holiday, or a day with twice the
-load, thereby keeps the shape of those days and has its own height.
+load, is thus forecast with the shape of those days and its own height.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LEAST_LEVEL_STEPS = 2
 DAYS_BACK = (1, 2, 3, 4, 5, 6, 7, 14)
 SAME_WEEKDAY_WEIGHT = 2.0
 LARGEST_RISE = 10.0
-"""From nearly 0, load rises by any factor; the excess of today's load over that day's is multiplied by at most this."""
+"""The largest factor for the excess of today's load over that day's, because a load near 0 may rise by any factor."""
 OTHER_KIND_WEIGHT = 0.01
-"""The weight of a day of the other kind: a working day says little about a weekend, but more than nothing."""
+"""The weight of a day of the other kind, because a working day says little about a weekend, but more than nothing."""
 BLOCK_SAMPLES = 400_000
-"""Series are looked at in blocks that mostly stay in a processor's cache."""
+"""Series are processed in blocks that mostly stay in a processor's cache."""
 
 
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -81,7 +81,7 @@ def _points(
 
 
 def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastTask) -> FloatArray:
-    """Return the weight of a day at each origin, by whether both are on working days or weekends."""
+    """Return the weight of an earlier day at each origin, by whether both days are working days or weekends."""
     if days % 7 == 0:
         return np.full(len(origins), SAME_WEEKDAY_WEIGHT)
     same = np.ones(len(origins), dtype=bool)
@@ -110,10 +110,10 @@ def _level_steps(history: LoadHistory) -> int:
 def _levels_then(
     history: LoadHistory, levels: FloatArray, origins: IntArray, at: IntArray, task: ForecastTask
 ) -> FloatArray:
-    """Return the levels of an earlier day, on which the step `at` stands for the origin.
+    """Return the levels of an earlier day, whose step `at` corresponds to the origin.
 
-    For half an hour after clocks have been changed, each step of the level has its own counterpart by the clocks: the
-    half hour before 02:00 says nothing about a half hour in which they went from 02:30 to 03:00 and back to 02:00.
+    For half an hour after clocks have been changed, each step of the level has its own counterpart by local time: the
+    half hour before 02:00 says nothing about a half hour in which clocks went from 02:30 to 03:00 and back to 02:00.
     """
     found = np.take(levels, at, axis=1)
     steps = _level_steps(history)
@@ -138,7 +138,7 @@ def _levels_then(
 
 
 def _sums(values: FloatArray, steps: int) -> FloatArray:
-    """Return the sum of the last that many values at each step.
+    """Return the sum of the last `steps` values at each step.
 
     It is composed of sums of 1, 2, 4, … values: differences of a cumulative sum would turn 0 into a rounding error, by
     which a level must not be divided.

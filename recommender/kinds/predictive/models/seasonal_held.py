@@ -1,9 +1,10 @@
 """Seasonal forecasts, each of which is held for the start-up time of pods, until the predicted load is over.
 
-A forecast covers the time after its lead; nearer times were covered by former ones. A pod that is removed meanwhile
-disappears at once, and takes the whole start-up time to return, so that it is missing in a short peak after a valley.
-The capacity of each forecast is therefore held for the lead, as in the largest of the down window, and its pods serve
-throughout. This costs more, and pays off if load rises and falls by the clock within a start-up time.
+A forecast covers the time after its lead; nearer times were covered by earlier forecasts. A pod that is removed
+meanwhile disappears at once and takes the whole start-up time to return, so that it is missing in a short peak after a
+valley. The capacity of each forecast is therefore held for the lead, in the same way as the down window holds its
+largest size, and its pods serve throughout. This costs more, and pays off if load rises and falls by the clock within a
+start-up time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return the largest upper forecast of the origin and of the lead before it."""
+    """Return the largest of the upper forecasts from the origin and from the steps of one lead before it."""
     back = np.arange(task.lead_steps(history.step_seconds) + 1, dtype=np.int64)
     steps, places = np.unique(np.maximum(origins[:, np.newaxis] - back, 0), return_inverse=True)
     places = places.reshape(len(origins), len(back))

@@ -1,8 +1,9 @@
-"""A state-space model: a level and a day of six harmonics, all of which may change slowly.
+"""A state-space model: a level and a daily cycle of six harmonics, all of which may change slowly.
 
-Source: the unobserved components model of Harvey (1989), as in statsmodels, which finds the variances. With these, the
-gain of the Kalman filter tends to a constant, with which the filter runs here, over all series and phases of the bins
-at once. There is no trend: on recorded load its variance made the fit three times as long, and less likely.
+Source: the unobserved components model of Harvey (1989), as in statsmodels, which estimates the variances. With fixed
+variances, the gain of the Kalman filter tends to a constant; the filter runs here with that constant gain, for all
+series and all phases of the bins at once. There is no trend: on recorded load, its variance made the fit take three
+times as long and lowered the likelihood.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 BINS_A_DAY = 48
-"""A fit filters all bins some hundred times: half-hours keep it below ten seconds."""
+"""Bins of half an hour keep a fit, which filters all bins some hundred times, below ten seconds."""
 MOST_DAYS = 14
 HARMONICS = 6
 STATES = 1 + 2 * HARMONICS
@@ -50,9 +51,9 @@ class StateSpaceParameters:
     start: FloatArray
     """Shape (series, states): the state at the first bin; NaN where there is no fit."""
     gain: FloatArray
-    """Shape (series, states): how much of an error of the forecast each state takes."""
+    """Shape (series, states): the share of the forecast's error by which each state is corrected."""
     converged: BoolArray
-    """Shape (series,): whether the search for the variances ended by itself."""
+    """Shape (series,): whether the search for the variances converged."""
 
 
 def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
@@ -66,7 +67,7 @@ def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
 
 
 def design() -> FloatArray:
-    """Return the observed part of a state: its level and the first of each pair; shape (states,)."""
+    """Return the vector that observes a state: its level and the first of each harmonic's pair; shape (states,)."""
     row = np.zeros(STATES)
     row[[0, *range(1, STATES, 2)]] = 1.0
     return row
@@ -75,10 +76,10 @@ def design() -> FloatArray:
 def filtered(
     values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray, places: IntArray | None = None
 ) -> FloatArray:
-    """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
+    """Return the largest forecast of the moments `ahead` of each bin; shape (bins, series, phases), like `values`.
 
-    An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `places` are those of the bins by
-    local clocks, including those ahead of the last one; None if they follow each other.
+    After an unknown bin, only time has advanced. `ahead` counts bins, with fractions. `places` are the places of the
+    bins by local clocks, including the bins ahead of the last one; None if they are consecutive.
     """
     day, shown = parameters.grid.bins_a_day, design()
     later = np.stack([transition(day, phase) for phase in parameters.grid.phases()])
@@ -99,7 +100,7 @@ def filtered(
 
 
 def _distances(places: IntArray, bins: range) -> list[IntArray]:
-    """Return how far clocks advance from each place within one bin, and within each number of bins."""
+    """Return how many bins clocks advance from each place within one bin, and within each number of `bins`."""
     return [places[steps:] - places[: len(places) - steps] for steps in (1, *bins)]
 
 
@@ -126,7 +127,7 @@ def _fit_series(values: FloatArray, bins_a_day: int) -> tuple[FloatArray, FloatA
 
 
 def _search(values: FloatArray, scale: float, bins_a_day: int) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the same by the variances of greatest likelihood."""
+    """Return the first state, the gain, and whether the search converged, by maximum-likelihood variances."""
     from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415 - only the child pays for it
 
     season = [{"period": bins_a_day, "harmonics": HARMONICS}]

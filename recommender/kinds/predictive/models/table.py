@@ -48,7 +48,7 @@ def model_named(name: str) -> Model:
 
 
 def lacks(model: Model, history: LoadHistory) -> str | None:
-    """Return what the model lacks to take part, as a sentence; None if it lacks nothing."""
+    """Return a sentence that says what the model lacks to take part; None if it lacks nothing."""
     known = np.flatnonzero(~np.isnan(history.values).all(axis=0))
     if not known.size:
         return f"{model.name} needs a known load, and none is known"

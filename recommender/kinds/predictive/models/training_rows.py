@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
 
 MOST_SERIES = 100
-"""Most series of a fit, evenly spread among those that have any load."""
+"""The largest number of series in a fit, evenly spread among those that have any load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rows:
 
 
 def known_rows(history: LoadHistory, task: ForecastTask, seconds: float, most: int) -> Rows:
-    """Return evenly spread origins of the trailing time, of all series, whose targets are known; `most` at most."""
+    """Return at most `most` rows, whose targets are known, evenly spread over the trailing `seconds` of all series."""
     step = history.step_seconds
     last = history.steps - task.lead_steps(step) - task.window_steps(step)
     first = max(0, history.steps - int(seconds / step))

@@ -1,9 +1,9 @@
-"""A rise that the last steps prove: the model for a service that is too young for any other.
+"""A rise that the last steps prove: the model for a service that is too young for any other model.
 
 The mean of the step-to-step changes is extrapolated to the horizon if a one-sided t test of these changes shows that it
 is a rise (Student, "The Probable Error of a Mean", 1908). A random walk passes such a test once in a thousand times,
 and noise around a level practically never, since each of its rises is followed by a fall. Otherwise there is no
-forecast, so that plain headroom replaces it: the model costs nothing if it knows nothing.
+forecast and plain headroom replaces it, so that the model costs nothing extra while it knows nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 HORIZONS: Final = 2.0
-"""How many times as far as the forecast reaches ahead the changes reach back."""
+"""How far the changes reach back, as a multiple of how far the forecast reaches ahead."""
 LEAST_CHANGES: Final = 7
-"""With fewer known changes, nothing is proven: eight minutes of a load at steps of a minute."""
+"""With fewer known changes, nothing is proven. This many need eight minutes of load at steps of a minute."""
 CONFIDENCE: Final = 0.999
 
 
@@ -35,10 +35,10 @@ class LoadChanges:
     """The changes from step to step in the window of each origin; arrays of shape (series, origins)."""
 
     count: FloatArray
-    """How many are known."""
+    """How many of the changes are known."""
     mean: FloatArray
     deviation: FloatArray
-    """Standard deviation of one change, by n - 1."""
+    """The standard deviation of one change, with n - 1 in the denominator."""
 
     def is_rise(self) -> BoolArray:
         """Return whether the mean is above 0 with confidence."""

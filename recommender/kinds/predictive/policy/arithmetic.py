@@ -10,7 +10,7 @@ from adapter.foundation.objects.integers import INT32_MAX
 MOST_REPLICAS: Final = INT32_MAX
 """`spec.replicas` is an int32."""
 _SLACK: Final = 1e-9
-"""The error of the arithmetic: 0.3 / 0.1 are 3 replicas."""
+"""The rounding error that is tolerated, so that 0.3 / 0.1 gives 3 replicas."""
 
 
 def replicas_for(amount: float, per_replica: float) -> int:
@@ -20,5 +20,5 @@ def replicas_for(amount: float, per_replica: float) -> int:
 
 
 def known(value: float | None) -> float | None:
-    """Return the value if it is one: neither missing nor NaN nor infinite."""
+    """Return the value if it is known: neither missing nor NaN nor infinite; else None."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Bounds set by people and by schedules, whatever the forecast is."""
+"""Bounds set by people and by schedules, which apply whatever the forecast is."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledBound:
-    """A lower bound that holds at a moment."""
+    """A lower bound of a schedule that applies at a moment."""
 
     replicas: int
     detail: str
 
 
 def scheduled_bound(schedules: Sequence[Schedule], now: float) -> ScheduledBound | None:
-    """Return the highest lower bound of the schedules, or the first of equal ones; None while there is none.
+    """Return the highest lower bound that applies now, or the first of equal ones; None if no schedule applies.
 
-    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
+    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have rejected.
     """
     highest: ScheduledBound | None = None
     for schedule in schedules:

@@ -6,11 +6,11 @@ import math
 from typing import Final
 
 DECAY_SECONDS: Final = 10.0
-"""The time in which the share `decay` may be removed, whatever the poll interval or the step is."""
+"""The time in which the share `decay` may be removed, regardless of the poll interval and the step."""
 
 
 def kept_ratio(decay_ratio: float | None, session_seconds: float | None, elapsed_seconds: float) -> float:
-    """Return the share of the capacity that is kept at least after this time; 0 without a limit.
+    """Return the least share of the capacity that must be kept after this time; 0 without a limit.
 
     `session_seconds` is None if no sessions are open, or if their length is unknown. While they are open, capacity is
     lowered no faster than they end: by the share `1 - exp(-elapsed_seconds / session_seconds)`.

@@ -21,9 +21,9 @@ _Value = TypeVar("_Value", int, float)
 
 
 def memory_of(values: Mapping[str, float]) -> PolicyMemory:
-    """Return the memory in the numbers.
+    """Return the memory that the numbers hold.
 
-    Values that no decision can have produced are left out: somebody edited them.
+    Values that no decision can have produced are left out, because somebody must have edited them.
     """
     usable = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
     capacity = usable.get("capacity")
@@ -49,7 +49,7 @@ def _sessions(values: Mapping[str, float]) -> SessionMemory:
 
 
 def _largest_first(entries: Iterable[tuple[float, _Value]]) -> tuple[tuple[float, _Value], ...]:
-    """Return the entries that exceed all later ones, so that the first is the largest."""
+    """Return the entries that exceed all later ones, so that the first entry is the largest."""
     kept: list[tuple[float, _Value]] = []
     for time, value in entries:
         while kept and kept[-1][1] <= value:
@@ -59,7 +59,7 @@ def _largest_first(entries: Iterable[tuple[float, _Value]]) -> tuple[tuple[float
 
 
 def _by_time(values: Mapping[str, float], prefix: str) -> Iterator[tuple[float, float]]:
-    """Yield time and number of the names with the prefix, oldest first."""
+    """Yield time and number of each name with the prefix, oldest first."""
     found = []
     for name, value in values.items():
         if name.startswith(prefix):

@@ -1,4 +1,4 @@
-"""Free slots: connections stay where they are, so that new ones find room only on ready pods below their limit."""
+"""Free slots: connections stay on their pods, so that new ones find room only on ready pods below their limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.load_inputs import PodConnections
 
 RESUME_RATIO: Final = 0.95
-"""A pod that is not ready and holds at least this share of its limit is full. Below it the pod becomes ready again."""
+"""A pod that is not ready and holds at least this share of its limit is full. Below this share, it becomes ready
+again."""
 PATIENCE_FACTOR: Final = 2.0
-"""A pod that is not ready for longer than this times its start-up is no longer expected to start."""
+"""A pod that has not been ready for longer than this many start-up times is no longer expected to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Slots:
     free: float
     """Connections that ready pods can still take."""
     occupied: int
-    """Pods that stay as they are: all except those that are starting."""
+    """All pods except those that are starting."""
     full: int
     """Pods that were seen at their limit."""
     without_sample: int
@@ -34,10 +35,10 @@ class Slots:
 
 
 def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: float) -> Slots:
-    """Return the room of the pods.
+    """Return the room for new connections on the pods.
 
-    Pods that are starting do not count at all. The size is that of the others plus the additional pods, so that the
-    pods of the last decision are not requested twice while they start.
+    Pods that are starting do not count at all: the size is the number of the other pods plus the additional pods, so
+    that the pods of the last decision are not requested a second time while they start.
     """
     free, occupied, full, without_sample = 0.0, 0, 0, 0
     for pod in pods:
@@ -59,12 +60,13 @@ def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: flo
 
 
 def pods_for(slots: Slots, limit: int, arrivals: float, reserve: float) -> int:
-    """Return how many pods keep room for new connections and for the reserve.
+    """Return how many pods are needed to have room for new connections and for the reserve.
 
-    `arrivals` are the connections that are expected, net of those that end, until a pod that is requested now is ready.
-    Without room for them, it is the present pods plus `ceil((arrivals + reserve) / limit)`, since full pods stay full.
-    With room for them, it is as many more or fewer as the reserve needs, even if the emptiest pods are removed. When
-    the last slot is taken, at least one is added, because a Service without a ready pod has no endpoints.
+    `arrivals` are the new connections, net of those that end, that are expected until a pod that is requested now is
+    ready. Without room for these, the answer is the present pods plus `ceil((arrivals + reserve) / limit)`, since full
+    pods stay full. With room for these, it is as many more or fewer pods as the reserve needs, even if the emptiest
+    pods are removed. When the last slot is taken, at least one is added, because a Service without a ready pod has no
+    endpoints.
     """
     arrivals = max(0.0, arrivals)
     wanted = arrivals + reserve

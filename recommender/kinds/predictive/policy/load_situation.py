@@ -17,11 +17,11 @@ class LoadForecast:
 
     median: float
     upper: float
-    """The load that is exceeded with a probability of only 1 - `quantile`."""
+    """The load that is exceeded only with a probability of 1 - `quantile`."""
     model: str
     """The model as the configuration spells it, such as `holt-winters`."""
     level: float = 0.0
-    """The mean load of the last minutes. Growth is relative to it if the present load is lower."""
+    """The mean load of the last minutes. Growth is measured relative to it if the present load is lower."""
     bound: ForecastBound | None = None
     """How `upper` was capped; None if it was not."""
 
@@ -37,7 +37,7 @@ class LoadSituation:
     pods: tuple[PodConnections, ...] | None = None
     """The pods; None if they are not considered one by one, or are unknown."""
     refused_per_second: float | None = None
-    """Connections that were refused; None if unknown."""
+    """Connections that are refused each second; None if unknown."""
     gate: float | None = None
     """The value of `freezeUnless`; None if it has none, or is unknown."""
     current_replicas: int | None = None

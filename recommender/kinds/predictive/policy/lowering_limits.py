@@ -1,4 +1,4 @@
-"""Limits on lowering a size: the largest wish of the window, the decay, and the hold after a mass reconnect."""
+"""Limits on lowering a size: the window's largest wish, the decay, and the hold after a mass reconnect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = ScaleDown()
 _RESUMED_SECONDS: Final = _PLAIN.window_seconds
-"""How much longer the largest wish counts after a gap, at most: who restarts daily must not keep a window of a day."""
+"""The longest time for which the largest wish still counts after a gap, so that daily restarts do not keep renewing a
+window of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,11 @@ class Before:
     base: float | None
     """The capacity of the last decision, in replicas before rounding; None if there was none."""
     elapsed_seconds: float
-    """The part of the time since then that counts."""
+    """The part of the time since the last decision that counts."""
 
 
 def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: Before, now: float) -> PolicyMemory:
-    """Keep the size from going down too fast, and return the memory with the wish and the new capacity."""
+    """Keep the size from going down too fast, and return the memory with the new wish and the new capacity."""
     memory, base, down = before.memory, before.base, scale_down or _PLAIN
     wishes = with_newest(memory.wishes, now, trail.value, now - down.window_seconds)
     trail.raise_to("window", wishes[0][1], f"the largest of the last {down.window_seconds:.6g} s")
@@ -52,8 +53,8 @@ def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: B
 def after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) -> PolicyMemory:
     """Return the memory after a gap in decisions: the window of the largest wish begins anew.
 
-    A memory is written when the size changes, and not each time that a later wish confirms it. HPAs likewise begin with
-    the present size after a restart of their controller.
+    The memory is stored when the size changes, but not each time that a later wish confirms the size. HPAs likewise
+    begin with the present size after a restart of their controller.
     """
     window = (scale_down or _PLAIN).window_seconds
     renewed = now - max(0.0, window - _RESUMED_SECONDS)
@@ -64,7 +65,7 @@ def after_gap(scale_down: ScaleDown | None, memory: PolicyMemory, now: float) ->
 
 
 def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: float) -> tuple[str, float, str]:
-    """Return the rule that limits lowering, the share of the capacity that it keeps, and the reason."""
+    """Return the name of the rule that limits lowering, the share of the capacity that it keeps, and its reason."""
     memory = before.memory
     if memory.reconnect.held_until is not None:
         return "reconnectHold", 1.0, f"mass reconnect, for {memory.reconnect.held_until - now:.0f} s more"
@@ -80,7 +81,7 @@ def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: 
 
 
 def drain_seconds(scale_down: ScaleDown, load: float, memory: PolicyMemory) -> float | None:
-    """Return how long open sessions last: `drain`, else as measured; None if none are open, or if that is unknown."""
+    """Return how long open sessions last: `drain`, else the measured time; None if none are open or it is unknown."""
     if load <= 0:
         return None
     return scale_down.drain_seconds if scale_down.drain_seconds is not None else session_seconds(memory.sessions)

@@ -22,7 +22,8 @@ class ReconnectMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     """The loads of the last minute, and the time until which a mass reconnect holds the capacity."""
 
     loads: tuple[tuple[Time, Amount], ...] = ()
-    """(time, load), ascending in time and descending in load: what may still be the largest of the last minute."""
+    """Pairs (time, load), ascending in time and descending in load, that may still become the largest of the last
+    minute."""
     held_until: Time | None = None
 
 
@@ -32,7 +33,7 @@ class SessionMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     closed_pods: tuple[tuple[str, Amount], ...] = ()
     """Name and connections of the pods that were not ready at the last poll."""
     open_seconds: Amount = 0.0
-    """Connections times the seconds for which they were watched."""
+    """The sum, over connections, of the seconds for which each was watched."""
     ended: Amount = 0.0
     """How many of these connections ended meanwhile."""
 
@@ -43,20 +44,21 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
     time: Time | None = None
     """The time of the last decision."""
     capacity: Annotated[float, msgspec.Meta(ge=0, le=MOST_REPLICAS)] | None = None
-    """The size of the last decision, before it was rounded up: this is what decays."""
+    """The size of the last decision before it was rounded up, which is the value that decays."""
     wishes: tuple[tuple[Time, _Replicas], ...] = ()
-    """(time, replicas), ascending in time and descending in replicas: what may still be the largest of the window."""
+    """Pairs (time, replicas), ascending in time and descending in replicas, that may still become the largest of the
+    window."""
     reconnect: ReconnectMemory = ReconnectMemory()
     sessions: SessionMemory = SessionMemory()
 
     @property
     def facts(self) -> object:
-        """Return no facts, since every decision changes the numbers a little."""
+        """Return no facts, because every decision changes the numbers a little."""
         return PolicyMemory
 
     @property
     def amounts(self) -> Mapping[str, float]:
-        """Return the capacity, and the numbers that sessions are measured by."""
+        """Return the capacity, and the numbers from which the length of sessions is measured."""
         sessions = self.sessions
         found = {"capacity": self.capacity, "openSeconds": sessions.open_seconds, "ended": sessions.ended}
         known = {name: amount for name, amount in found.items() if amount}

@@ -10,7 +10,7 @@ _Value = TypeVar("_Value", int, float)
 def with_newest(
     entries: tuple[tuple[float, _Value], ...], now: float, value: _Value, oldest: float
 ) -> tuple[tuple[float, _Value], ...]:
-    """Return the entries that may become the largest: those after `oldest` that exceed all later ones, and the newest.
+    """Return the entries that may become the largest: those after `oldest` that exceed all later ones, and the new one.
 
     The first of them is the largest. An entry from the future, after the clock was set back, counts as one of now.
     """

@@ -1,4 +1,4 @@
-"""A mass reconnect: many connections break at once and come back. That is not a fall in demand."""
+"""A mass reconnect: many connections break at once and come back, which is not a fall in demand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 FALL_SECONDS: Final = 60.0
 """The time within which the load must fall."""
 _JUST_BEFORE: Final = 1e-6
-"""A load of exactly a minute ago counts."""
+"""The tolerance with which a load of exactly a minute ago still counts."""
 
 
 def observed(memory: ReconnectMemory, settings: Connections, load: float, now: float) -> ReconnectMemory:
-    """Return the memory after a load.
+    """Return the memory after an observed load.
 
     A fall by `reconnectDrop` from the largest load of the last minute holds the capacity for `reconnectHold` from now
     on. The loads before it are forgotten, so that the same fall does not count again; another fall holds it again.

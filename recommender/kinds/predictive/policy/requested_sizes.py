@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, per_replica: float) -> SizeTrail:
-    """Return the size that is requested now, regardless of earlier ones."""
+    """Return the size that is requested now, regardless of earlier sizes."""
     reserve = load * reserve_ratio(settings)
     upper, trail = _from_load(settings, situation, load, reserve, per_replica)
     slots = _slots(settings, situation)
@@ -35,9 +35,9 @@ def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, pe
 
 
 def reserve_ratio(settings: PredictiveSettings) -> float:
-    """Return the ratio that is added to the observed load for the least capacity.
+    """Return the ratio by which the least capacity exceeds the observed load.
 
-    It is `headroom` with `scaleDown` or `connections`. Without them, only the model decides.
+    It is `headroom` with `scaleDown` or `connections`. Without these keys, only the model decides.
     """
     return 0.0 if settings.scale_down is None and settings.connections is None else settings.headroom_ratio
 
@@ -45,7 +45,7 @@ def reserve_ratio(settings: PredictiveSettings) -> float:
 def _from_load(
     settings: PredictiveSettings, situation: LoadSituation, load: float, reserve: float, per_replica: float
 ) -> tuple[float, SizeTrail]:
-    """Return the upper forecast after the growth cap, and the larger of what it and the observed load need."""
+    """Return the upper forecast after the growth cap, and the larger size of those for it and for the observed load."""
     model, upper, horizon = _forecast(settings, situation, load)
     bound = situation.forecast.bound if situation.forecast is not None else None
     said = upper if bound is None else bound.forecast
@@ -96,7 +96,7 @@ class _Growth:
 def _highest_growth(
     settings: PredictiveSettings, situation: LoadSituation, model: str, load: float, per_replica: float
 ) -> _Growth | None:
-    """Return the largest forecast that is believed; None without a limit."""
+    """Return the largest forecast that `maxGrowth` permits; None without a limit."""
     # Models that `auto` mixes are limited individually.
     default = TREND_GROWTH if model in TREND_MODELS and settings.model is not ModelName.AUTO else None
     growth = settings.max_growth if settings.max_growth is not None else default

@@ -1,4 +1,4 @@
-"""Determines how long sessions last, measured where only their ends are seen: on pods without new connections."""
+"""Measures how long sessions last on pods without new connections, where only the ends of sessions are seen."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 LEAST_ENDED: Final = 30.0
 """With fewer sessions seen to end, their length is unknown."""
 _MOST_ENDED: Final = 3000.0
-"""Beyond this many, the older half of the evidence is dropped."""
+"""Beyond this many ended sessions, the weight of the evidence so far is halved."""
 
 
 def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_seconds: float) -> SessionMemory:
-    """Return the memory after a look at the pods, `elapsed_seconds` after the last one; 0 if that is too long ago."""
+    """Return the memory after a look at the pods, `elapsed_seconds` after the last look; 0 if that is too long ago."""
     before = dict(memory.closed_pods)
     open_seconds, ended, closed = memory.open_seconds, memory.ended, []
     for pod in pods:
@@ -36,7 +36,7 @@ def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_secon
 
 
 def session_seconds(memory: SessionMemory) -> float | None:
-    """Return the mean length of sessions: the time for which they were watched, for each that ended; None if unknown.
+    """Return the mean length of sessions: the time for which they were watched / those that ended; None if unknown.
 
     Source: the maximum likelihood estimate of the mean of exponential lifetimes, most of which have not ended yet.
     """

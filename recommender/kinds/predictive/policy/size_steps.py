@@ -1,4 +1,4 @@
-"""A size from the forecast through all rules, with a step for each rule that changed it."""
+"""A size on its way from the forecast through all rules, with a step for each rule that changed it."""
 
 from __future__ import annotations
 

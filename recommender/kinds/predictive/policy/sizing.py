@@ -1,9 +1,9 @@
-"""Turns a forecast into a size: the one entry of the policy.
+"""Turns a forecast into a size: the policy's only entry point.
 
-The order is that of the record's steps. Up: `MODEL/forecast`, `maxGrowth`, `reserve/load`, the larger of both,
-`connections`, `overshoot`. Down: `window`, then `reconnectHold`, `drain` or `decay`. Then the rules of people and the
-calendar: `freezeUnless`, `schedule`, `override`, `min`, and `max`, which holds for all of them, as with an HPA. Pauses
-and `maxStep` follow elsewhere, as for all kinds of recommendations.
+The rules apply in the order of the record's steps. Upwards: `MODEL/forecast`, `maxGrowth`, `reserve/load`, the larger
+of forecast and load, `connections`, `overshoot`. Downwards: `window`, then `reconnectHold`, `drain` or `decay`. Then
+the rules of people and the calendar: `freezeUnless`, `schedule`, `override`, `min`, and `max`, which overrules all
+others, as with an HPA. Pauses and `maxStep` follow elsewhere, as for all kinds of recommendations.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FROZEN: Final = "held"
 
 LEAST_GAP_SECONDS: Final = 60.0
 GAP_INTERVALS: Final = 2.0
-"""A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays as if it
-were no longer than that, since it would collapse otherwise, and the window begins anew."""
+"""A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays only as
+much as in that time, since it would collapse otherwise, and the window begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
 def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
     """Return the capacity of the last decision, in replicas before rounding; None if no size is known.
 
-    If a pause or `maxStep` permitted a larger size than the policy wanted, the capacity is lowered from there.
+    If a pause or `maxStep` led to a larger size than the policy wanted, the capacity is lowered from that size.
     """
     capacity, last = memory.capacity, situation.last_replicas
     if capacity is not None and (last is None or last <= replicas_for(capacity, 1.0)):
@@ -98,7 +98,7 @@ def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
 def _observe(
     settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, watched_seconds: float, now: float
 ) -> PolicyMemory:
-    """Return the memory with the load and the connections of this moment."""
+    """Return the memory after it has seen the load and the connections of this moment."""
     load = known(situation.load)
     if settings.connections is not None and load is not None:
         memory = replace(memory, reconnect=observed(memory.reconnect, settings.connections, load, now))
@@ -109,7 +109,7 @@ def _observe(
 
 
 def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: float) -> tuple[SizeTrail | None, str]:
-    """Return the last size and the reason; None if no size is known. An override does not depend on the load."""
+    """Return the last size, or an override if none is known, with the reason; None without either."""
     if base is not None:
         last = replicas_for(base, 1.0)
         hold = f"{reason}: {last} is kept"
@@ -123,7 +123,7 @@ def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: 
 def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
     """Return the memory after the decision.
 
-    The fraction of a capacity is kept as long as the size is that of the capacity.
+    The capacity keeps its fraction as long as it rounds up to the decided size.
     """
     is_own = memory.capacity is not None and replicas_for(memory.capacity, 1.0) == value
     return replace(memory, time=now, capacity=memory.capacity if is_own else float(value))

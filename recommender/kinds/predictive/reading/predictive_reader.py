@@ -1,4 +1,4 @@
-"""The shape of `predictive:` of a recommendation."""
+"""The shape of a recommendation's `predictive:`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
 
 
 def _check_holidays(given: Given) -> Iterator[DocumentProblem]:
-    """Yield a problem for holidays of a load without days of the week."""
+    """Yield a problem for `holidays` if the load's season is not a day, so that it has no days of the week."""
     season = given.get("season") or _DAY_SECONDS
     if given.has("holidays") and season != _DAY_SECONDS:
         message = f"`holidays` has no effect with `season: {format_duration(season)}`, which knows no days of the week"

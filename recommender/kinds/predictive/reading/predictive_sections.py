@@ -100,7 +100,7 @@ OVERRIDE: Final = Section(
         Key("until", TEXTS_MAY_BE_EMPTY.then(_time), "When it ends (RFC 3339).", "2026-11-21T06:00:00Z"),
     ),
 )
-"""A size that is set by hand. Its end may be over."""
+"""A size that is set by hand. Its end may be in the past."""
 
 
 def _code(written: str) -> str:
@@ -120,4 +120,4 @@ HOLIDAYS: Final = OneOf(
         ),
     }
 )
-"""One code of a country or of a part of it, or a list of them."""
+"""One code of a country or of a part of a country, or a list of such codes."""

@@ -33,7 +33,7 @@ PREDICTION_FAMILIES: Final = {
 
 
 def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
-    """Return the samples of each family; `records` are those that have a valid value."""
+    """Return the samples of each family; `records` are the records that have a valid value."""
     found = [(record, forecast) for record in records if (forecast := forecast_of(record)) is not None]
     active = Counter((of_recommendation(record), prediction.model) for record, prediction in found)
     observed = {labels: prediction.load.now for record, prediction in found for labels in of_targets(record)}
@@ -52,7 +52,7 @@ def _finite(samples: Samples) -> Samples:
 
 
 def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
-    """Return the quantiles; a target whose model has no forecast has no sample, so that nothing scales down by it."""
+    """Return the quantiles; a target without a forecast has no sample, so that nothing scales down because of it."""
     return {
         f"{label('quantile', quantile)},{labels}": value
         for record, prediction in found

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
-    """Yield the forecast, the model with its reason and the record of all models; nothing without a forecast."""
+    """Yield the forecast, the model with its reason, and the record of all models; nothing if there is no forecast."""
     if prediction is None:
         return
     load = prediction.load

@@ -1,4 +1,4 @@
-"""The cost of a policy: the plain headroom that costs as much, and its share above the load itself."""
+"""The cost of a policy, as the plain headroom that costs as much and as a share above the load itself."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Bill:
     as_headroom_ratio: float
     """The ratio of plain headroom with the same cost."""
     above_load_ratio: float | None
-    """Replica-hours above those that the load itself fills, as a share of the latter; None while no load was seen."""
+    """Replica-hours above those that the load itself fills, as a share of the latter; None if no load was seen."""
 
 
 def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bill:
-    """Return the bill of a policy by its capacity in units of load; both of shape (steps,)."""
+    """Return the cost of a policy from its capacity in units of load; load and capacity have the shape (steps,)."""
     counted = np.ones(len(load), dtype=bool)
     found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
     points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
@@ -36,6 +36,6 @@ def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bil
 
 
 def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
-    """Return the replica-hours above those that the load of the judged steps fills, as a share of these."""
+    """Return the replica-hours above those that the load of the judged steps fills, as a share of the latter."""
     filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
     return replica_hours / filled - 1 if filled > 0 else None

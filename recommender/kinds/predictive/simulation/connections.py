@@ -1,7 +1,7 @@
 """Long-lived connections to a simulated fleet: which of them are accepted, and which are refused.
 
-Requests end when they are answered. Connections stay on the pod that accepted them, so that a new pod helps only later
-ones: room on ready pods counts, not the sum of all limits.
+Requests end when they are answered, but connections stay on the pod that accepted them, so that a new pod helps only
+later connections: what counts is the room on ready pods, not the sum of all limits.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReconnectStorm:
-    """Many connections break in one step, such as at the restart of a load balancer."""
+    """Many connections break in one step, for instance when a load balancer restarts."""
 
     step: int
     ratio: float
-    """The share of all connections."""
+    """The share of all connections that break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class SessionSettings:
     """How connections start and end."""
 
     mean_session_seconds: float
-    """Lifetimes are exponential."""
+    """The mean lifetime of a connection; lifetimes are exponentially distributed."""
     limit: float
-    """Connections at which a pod becomes not ready, until it has fallen below 95 % of them."""
+    """The number of connections at which a pod becomes not ready, until it has fallen below 95 % of this number."""
     backoff_seconds: float = 30.0
-    """Within this time, connections that were refused or cut off try again, evenly spread."""
+    """Connections that were refused or cut off try again, evenly spread over this time."""
     storms: tuple[ReconnectStorm, ...] = ()
 
     def ended_ratio(self, step_seconds: float) -> float:
@@ -46,7 +46,7 @@ class SessionSettings:
         return float(-np.expm1(-step_seconds / self.mean_session_seconds))
 
     def backoff_steps(self, step_seconds: float) -> int:
-        """Return over how many steps connections come back, at least one."""
+        """Return over how many steps lost connections come back, at least one."""
         return max(1, int(np.ceil(self.backoff_seconds / step_seconds - 1e-9)))
 
 
@@ -56,7 +56,8 @@ class ConnectionRun:
 
     asked: FloatArray
     ready: FloatArray
-    """Pods that could take new connections at the beginning of the step. With 0, the Service has no endpoints."""
+    """Pods that could take new connections at the beginning of the step. If there are 0, the Service has no
+    endpoints."""
     open: FloatArray
     """Connections at the end of the step."""
     attempted: FloatArray
@@ -80,14 +81,15 @@ class ConnectionMeasures:
 
 
 Decide: TypeAlias = "Callable[[int, StickyPods, float], int]"
-"""From (step, pods before the decision, connections refused in the last step) to the requested replicas."""
+"""A function from (step, pods before the decision, connections refused in the last step) to the requested replicas."""
 
 
 def open_connections(arrivals: FloatArray, step_seconds: float, settings: SessionSettings) -> FloatArray:
     """Return how many connections are open after each step if none is refused; shape (steps,).
 
     `conn[t] = conn[t-1] * exp(-step / mean session) + arrivals[t]`. In a storm, `conn` falls by its ratio, and the lost
-    share comes back over the back-off time. Arrivals that are unknown give NaN; meanwhile the last known ones count on.
+    share comes back over the back-off time. Where arrivals are unknown, the result is NaN; until they are known again,
+    the last known ones are assumed.
     """
     kept, backoff = 1 - settings.ended_ratio(step_seconds), settings.backoff_steps(step_seconds)
     storms = {storm.step: storm.ratio for storm in settings.storms}
@@ -110,7 +112,7 @@ def open_connections(arrivals: FloatArray, step_seconds: float, settings: Sessio
 def simulate_connections(
     arrivals: FloatArray, decide: Decide, fleet: FleetSettings, settings: SessionSettings
 ) -> ConnectionRun:
-    """Return the events of the connections with the decided sizes. Unknown arrivals count as none.
+    """Return the events of the connections when `decide` sets the size. Unknown arrivals count as none.
 
     A pod that is requested in step t takes connections from t + start-up + one step, as in the simulation of load. At
     the start, the fleet has the size of the first decision, and no connections.
@@ -143,7 +145,7 @@ def simulate_connections(
 
 
 def replayed(asked: FloatArray) -> Decide:
-    """Return a function that repeats earlier decisions, shape (steps,), whatever the pods are."""
+    """Return a function that repeats earlier decisions, of shape (steps,), whatever the state of the pods is."""
     sizes: Sequence[int] = asked.astype(np.int64).tolist()
     return lambda step, _pods, _refused: sizes[step]
 

@@ -1,4 +1,4 @@
-"""Scales a policy's room above the load to the cost of another policy, by which single models are judged."""
+"""Scales a policy's room above the load until it costs as much as another policy, to judge single models."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _HALVINGS: Final = 16
 def measured_at_cost(
     load: FloatArray, room: FloatArray, replica_hours: float, judged: BoolArray, fleet: FleetSettings
 ) -> Measures:
-    """Return what `load + scale x room` measures, at the scale of 0 to 16 that costs this many replica-hours.
+    """Return the measures of `load + scale x room`, at the scale from 0 to 16 that costs this many replica-hours.
 
-    A policy that costs more even without any room is returned as it is without room. Arrays have the shape (steps,).
+    If the load costs more even without any room, its measures without room are returned. Arrays have the shape
+    (steps,).
     """
 
     def at(scale: float) -> Measures:

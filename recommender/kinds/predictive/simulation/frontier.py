@@ -1,4 +1,4 @@
-"""Plain headroom at every cost, with which policies are compared.
+"""Plain headroom at a range of costs, with which policies are compared.
 
 A forecast that requests more replicas is short less often, and so is plain headroom. Only the shortage at equal
 replica-hours shows whether the forecast is of any use.
@@ -35,7 +35,7 @@ ONLY_THE_POLICY = 999.0
 
 
 Act: TypeAlias = "Callable[[FloatArray], Fleet]"
-"""From desired replicas to the fleet, the same for the frontier and for every policy."""
+"""A function from desired replicas to the fleet, the same for the frontier and for every policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def reaching(
     settings: FleetSettings,
     act: Act | None = None,
 ) -> tuple[FrontierPoint, ...]:
-    """Return the frontier with larger ratios, until headroom costs at least that much, or cannot cost more."""
+    """Return the frontier, extended to larger ratios until headroom costs `replica_hours` or cannot cost more."""
     act = act or partial(simulate, settings=settings)
     found = list(points)
     while found[-1].measures.replica_hours < replica_hours and found[-1].headroom_ratio < _LARGEST_RATIO:
@@ -98,8 +98,8 @@ def _point(ratio: float, load: FloatArray, judged: BoolArray, settings: FleetSet
 def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
     """Return the policy's shortage relative to headroom's, interpolated at the policy's replica-hours.
 
-    A policy that costs less than no headroom is compared with no headroom; see `reaching` for one that costs more than
-    the largest.
+    A policy that costs less than a fleet without headroom is compared with that fleet; see `reaching` for a policy that
+    costs more than the largest headroom.
     """
     # If several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)

@@ -1,7 +1,7 @@
 """Shortage and cost of a simulated fleet.
 
 Source: the elasticity measures of the SPEC Research Group's cloud working group (SPEC-RG-2016-01, "Ready for Rain?"):
-theta is the amount that is missing or idle, tau the share of the time.
+theta is the amount of capacity that is missing or idle, and tau is the share of time in which it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pods of a simulated fleet, which hold connections until these end."""
+"""The pods of a simulated fleet, which hold connections until the connections end."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NONE_LEFT = 1e-9
 
 
 class StickyPods:
-    """The pods of one simulated fleet, oldest first. It changes from step to step."""
+    """The pods of one simulated fleet, oldest first. The object changes from step to step."""
 
     def __init__(self, replicas: int, limit: float) -> None:
-        """Begin with pods that have started and are empty."""
+        """Begin with this many pods, which have started and are empty."""
         self.limit = limit
         self.connections: FloatArray = np.zeros(replicas)
         self._starts_at: IntArray = np.zeros(replicas, dtype=np.int64)
@@ -33,7 +33,7 @@ class StickyPods:
         return len(self.connections)
 
     def lose(self, ratio: float) -> None:
-        """End this share of all connections. Pods with room are ready again."""
+        """End this share of all connections. Pods that have room again become ready."""
         self.connections *= 1 - ratio
         if self._is_full.any():
             self._is_full &= self.connections >= RESUME_RATIO * self.limit
@@ -78,7 +78,7 @@ class StickyPods:
         return left
 
     def _fill_pods(self, held: FloatArray) -> tuple[FloatArray, float]:
-        """Return the pods after those above the limit have passed on the excess, and the remaining excess."""
+        """Return each pod's connections after pods above the limit passed on their excess, and the remaining excess."""
         while True:
             left = float(np.maximum(held - self.limit, 0.0).sum())
             held = np.minimum(held, self.limit)
@@ -94,7 +94,7 @@ class StickyPods:
         return (self._starts_at <= step) & ~self._is_full
 
     def observed(self, step: int, step_seconds: float, lag_steps: int) -> tuple[PodConnections, ...]:
-        """Return the pods as the policy sees them. One that has not started yet has no sample."""
+        """Return the pods as the policy sees them. A pod that has not started yet has no sample."""
         pods = zip(
             self.connections.tolist(),
             self.ready(step).tolist(),

@@ -1,6 +1,6 @@
-"""Determines how `scaleDown` and `connections` act in the simulation: both on models and on plain headroom.
+"""The effect of `scaleDown` and `connections` in the simulation, on models and on plain headroom alike.
 
-The rules are those of `recommender/kinds/predictive/policy`, step by step, for a whole trace at once.
+The rules are those that `recommender/kinds/predictive/policy` applies step by step, here for a whole trace at once.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 _NOTHING_KEPT: Final = -50.0
 """The logarithm of a share so small that it never rounds up to a replica."""
 _SLACK: Final = 1e-7
-"""The error of the logarithms, in replicas."""
+"""The rounding error of the logarithms that is tolerated, in replicas."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleDownLimits:
-    """Limits on scaling down in one trace; calculated once for all policies."""
+    """Limits on scaling down in one trace, calculated once for all policies."""
 
     least: FloatArray
-    """The replicas of the observed load and its reserve; 0 if the load is unknown. Shape (steps,)."""
+    """The replicas for the observed load and its reserve; 0 if the load is unknown. Shape (steps,)."""
     log_kept: FloatArray
-    """The logarithm of the share of the capacity that each step keeps of the one before. Shape (steps,)."""
+    """The logarithm of the share of the previous step's capacity that each step keeps. Shape (steps,)."""
     window_seconds: float
 
     def ask(self, desired: FloatArray, fleet: FleetSettings) -> FloatArray:
-        """Return the replicas that are requested, from desired ones; both of shape (steps,)."""
+        """Return the requested replicas for desired ones; both have the shape (steps,)."""
         # The simulation without rules bounds the wishes and takes the largest of its window, which this replaces.
         windowed = simulate(
             np.maximum(desired, self.least), replace(fleet, down_window_seconds=self.window_seconds)
@@ -68,7 +68,7 @@ def scale_down_limits(settings: PredictiveSettings, load: FloatArray, fleet: Fle
 
 
 def held_steps(connections: Connections, load: FloatArray, step_seconds: float) -> BoolArray:
-    """Return the steps in which a mass reconnect holds the capacity. Steps longer than a minute show none."""
+    """Return the steps in which a mass reconnect holds the capacity. Steps longer than a minute show no reconnects."""
     held = np.zeros(len(load), dtype=np.bool_)
     memory = ReconnectMemory()
     for step, value in enumerate(load.tolist()):

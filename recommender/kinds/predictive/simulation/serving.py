@@ -1,4 +1,4 @@
-"""Turns desired replicas into replicas that serve.
+"""Turns desired replicas into serving replicas.
 
 Source: the definition of the backtest in docs/predictive.md. The largest desired size of the down window is requested;
 a pod that is requested in step t serves from t + start-up + one step; a removed pod disappears at once.
@@ -49,11 +49,11 @@ class Fleet:
     """Replicas that are paid for, both serving and starting."""
     serving: FloatArray
     changes: FloatArray
-    """How many times the size was changed in each step."""
+    """How many times the size changed in each step."""
 
 
 Ask: TypeAlias = "Callable[[FloatArray, FleetSettings], FloatArray]"
-"""From desired replicas within their bounds to the replicas that are requested; both of shape (steps,)."""
+"""A function from bounded desired replicas to requested replicas; both have the shape (steps,)."""
 
 
 def needed_replicas(load: FloatArray, load_per_replica: float) -> FloatArray:
@@ -62,9 +62,9 @@ def needed_replicas(load: FloatArray, load_per_replica: float) -> FloatArray:
 
 
 def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArray:
-    """Return the replicas for a capacity in units of load, at most what `spec.replicas` can hold; shape (…, steps).
+    """Return the replicas for a capacity in units of load, at most the maximum of `spec.replicas`; shape (…, steps).
 
-    A step without a capacity keeps the last one; the first ones are 0.
+    A step without a capacity keeps the replicas of the step before; before the first capacity, they are 0.
     """
     desired = np.minimum(np.ceil(capacity / load_per_replica - 1e-9), MOST_REPLICAS)
     unknown = np.isnan(desired)
@@ -76,14 +76,14 @@ def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArra
 
 
 def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
-    """Return the largest desired replicas of the down window at each step: how capacity goes down by default."""
+    """Return the largest desired replicas of the down window at each step, by which capacity is lowered by default."""
     return sliding_maximum(bounded, settings.down_window_steps)
 
 
 def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of_window) -> Fleet:
-    """Return the fleet of a policy from its desired replicas, shape (steps,), or of many with more dimensions.
+    """Return a policy's fleet from its desired replicas, shape (steps,), or the fleets of many with more dimensions.
 
-    `ask` replaces the rules of lowering, for a configuration with `scaleDown` or `connections`.
+    `ask` replaces the default rule for lowering if the configuration has `scaleDown` or `connections`.
     """
     asked = ask(bounded_replicas(desired, settings), settings)
     return Fleet(asked, -sliding_maximum(-asked, settings.lag_steps + 1), changed_steps(asked))
@@ -100,10 +100,10 @@ def changed_steps(asked: FloatArray) -> FloatArray:
 
 
 def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
-    """Return the largest of the last values, up to this number, at each step; before the start, the first one counts.
+    """Return the largest of the last `steps` values at each step; before the start, the first value counts.
 
-    The steps are the last dimension. The windows double until they have the length, so that a window of hours in steps
-    of a second takes a few passes.
+    Steps are the last dimension. The window is doubled until it has its full length, so that a window of hours in steps
+    of a second takes only a few passes.
     """
     found, covered = values, 1
     while covered < steps:

@@ -15,7 +15,7 @@ _BACKOFF_DEFAULT: Final = "30s"
 
 
 class SessionOptionError(ValueError):
-    """The text does not say how connections start and end; the message says what is wrong and what to write."""
+    """The text does not describe how connections start and end; the message says what is wrong and what to write."""
 
 
 def parse_sessions(text: str, load_per_replica: float) -> SessionSettings:
