@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,10 @@ def test_who_asked_last_and_what_is_in_memory_is_told(place: Place) -> None:
     assert ", 3 times since 20" in asked
     memory = " ".join(steps(found, "memory"))
     assert "1 different request, the last " in memory
-    assert "queried by the namespace plan every 10 s; the answer in memory is " in memory
+    # As often as it is asked for, which depends on the time that the requests took, and every ten seconds at least.
+    found_seconds = re.search(r"queried by the namespace plan every (\d+) s; the answer in memory is ", memory)
+    assert found_seconds is not None, memory
+    assert 1 <= int(found_seconds[1]) <= 10
 
 
 @pytest.mark.parametrize(
