@@ -1,8 +1,8 @@
-"""The number of anti-affinity terms of bound pods that one decision looks at, so that it finishes for all tenants.
+"""Limits the anti-affinity terms of bound pods that one decision evaluates, so that it finishes for all tenants.
 
-A term that demands a value of a label, as nearly all do, is found by that label and costs next to nothing. All others
-are evaluated for each pod that needs a place. Pods whose terms are beyond the bound count as if they excluded every pod
-that they can concern, so nothing is placed against a term; and their nodes stay.
+A term that demands a value of a label, as nearly all do, is looked up by that label and costs next to nothing. All
+other terms are evaluated for each pod that needs a place. Pods whose terms exceed the limit are assumed to exclude
+every pod that those terms could match, so no pod is placed in violation of a term; and their nodes stay.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
 
 MOST_ASKED_TERMS: Final = 500
-"""Different terms that are evaluated for each pod."""
+"""The most distinct terms that are evaluated for each pod."""
 MOST_FOUND_TERMS: Final = 20_000
-"""Different terms that are found by a label."""
+"""The most distinct terms that are looked up by a label."""
 _MOST_BY_LABEL: Final = 50
-"""The limit for one namespace; further terms that the same label finds are evaluated so often that they count among the
-others."""
+"""The most terms of one namespace that may be looked up by one label. Further ones are evaluated so often that they
+count as evaluated for each pod."""
 _ORDINARY_VALUES: Final = 32
 """How many values a term of cost one may have; each further set of this size adds one to the cost."""
 _MOST_NAMED: Final = 5
@@ -43,18 +43,18 @@ _Owner: TypeAlias = "tuple[str, tuple[PodTerm, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class BoundTerms:
-    """The pods in the form that a decision uses."""
+    """The pods, with their anti-affinity terms limited to what one decision evaluates."""
 
     pods: tuple[ClusterPod, ...]
     notes: tuple[str, ...]
-    """Notes on the owners of pods beyond the bound."""
+    """Notes on the namespaces whose pods' terms exceed the limit."""
 
 
 def within_term_bound(pods: tuple[ClusterPod, ...], nodes: Iterable[ClusterNode]) -> BoundTerms:
-    """Return all pods, in their order; bound ones whose terms are beyond the bound with fewer and wider terms.
+    """Return all pods in order; bound pods whose terms exceed the limit get fewer, wider terms instead.
 
-    `nodes` are all nodes that exist and those that may be added: a term by a label that none of them has refuses
-    nothing.
+    `nodes` are all existing nodes and those that may be added: a term excludes nothing if none of them has its topology
+    key.
     """
     owners = {owner: None for pod in pods if (owner := _owner(pod)) is not None}
     beyond = _beyond(sorted(owners, key=lambda owner: len(owner[1])))
@@ -100,7 +100,7 @@ def _beyond(owners: list[_Owner]) -> list[_Owner]:
 
 
 def _is_found(namespace: str, term: PodTerm, crowds: defaultdict[object, set[PodTerm]]) -> bool:
-    """Return whether a label finds the term, together with few others."""
+    """Return whether the term is looked up by a label that few other terms share."""
     if term.selector is None:
         return True
     for place in index_keys_of(term.selector, term.namespaces if term.namespace_selector is None else None):
@@ -118,7 +118,7 @@ def _cost(term: PodTerm) -> int:
 
 
 def _wider(owner: _Owner, keys: frozenset[str]) -> tuple[PodTerm, ...]:
-    """Return one term for each topology key that a node has, against all pods of the namespaces that the terms mean."""
+    """Return one term per topology key that a node has; it excludes all pods of the namespaces that the terms cover."""
     terms = [term for term in owner[1] if term.selector is not None and term.topology_key in keys]
     namespaces = frozenset[str]().union(*(term.namespaces for term in terms))
     selector = EVERYTHING if any(term.namespace_selector is not None for term in terms) else None

@@ -1,8 +1,7 @@
 """Applies brakes to the sizes of node groups.
 
 A brake changes no group by itself: one that stops an increase leaves the group unchanged, and one that stops a decrease
-keeps its nodes. So a size that was recommended once, and that the group no longer has, is not written while it is
-paused.
+keeps its nodes. So an earlier recommended size that the group no longer has is not written while changes are paused.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
-    """Return whether the answer differs from the last sizes, or nodes are removed."""
+    """Return whether the answer differs from the last sizes, or removes nodes."""
     is_other = any(sizes.get(each.name, each.current) != each.recommended for each in answer.groups)
     return is_other or any(removal.is_due for removal in answer.removals)
 
@@ -56,7 +55,7 @@ def _is_split(group: GroupSize, limit: int, all_or_nothing: frozenset[str]) -> b
 
 
 def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int]) -> ClusterSizeAnswer:
-    """Keep these sizes, or the present ones of other groups, in the directions that are stopped."""
+    """In each stopped direction, keep the last sizes, given as `sizes`; a group without one keeps its present size."""
     kept: dict[str, int] = {}
     for group in answer.groups:
         if group.current is None:
@@ -71,7 +70,7 @@ def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int
 
 
 def _postpone_removals(removals: Iterable[Removal], allowed: Mapping[str, int], reason: str) -> tuple[Removal, ...]:
-    """Return the removals, with no more of them due than are allowed in each group."""
+    """Return the removals; in each group, only as many as `allowed` states remain due."""
     left = Counter(allowed)
     found: list[Removal] = []
     for removal in removals:

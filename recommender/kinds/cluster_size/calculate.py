@@ -94,7 +94,7 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
 def _final_places(
     places: Iterable[PodPlace], lowered: ScaleDownAnswer, situation: ClusterSituation
 ) -> tuple[PodPlace, ...]:
-    """Return the places; those on nodes that are removed now are replaced by the ones found for the removal."""
+    """Return the places; one on a node that is removed now is replaced by the one found by the removal's simulation."""
     going = {removal.node for removal in lowered.removals if removal.is_due}
     if not going:
         return tuple(places)
@@ -110,7 +110,7 @@ def _final_places(
 
 
 def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:
-    """Return the removed nodes of a what-if question by pod, for the pods that find no other node."""
+    """For each pod that a what-if question displaces and that finds no other node, return the removed node."""
     sources = situation.displaced_pods
     if not sources:
         return {}

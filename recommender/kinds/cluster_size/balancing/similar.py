@@ -40,7 +40,7 @@ IGNORED_LABELS: Final = frozenset(
 """Labels in which similar nodes may differ."""
 _CAPACITY_RATIOS: Final = {MEMORY: 0.015}
 _AMOUNTS_RATIO: Final = 0.05
-"""The allowed ratio of allocatable amounts, and of free amounts."""
+"""How much allocatable amounts, and free amounts, may differ, as a share of the larger one."""
 
 
 def difference(
@@ -48,9 +48,9 @@ def difference(
 ) -> str:
     """Return why nodes of two templates are not alike; empty if they are.
 
-    Their capacities must be equal, of memory within 1.5 %; what is allocatable and what the template's own pods leave
-    of it must agree within 5 %; and the labels must be equal, except those of `IGNORED_LABELS` and `ignored`. Where
-    `compared` lists labels, both must have these with equal values, and nothing else is compared.
+    Their capacities must be equal (memory within 1.5 %); the allocatable amounts, and what the template's own pods
+    leave of them, must agree within 5 %; and the labels must be equal, except those of `IGNORED_LABELS` and `ignored`.
+    Where `compared` lists labels, both must have these with equal values, and nothing else is compared.
     """
     labels, others = one.node.labels, other.node.labels
     if compared:
@@ -72,10 +72,10 @@ def difference(
 def similar_groups(
     chosen: str, alike: Sequence[str], schedulable: Mapping[str, frozenset[int]], *, balance: bool
 ) -> tuple[str, ...]:
-    """Return those groups similar to the chosen one that can hold each pod group that it can hold.
+    """Return the groups similar to the chosen one that can hold every pod group that the chosen one can hold.
 
-    `schedulable` are identities of pod groups by the group that can hold them. There are none where balancing is off,
-    or the chosen group holds nothing.
+    `schedulable` has, by node group, the identities of the pod groups that it can hold. The result is empty if
+    balancing is off, or if the chosen group can hold nothing.
     """
     wanted = schedulable.get(chosen)
     if not balance or not wanted:
@@ -86,7 +86,7 @@ def similar_groups(
 def _of_amounts(
     what: str, one: Mapping[str, int], other: Mapping[str, int], ratios: Mapping[str, float], ratio: float
 ) -> str:
-    """Return the first resource whose amounts differ by more than its ratio of the larger one, or the common ratio."""
+    """Describe the first resource whose amounts differ by more than its ratio in `ratios`, or else `ratio`."""
     for resource in sorted({*one, *other}):
         if resource not in one or resource not in other:
             return f"only one of them has {what} {resource}"

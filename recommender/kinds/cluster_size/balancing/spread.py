@@ -48,8 +48,8 @@ def within_quotas(
 ) -> tuple[dict[str, int], tuple[Quota, ...]]:
     """Return the shares that the quotas allow, and the remaining quotas.
 
-    The shares are cut one after the other; the nodes that are cut are not given to another group. `nodes` has the
-    amounts that one node of each group counts.
+    The shares are cut one after the other; the nodes that are cut are not given to another group. `nodes` has, by
+    group, the amounts of one node that count towards the quotas.
     """
     allowed: dict[str, int] = {}
     left = tuple(quotas)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def ordered(groups: Iterable[PodGroup], node: ClusterNode) -> tuple[PodGroup, ...]:
-    """Return the groups by the score of one pod on the node, highest first; equal ones stay in their order."""
+    """Return the groups sorted by the score of one of their pods on the node, highest first; ties keep their order."""
     allocatable = {
         resource: units_of(resource, node.allocatable[resource])
         for resource in (CPU, MEMORY)
@@ -71,7 +71,7 @@ def estimate(
 
 @dataclass(slots=True)
 class _ShapeProgress:
-    """The state of the nodes for one shape; an estimate only makes them fuller."""
+    """Which nodes may still take pods of one shape; during an estimate, nodes only become fuller."""
 
     shape: PodShape
     filter: PodFilter
@@ -81,9 +81,9 @@ class _ShapeProgress:
     candidates: Candidates
     """Opened nodes that may still take a pod, if a refusal need not be final."""
     next_opened: int = 0
-    """Opened nodes before this one are in `candidates`, or are full if a refusal is final."""
+    """Index into the opened nodes: all earlier ones are in `candidates` or, if a refusal is final, full."""
     elsewhere: Candidates | None = None
-    """The nodes that existed before and may still take a pod, once they are needed; opened ones are in `candidates`."""
+    """Existing nodes that may still take a pod; None until they are needed. Opened nodes are in `candidates`."""
 
 
 class _Packing:
@@ -104,7 +104,7 @@ class _Packing:
         self._opened: list[NodeInfo] = []
         self._existing = tuple(snapshot.nodes.values())
         self._roomy: list[NodeInfo] | None = None
-        """Existing nodes that have resources for the smallest pod, once they are needed."""
+        """Existing nodes that have resources for the smallest pod; None until they are needed."""
         self._progress: dict[int, _ShapeProgress] = {}
         self._placed: list[ClusterPod] = []
         self._on_node: dict[str, list[ClusterPod]] = {}
@@ -151,7 +151,7 @@ class _Packing:
         return known
 
     def _fill_opened(self, progress: _ShapeProgress, pods: Sequence[ClusterPod]) -> int:
-        """Place pods on nodes that are open, first fit; return how many have a place before one has none."""
+        """Place pods on opened nodes by first fit until a pod fits on none; return how many were placed."""
         taken = 0
         if not progress.refuses_for_good:
             while taken < len(pods):
@@ -208,9 +208,9 @@ class _Packing:
         return progress.candidates.first_fit()
 
     def _elsewhere(self, progress: _ShapeProgress) -> NodeInfo | None:
-        """Return another node for a pod that the last one refuses because pods are to be spread over hosts.
+        """Return another node for a pod that the last opened node refuses because of a spread constraint over hosts.
 
-        Nodes that exist are also tried: a new pod in the emptiest domain can make room in all of them.
+        Existing nodes are also tried: a new pod in the emptiest domain can make room in all of them.
         """
         if not progress.spreads_over_hosts:
             return None

@@ -17,15 +17,15 @@ PASSING_PLUGINS: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
 class Candidates:
     """Nodes in the order in which they are tried, while pods are only added and none is removed.
 
-    Thousands of nodes may refuse a pod because their domains have too many. They do so until the smallest count of all
-    domains rises, so they are not tried again for each pod before that.
+    Thousands of nodes may refuse a pod because their domains have too many matching pods. They keep refusing until the
+    smallest count of all domains rises, so until then they are not tried again for each pod.
     """
 
     def __init__(self, judge: PodFilter, nodes: Iterable[NodeInfo] = ()) -> None:
         self._judge = judge
         self._nodes = list(nodes)
         self._start = 0
-        """Nodes before this one refuse a pod as long as the smallest counts are the same."""
+        """Index of the next node to try: all earlier ones refuse a pod as long as the smallest counts stay the same."""
         self._minima: tuple[int, ...] | None = None
 
     def add(self, nodes: Iterable[NodeInfo]) -> None:

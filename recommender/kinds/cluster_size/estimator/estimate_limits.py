@@ -38,7 +38,7 @@ class EstimateLimit:
 
 
 def merged_limit(limits: Iterable[EstimateLimit]) -> EstimateLimit:
-    """Return the limit that holds where all of these do."""
+    """Return the limit that results if all of these limits apply together."""
     merged = EstimateLimit()
     for limit in limits:
         merged = EstimateLimit(min_limit(merged.nodes, limit.nodes), min_limit(merged.seconds, limit.seconds))

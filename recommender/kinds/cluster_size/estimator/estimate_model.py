@@ -39,7 +39,7 @@ class Estimate:
     """The pods that are placed."""
     new_nodes: tuple[NewNode, ...] = ()
     placed_on_existing: tuple[tuple[ClusterPod, str], ...] = ()
-    """Pods that went to nodes that exist, with the node."""
+    """Pods placed on existing nodes, each with the name of its node."""
     limit: str = ""
     """Which limit ended the estimate; empty if none did."""
 

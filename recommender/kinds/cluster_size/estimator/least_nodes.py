@@ -37,7 +37,7 @@ def lower_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapsh
 
 
 def lower_cost_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> float | None:
-    """Return the same bound for the hourly cost of new nodes; None unless every option with a template has a price."""
+    """Return a lower bound of the hourly cost of new nodes; None unless every option with a template has a price."""
     usable = [option for option in options if option.template is not None]
     prices = [option.price for option in usable if option.price is not None]
     if not prices or len(prices) < len(usable):

@@ -1,4 +1,4 @@
-"""Packing as a linear program: nodes and pods may be divided, so its optimum is never above that of whole ones.
+"""Packing as a linear program: nodes and pods may be divided, so its optimum never exceeds that of whole ones.
 
 For each option g there are n(g) nodes, and x(s, g) pods of each shape s on them. Each row limits what n(g) nodes hold:
 one resource, the number of pods, the pods of one shape, or the pods' sizes under dual feasible functions, whose sum
@@ -27,7 +27,7 @@ class ShapeDemand:
     requests: Mapping[str, int]
     """The requests, including 1 of `pods`."""
     rooms: Mapping[int, int]
-    """How many of them one empty node holds, by index of the option; options that hold none are absent."""
+    """How many of these pods one empty node holds, by index of the option; options that hold none are absent."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]]
 def solved(
     demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
 ) -> LeastCost | None:
-    """Return the optimum with the prices of pods; None if the solver gives up, or there is no demand."""
+    """Return the optimum, including the prices of pods; None if the solver gives up, or there is no demand."""
     # The import takes about a second and 50 MiB, and most decisions need no new node.
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import coo_array  # noqa: PLC0415
@@ -100,7 +100,7 @@ def solved(
 
 
 def _columns(demands: Sequence[ShapeDemand], options: int) -> dict[tuple[int, int], int]:
-    """Return the column of each demand on each option that holds it; the first columns are the options' nodes."""
+    """Return the column of each demand on each option that holds it; the first columns are for the options' nodes."""
     pairs = [(index, option) for index, demand in enumerate(demands) for option in demand.rooms]
     return {pair: options + place for place, pair in enumerate(pairs)}
 

@@ -28,8 +28,8 @@ def new_node(template: NodeTemplate, name: str) -> ClusterNode:
 def own_pods(template: NodeTemplate, node: str, present: Collection[str] = ()) -> list[ClusterPod]:
     """Return the template's pods for one node, without those whose controllers have a pod there already.
 
-    `present` are the identifiers of these controllers. The names contain characters that no pod's name has, so no real
-    pod can have the same name.
+    `present` are the identifiers of these controllers. The pods' names contain characters that are not allowed in a
+    real pod's name, so the two never clash.
     """
     return [
         replace(pod, name=f"{pod.name}@{node}#{number}", uid="", node=node)
