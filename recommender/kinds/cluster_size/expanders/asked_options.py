@@ -55,9 +55,9 @@ class BestOption:
 def best_option(
     request: BestOptionsRequest, rules: ExpanderRules, is_late: Callable[[], bool] = lambda: False
 ) -> BestOption:
-    """Return the option that the expanders choose; none if none is left. Raises TooLateError.
+    """Return the option that the expanders choose, or an empty group if none is left. Raises TooLateError.
 
-    A node or a pod that cannot be read counts as one that offers, or requests, nothing.
+    A node that cannot be read counts as offering nothing, and a pod that cannot be read as requesting nothing.
     """
     nodes = request.nodeBytesMap or request.nodeMap
     pods: dict[bytes, ClusterPod] = {}
@@ -93,7 +93,7 @@ def stated_prices(sources: NodeGroupSources) -> dict[str, float]:
 
 
 def _asked_of(options: Sequence[Option], group: str) -> Option:
-    """Return the option of a group without its pods, which Cluster Autoscaler has already."""
+    """Return the option of a group without its pods, since Cluster Autoscaler already has them."""
     found = next(each for each in options if each.nodeGroupId == group)
     answer = type(found)()
     answer.nodeGroupId, answer.nodeCount, answer.debug = found.nodeGroupId, found.nodeCount, found.debug

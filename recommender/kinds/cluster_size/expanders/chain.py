@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RANDOM: Final = "random"
 GRPC: Final = "grpc"
 TIES: Final = "ties"
-"""Decides among options that all expanders keep. Nobody can configure it as an expander."""
+"""Name of the rule that decides among options that all expanders keep; it cannot be configured as an expander."""
 
 
 def most_pods(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
@@ -51,9 +51,9 @@ def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) 
 
 
 def cheaper_then_by_name(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
-    """Keep one of several equal options: the one whose nodes cost least together, then the first by name.
+    """Keep one of several equal options: the one whose nodes cost least in total, then the first by name.
 
-    One without a price comes last. Unlike a random choice, this one can be repeated.
+    An option without a price comes last. Unlike a random choice, this one can be repeated.
     """
     if len(options) <= 1:
         return Kept(tuple(options), "the only one")
@@ -110,7 +110,7 @@ def run_chain(
     last: tuple[str, Expander],
     context: ExpanderContext,
 ) -> Choice:
-    """Return the option that the expanders leave, each with its name; the last one is applied if several are left."""
+    """Apply the named expanders in order, then `last` if several options are left; return the remaining option."""
     if len(options) == 1:
         return Choice(options[0], "", "the only group that can hold pods")
     left = tuple(options)

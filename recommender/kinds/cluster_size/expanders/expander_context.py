@@ -28,13 +28,13 @@ class ExpanderContext:
     """The context shared by all options of one decision."""
 
     node_count: int
-    """Nodes of the cluster, by which the price expander prefers small or large nodes."""
+    """How many nodes the cluster has; the more there are, the larger the new nodes that the price expander prefers."""
     seed: int = 0
     """The seed of the random choice."""
     priorities: Priorities | None = None
     """The priorities; None if there are none, so the priority expander keeps all options."""
     priorities_problem: str = ""
-    """Why there are none, or why they cannot be used."""
+    """Why there are no priorities, or why they cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

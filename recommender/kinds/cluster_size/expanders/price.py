@@ -25,7 +25,7 @@ ABSENT_GROUP_FACTOR: Final = 2.0
 _STABILISING_CPU_MILLI: Final = 500
 _STABILISING_MEMORY_BYTES: Final = 500 << 20
 _PREFERRED_CORES: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
-"""The preferred cores of a node, by the largest number of nodes in the cluster for which they hold."""
+"""Pairs of the most nodes that a cluster may have, and the cores of a new node that are preferred up to that size."""
 _LARGEST_PREFERRED_CORES: Final = 32
 _FADING_NODES: Final = 15
 _MILLI: Final = 1000
@@ -113,5 +113,5 @@ def _capacity(option: ExpansionOption) -> dict[str, int]:
 
 
 def _units(amounts: Mapping[str, int]) -> float:
-    """Return CPU and memory as cores."""
+    """Return CPU and memory together as an equivalent number of cores."""
     return amounts.get(CORES, 0) / _MILLI + amounts.get(MEMORY, 0) / _GIB / GIB_PER_CORE

@@ -118,7 +118,7 @@ def _limits(buffer: JsonObject) -> Mapping[str, int]:
 def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]:
     """Return the requests of a chunk of a buffer, CPU in millicores. Raises ChunkError if they are not known.
 
-    They are those of the pod template, or of a pod of the workload, that the buffer names.
+    The requests are those of the pod template that the buffer names, or of a pod of the workload that it names.
     """
     buffer = _one("CapacityBuffer", stated.namespace, stated.name, cluster)
     spec, status = section(buffer, "spec"), section(buffer, "status")

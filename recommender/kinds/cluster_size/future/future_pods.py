@@ -23,7 +23,7 @@ def future_pods(
     situation: ClusterSituation,
     cluster: ClusterState,
 ) -> FuturePods:
-    """Return the pods that do not exist yet, with notes and with the cuts of the forecasts.
+    """Return the pods that do not exist yet, with notes and with the steps that reduced forecasts.
 
     The reserve is a share of the requests of present and predicted pods, without those that fit nowhere.
     """

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
 
 HEADROOM_NAMESPACE: Final = "tidewatch-headroom"
-"""No Namespace of this name is needed: it only keeps the names of such pods apart from those of others."""
+"""The namespace of the reserve's pods. It need not exist: it only keeps their names apart from those of other pods."""
 MOST_CHUNKS: Final = 5000
-"""The number that Cluster Autoscaler injects for all CapacityBuffers together (`pod-injection-limit`)."""
+"""The most parts of a reserve: Cluster Autoscaler injects as many for all CapacityBuffers (`pod-injection-limit`)."""
 _OWNER: Final = ControllerReference("tidewatch.io/v1", "Headroom", "headroom", "headroom")
 _RESOURCES: Final = (CPU, MEMORY)
 
@@ -39,7 +39,7 @@ class WantedHeadroom:
 def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float) -> WantedHeadroom:
     """Return the largest of the permanent reserve and those of the schedules that apply now.
 
-    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
+    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have rejected.
     """
     wanted = WantedHeadroom(ratio, f"headroom {100 * ratio:.3g} %")
     for schedule in schedules:
@@ -69,7 +69,7 @@ def headroom_pods(ratio: float, pods: Iterable[ClusterPod]) -> tuple[ClusterPod,
 
 
 def headroom_of(ratio: float, requests: Iterable[tuple[Mapping[str, int], int]]) -> Headroom:
-    """Return a share of these requests, each with the number of its pods, in parts no larger than a typical pod.
+    """Return a share of these requests, given with their numbers of pods, in parts no larger than a typical pod.
 
     A typical pod requests the median of CPU and of memory among pods that request any, so that real pods can use the
     reserve, which would be useless in tiny parts on many nodes. If there would be more than 5,000 parts, they are
@@ -98,7 +98,7 @@ def pods_of_headroom(headroom: Headroom) -> tuple[ClusterPod, ...]:
 
 
 def _high_median(amounts: Counter[int]) -> int:
-    """Return the median of amounts that occur a number of times each; of two middle ones, the larger."""
+    """Return the median of the counted amounts; of two middle ones, the larger."""
     place, below = amounts.total() // 2, 0
     for amount in sorted(amounts):
         below += amounts[amount]

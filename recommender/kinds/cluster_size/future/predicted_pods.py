@@ -25,7 +25,7 @@ class FuturePods:
     pods: tuple[ClusterPod, ...] = ()
     notes: tuple[str, ...] = ()
     steps: tuple[SizeStep, ...] = ()
-    """The cuts of predictions."""
+    """The steps that reduced predictions."""
 
 
 def forecast_pods(
@@ -36,9 +36,9 @@ def forecast_pods(
 ) -> FuturePods:
     """Return the pods by which predicted replicas exceed those that exist, pending ones included.
 
-    They count as far as the bounds allow, and use these up; targets of one namespace come in the order of their names.
-    A prediction that cannot be followed is named. Nothing is taken away for a prediction of fewer replicas. If several
-    recommendations predict one target, the largest holds.
+    These pods count as far as the bounds allow, and use the bounds up; targets of one namespace are served in the order
+    of their names. A note names each prediction that cannot be followed. A prediction of fewer replicas removes
+    nothing. If several recommendations predict one target, the largest prediction counts.
     """
     known = {workload_key(one): one for one in workloads}
     largest: dict[TargetReference, PredictedReplicas] = {}

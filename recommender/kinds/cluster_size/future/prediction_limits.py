@@ -31,7 +31,7 @@ class ForecastBounds:
     quotas: Mapping[str, list[RemainingQuota]] = field(default_factory=dict)
     """The remaining quotas, by namespace."""
     steps: list[SizeStep] = field(default_factory=list)
-    """The cuts made so far."""
+    """The steps that have reduced predictions so far."""
     problems: tuple[str, ...] = ()
     """The bounds that are not known and therefore limit nothing."""
 
@@ -72,7 +72,7 @@ class ForecastBounds:
 
 
 def bounds_of(cluster: ClusterState, pods: Iterable[ClusterPod]) -> ForecastBounds:
-    """Return the bounds that the objects of a cluster state."""
+    """Return the bounds that a cluster's HPAs and ResourceQuotas state."""
     problems: list[str] = []
     quotas = cluster.objects.get(QUOTAS, Unknown("they are not read"))
     remaining: dict[str, list[RemainingQuota]] = {}

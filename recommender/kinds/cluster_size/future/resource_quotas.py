@@ -32,7 +32,7 @@ class RemainingQuota:
     name: str
     scopes: frozenset[str]
     left: dict[str, int] = field(default_factory=dict)
-    """The remainder by key of `spec.hard` that pods use up, in the units of pods' requests. It is never less than 0."""
+    """What remains of each key of `spec.hard` that pods use up, in the units of pods' requests; never less than 0."""
 
     def fitting(self, pod: ClusterPod, wanted: int) -> int:
         """Return how many pods like this one, at most `wanted`, are admitted."""
@@ -47,7 +47,7 @@ class RemainingQuota:
             self.left[key] = max(0, self.left[key] - count * _need(pod, key))
 
     def covers(self, pod: ClusterPod) -> bool:
-        """Whether the quota applies to such pods. One whose scopes depend on unknown facts is assumed not to apply."""
+        """Whether the quota applies to pods like this one; assumed not to if its scopes depend on unknown facts."""
         requests, limits = pod.resources.requests, pod.resources.limits
         states_any = any(amounts.get(name, 0) > 0 for amounts in (requests, limits) for name in (CPU, MEMORY))
         # A workload that can be predicted makes pods without activeDeadlineSeconds.
@@ -86,7 +86,7 @@ def _count_present(quota: RemainingQuota, pods: Iterable[ClusterPod], keys: list
 
 
 def _need(pod: ClusterPod, key: str) -> int:
-    """Return the amount that a pod uses of a key of `spec.hard`, in the units of its requests."""
+    """Return how much a pod uses of the resource that a key of `spec.hard` limits, in the units of its requests."""
     if key in _PODS:
         return 1
     if key.startswith(_LIMITS):
