@@ -88,11 +88,11 @@ DOCTOR = CommandFlags(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommenderDoctorSettings:
-    """The settings of a check besides the configuration."""
+    """The settings of a check that are not in the configuration."""
 
     subject: Subject
     namespace: str
-    """The namespace of Lease and memories; empty if it is not known."""
+    """The namespace of the Lease and the memories; empty if it is unknown."""
     prometheus: PrometheusSettings | None
     """The Prometheus that should have the recommender's series; None if none is named."""
 
@@ -135,7 +135,7 @@ def _prometheus(values: FlagValues, configured: PrometheusSettings | None) -> Pr
 
 
 def _namespace(election: LeaderElection, subject: Subject) -> str:
-    """Return the namespace in which the recommender runs: that of its service account if one is named."""
+    """Return the namespace in which the recommender runs; if a service account is named, it is that account's."""
     if subject.service_account is not None:
         return election.namespace or subject.service_account.namespace
     try:
@@ -175,7 +175,7 @@ class _Installation:
         self._settings = settings
 
     def checks(self) -> Iterator[Check]:
-        """Yield the checks. Those of one recommendation run one after the other, since there may be many."""
+        """Yield the checks; all checks of one recommendation are a single one, since there may be many of them."""
         yield Check("kube-apiserver", partial(look_at_apiserver, self._objects))
         yield Check("permissions", self._look_at_rights)
         if self._configuration.objects.enabled:

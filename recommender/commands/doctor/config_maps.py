@@ -1,4 +1,4 @@
-"""Doctor: ConfigMaps with parameters that can be read, and memories that load."""
+"""Doctor: checks that ConfigMaps with parameters can be read, and that memories can be loaded."""
 
 from __future__ import annotations
 

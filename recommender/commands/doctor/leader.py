@@ -1,4 +1,4 @@
-"""Doctor: who holds the Lease."""
+"""Doctor: reports which process holds the Lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doctor: what fails without a right."""
+"""Doctor: states what fails if a right is missing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _WRITTEN: Final[Mapping[str, tuple[str, CheckStatus]]] = {
 
 
 def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
-    """Return what fails without a right, and the severity."""
+    """Return what fails if a right is missing, and how severe that is."""
     if right.api_group == GROUP:
         return _STATUSES if right.subresource else (OBJECTS_LOST, _ERROR)
     if right.subresource == "scale":

@@ -1,4 +1,4 @@
-"""Doctor: queries that have exactly one value."""
+"""Doctor: checks that each query has exactly one value, and that its samples are recent enough."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Samples:
 
     age_seconds: float
     spacing_seconds: float | None
-    """Time between the newest sample and the one before; None if unknown."""
+    """Time between the newest sample and the one before it; None if unknown."""
 
 
 def look_at_queries(configuration: Configuration, recommendation: Recommendation) -> tuple[Line, ...]:

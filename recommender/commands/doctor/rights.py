@@ -1,4 +1,4 @@
-"""Doctor: whether a service account has the rights that the configuration needs, and what fails without each."""
+"""Doctor: checks whether a service account has the rights that the configuration needs, and what fails without."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.kinds.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
-"""A verb that is granted beside `update` by convention, and is not needed. Alone, it means server-side apply."""
+"""Verbs that are granted with `update` by convention but are not needed; alone, `patch` is for server-side apply."""
 _SHOWN_NAMES: Final = 5
 
 
@@ -44,7 +44,7 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
 
 
 def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
-    """Return the line about a right, some of whose verbs on some objects may be missing."""
+    """Return the line about a right; `missing` has the verbs and objects that it does not cover."""
     if not missing:
         return ok(
             _name(right), f"{subject} may {', '.join(_sent_verbs(right))} {_resource(right)}{_names(right.names)}"

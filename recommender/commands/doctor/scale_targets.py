@@ -1,4 +1,4 @@
-"""Doctor: targets that exist and can be scaled, the owners of their sizes, and HPAs that may ignore a change."""
+"""Doctor: checks that targets exist and can be scaled, who owns their sizes, and which changes HPAs may ignore."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
 
 
 def judge_owners(policy: RecommendationPolicy, inputs: Inputs, now: float) -> Iterator[Line]:
-    """Yield a line for each target that the recommendation scales: whether something else owns its size."""
+    """Yield a line for each target that the recommendation scales, on whether something else owns its size."""
     for target in policy.targets if Output.SCALE in policy.outputs else ():
         name = f"owner/{policy.name}/{target}"
         refusal = refusal_of(policy, target, inputs, now)
@@ -96,7 +96,7 @@ def judge_owners(policy: RecommendationPolicy, inputs: Inputs, now: float) -> It
 
 
 def judge_tolerances(policy: RecommendationPolicy, inputs: Inputs) -> Iterator[Line]:
-    """Yield a line for each HPA that follows the recommendation: which changes it ignores."""
+    """Yield a line for each HPA that follows the recommendation, on the changes that it ignores."""
     for target in policy.targets if Output.METRIC in policy.outputs else ():
         state = inputs.targets.get(target)
         autoscalers = inputs.cluster.autoscalers.get(target.namespace)

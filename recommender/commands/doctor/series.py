@@ -1,4 +1,4 @@
-"""Doctor: whether Prometheus has the series that each entry exports, and whether an adapter serves them to HPAs."""
+"""Doctor: checks that Prometheus has each entry's series, and that an adapter serves them to HPAs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 OLD_SECONDS: Final = 120.0
-"""Age of a sample that two scrapes a minute apart cannot explain."""
+"""A sample older than this means missed scrapes, even if Prometheus scrapes only once a minute."""
 REPLICAS: Final = "tidewatch_recommended_replicas"
 _RESOURCES: Final = "tidewatch_recommended_resources"
 _RECOMMENDATION: Final = "recommendation"
@@ -41,13 +41,13 @@ _SCRAPE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ExportedSeries:
-    """The series that Prometheus should have of an entry."""
+    """A set of series that Prometheus should have for an entry."""
 
     line: str
-    """The name of its line in the report."""
+    """The name of the line in the report."""
     metric: str
     labels: Mapping[str, str]
-    """At least one series has them."""
+    """Labels that at least one series must have."""
 
 
 def metrics_of(recommendation: Recommendation) -> tuple[str, ...]:
@@ -95,14 +95,14 @@ def look_at_series(settings: PrometheusSettings | None, recommendations: Sequenc
 
 
 def _scraped_series(client: PrometheusClient, metric: str) -> tuple[list[tuple[Mapping[str, str], float]], float]:
-    """Return labels and time of the last sample of each series, and the time of the answer."""
+    """Return the labels and the last sample's time of each series, and the time of the answer."""
     by = ", ".join((_RECOMMENDATION, *_TARGET_LABELS))
     answer = client.instant(f"max by ({by}) (timestamp({metric}))", timeout_seconds=QUERY_SECONDS)
     return [(each.labels, each.value) for batch in answer.batches(UNPACED) for each in batch], answer.evaluated_at
 
 
 def judge_series(exported: ExportedSeries, scraped: Sequence[tuple[Mapping[str, str], float]], now: float) -> Line:
-    """Return the line about the series of an entry; `scraped` are labels and time of the last sample of each."""
+    """Return the line about an entry's series; `scraped` has the labels and the last sample's time of each series."""
     metric = exported.metric
     times = [
         time
@@ -144,7 +144,7 @@ def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: T
 
 
 def judge_metric(name: str, status: CheckStatus, document: Mapping[str, Any]) -> Line:
-    """Return the line about the values that arrived; `status` is the one to use if there is none."""
+    """Return the line about the values in the answer; its status is `status` if there are none."""
     items = document.get("items")
     if document.get("kind") != "ExternalMetricValueList" or not isinstance(items, list):
         fix = f"check which server is behind the APIService v1beta1.{_GROUP}"
