@@ -1,4 +1,4 @@
-"""Add-ons whose size follows the size of the cluster, and node groups by labels (pure)."""
+"""Recognises add-ons whose size follows the size of the cluster, and the label of node groups (pure)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class KnownAddon:
     """An add-on, and the ratios that its developers recommend."""
 
     names: re.Pattern[str]
-    """Names of its Deployment."""
+    """Pattern for the name of its Deployment."""
     ratios: str
-    """Keys of `linear`, without `min`."""
+    """The keys of `linear`, without `min`, as text."""
     source: str
     """The source of the ratios, as the end of a sentence."""
     most: int | None = None
-    """Most replicas that its developers recommend."""
+    """The most replicas that its developers recommend; None if they state no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizedAddon:
-    """An add-on of this cluster."""
+    """An add-on that runs in this cluster."""
 
     addon: KnownAddon
     workload: LikelyWorkload
@@ -60,7 +60,7 @@ NODE_GROUP_LABELS: Final = (
     "k8s.scaleway.com/pool-name",
     "oke.oraclecloud.com/pool.name",
 )
-"""Labels that providers set to the name of a node's group."""
+"""Labels in which providers store the name of a node's group."""
 
 
 def addons_of(cluster: SeenCluster) -> list[SizedAddon]:
@@ -74,6 +74,6 @@ def addons_of(cluster: SeenCluster) -> list[SizedAddon]:
 
 
 def node_group_label(cluster: SeenCluster) -> tuple[str, int] | None:
-    """Return the label that most nodes have, and of how many nodes; None if no node has one."""
+    """Return the node group label that most nodes have, and how many nodes have it; None if no node has one."""
     counts = Counter(label for labels in cluster.node_labels for label in NODE_GROUP_LABELS if labels.get(label))
     return max(counts.items(), key=lambda item: (item[1], -NODE_GROUP_LABELS.index(item[0])), default=None)

@@ -1,4 +1,4 @@
-"""Reads the objects that `init` looks at: from the API server, or from the files of `--cluster`."""
+"""Reads the objects that `init` needs, from the API server or from the files of `--cluster`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KINDS: Final = frozenset(
 
 
 def documents_of_server(client: ObjectClient, namespaces: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield nodes and workloads, and some hundred pods of each of the namespaces. Raises KubernetesError."""
+    """Yield nodes and workloads, and a few hundred pods of each namespace. Raises KubernetesError."""
     for kind, path in _LISTS:
         query = {"limit": str(_PAGE)}
         while True:

@@ -102,7 +102,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
 
 
 def _write_file(values: FlagValues) -> list[str] | None:
-    """Write the file, and return its content; None if there is nothing to write. Raises the errors of the command."""
+    """Write the file, and return its content; None if there is nothing to write. Raises errors that `init` reports."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (FILE,))
     with asked_sources(values) as sources:

@@ -24,7 +24,7 @@ def configuration_text(
     values: Mapping[str, str],
     unused: Sequence[str],
 ) -> str:
-    """Return the file. `values` has the sentence about the present value of each entry, by its name."""
+    """Return the content of the file. `values` has, by name of an entry, a sentence about its present value."""
     lines = [line for text in header for line in comment(text)]
     lines += ["apiVersion: tidewatch.io/v1alpha1", "kind: RecommenderConfiguration", *prometheus]
     usable = [draft for draft in drafts if not draft.missing]
@@ -41,9 +41,9 @@ def configuration_text(
 
 
 def prometheus_lines(settings: PrometheusSettings, url: str) -> list[str]:
-    """Return `prometheus:` of the file: the server that was queried, without anything that may be secret.
+    """Return the section `prometheus:` of the file: the queried server, without anything that may be secret.
 
-    `url` is its address for programs in the cluster.
+    `url` is the address of the server for programs in the cluster.
     """
     entries = {
         "url": url,
@@ -67,7 +67,7 @@ def prometheus_lines(settings: PrometheusSettings, url: str) -> list[str]:
 
 
 def found_by_service(settings: PrometheusSettings) -> PrometheusSettings:
-    """Return the settings as programs in the cluster need them: without the credentials for the API server."""
+    """Return the settings for programs in the cluster, without the credentials for the API server."""
     return replace(settings, token_file=None, ca_file=None, client_cert_file=None, client_key_file=None, headers=())
 
 

@@ -1,4 +1,4 @@
-"""Drafts of recommendations: the deduced values with reasons, and the facts that only a person knows (pure)."""
+"""Drafts of recommendations, with deduced values and their reasons, and the facts that only a person knows (pure)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME: Final = 63
 _LONGEST_STARTUP_SECONDS: Final = 3600.0
-"""A pod that became ready later was probably not ready for a while, long after it had started."""
+"""A pod that became ready later than this had probably been ready before, and lost its readiness for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,24 @@ class MissingFact:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry of `recommendations`."""
+    """The draft of an entry of `recommendations`."""
 
     name: str
     notes: tuple[str, ...]
-    """Notes on it, as sentences."""
+    """Notes on the entry, as sentences."""
     lines: tuple[str, ...]
-    """The entry, without the indentation of the list."""
+    """The lines of the entry, without the indentation of the list."""
     missing: tuple[MissingFact, ...] = ()
-    """With any of these, the entry is written as a comment."""
+    """The values that are missing; if there are any, the entry is written as a comment."""
 
 
 def load_per_replica(carried: CarriedLoad | None) -> Deduced | None:
-    """Return the load of pods as a quantity."""
+    """Return the load that a pod carries as the value of `loadPerReplica`; None if it is unknown."""
     return None if carried is None else Deduced(quantity_of(carried.load), carried.reason)
 
 
 def horizon(startups: Sequence[float]) -> Deduced | None:
-    """Return the median start-up time of pods; None if none is known."""
+    """Return the median start-up time of pods as the value of `horizon`; None if no start-up time is known."""
     usable = [seconds for seconds in startups if 0 <= seconds <= _LONGEST_STARTUP_SECONDS]
     if not usable:
         return None
@@ -68,7 +68,7 @@ def horizon(startups: Sequence[float]) -> Deduced | None:
 
 
 def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None, startup: Deduced | None) -> Draft:
-    """Return the entry of a workload whose load is known."""
+    """Return the entry for a workload whose load is known."""
     workload, known = load.workload, load.known
     where = f"{workload.namespace}/{workload.name}"
     notes = [
@@ -100,7 +100,7 @@ def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None,
 
 
 def addon_draft(found: SizedAddon, name: str) -> Draft:
-    """Return the entry of an add-on, which never becomes smaller than it is now."""
+    """Return the entry for an add-on, which keeps the add-on from becoming smaller than it is now."""
     workload = found.workload
     size = f"{found.replicas} {'replica' if found.replicas == 1 else 'replicas'}"
     notes = (
@@ -120,7 +120,7 @@ def addon_draft(found: SizedAddon, name: str) -> Draft:
 
 
 def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
-    """Return the entry of the cluster's size, which is reported and never written."""
+    """Return the entry for the size of the cluster, which is reported and never written."""
     notes = (
         f"Node groups by the label {label}, which {labelled} of {nodes} nodes have.",
         "It only reports: the autoscaler of the cloud stays in charge.",
@@ -136,9 +136,9 @@ def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
 
 
 def entry_name(workload: LikelyWorkload, taken: Collection[str], names: Mapping[str, int]) -> str:
-    """Return a name that no other entry has: that of the workload, with the namespace if several share it.
+    """Return a unique name for an entry: the workload's name, with its namespace if several workloads share the name.
 
-    `names` counts the workloads by name.
+    `taken` are the names of other entries; `names` counts the workloads by name.
     """
     plain = workload.name.replace(".", "-")
     wanted = plain if names.get(workload.name, 0) <= 1 else f"{workload.namespace}-{plain}"

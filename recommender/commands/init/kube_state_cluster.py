@@ -37,7 +37,7 @@ _STARTUPS: Final = (
 
 
 def documents_of_kube_state(client: Queries, timeout_seconds: float) -> list[dict[str, Any]]:
-    """Return nodes and workloads as objects with the fields that decisions need; empty without kube-state-metrics.
+    """Return nodes and workloads as objects with the fields that decisions need; none without kube-state-metrics.
 
     Raises PrometheusError, IncompleteAnswerError.
     """
@@ -45,7 +45,7 @@ def documents_of_kube_state(client: Queries, timeout_seconds: float) -> list[dic
 
 
 def startups_of_kube_state(client: Queries, timeout_seconds: float) -> Mapping[LikelyWorkload, tuple[float, ...]]:
-    """Return how long ready pods took from their creation, by workload. Raises PrometheusError."""
+    """Return, by workload, how long its ready pods took to become ready. Raises PrometheusError."""
     found: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
     for sample in _finite(client, _STARTUPS, timeout_seconds):
         workload = workload_of(ObjectKey(sample.labels.get("namespace", ""), sample.labels.get("pod", "")))

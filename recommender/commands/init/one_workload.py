@@ -1,4 +1,4 @@
-"""The configuration for one workload, deduced as `init` does, for a decision without a file."""
+"""Deduces the configuration for one workload as `init` does, for a decision without a configuration file."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadConfiguration:
-    """The configuration for one workload, and how its inputs are read."""
+    """The configuration for one workload, and the function that reads its inputs."""
 
     configuration: Configuration
     read_inputs: ReadInputs
     notes: tuple[str, ...]
-    """The deduced values, with reasons."""
+    """The deduced values with their reasons."""
 
 
 def configuration_of_workload(values: FlagValues) -> WorkloadConfiguration:

@@ -1,4 +1,4 @@
-"""The present value of each entry: read by the strict reader, and decided once as `run` does when it starts."""
+"""The present value of each entry, which is read by the strict reader and decided once, as when `run` starts."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def inputs_by_documents(documents: Sequence[Mapping[str, object]]) -> ReadInputs
 
 
 def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tuple[Configuration, list[Record]]:
-    """Return the configuration of a file by the strict reader, and the decision of each entry.
+    """Read the text of a file strictly, and return its configuration and the decision on each entry.
 
-    `settings` replace the `prometheus` of the file. Raises ConfigurationFileError, KubernetesError and
+    `settings` replace the section `prometheus` of the file. Raises ConfigurationFileError, KubernetesError and
     ClusterFilesError.
     """
     configuration = replace(read_configuration(text, "recommender.yaml"), prometheus=settings)

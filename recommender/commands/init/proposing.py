@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from recommender.commands.init.workload_loads import WorkloadLoad
 
 MOST_LOADS: Final = 50
-"""Number of workloads for which an entry is written: each takes three queries."""
+"""Most workloads for which an entry is written, since each takes three queries."""
 _NODES: Final = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
 class SeenSources:
-    """The sources of facts about the cluster; without both, kube-state-metrics is used."""
+    """The sources of facts about the cluster; if neither is given, kube-state-metrics is used."""
 
     files: Path | None
     client: KubernetesClient | None
@@ -52,25 +52,25 @@ class SeenSources:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts that recommendations are proposed from."""
+    """The facts on which proposed recommendations are based."""
 
     cluster: SeenCluster
     loads: tuple[WorkloadLoad, ...]
     unused: tuple[str, ...]
-    """Series that are not the load of one workload, as sentences."""
+    """Sentences about series that are not used, such as those that are not the load of one workload."""
     read_inputs: ReadInputs
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedEntries:
-    """The drafts, and findings that are not used."""
+    """The drafts, and sentences about findings that are not used."""
 
     drafts: tuple[Draft, ...]
     unused: tuple[str, ...]
 
 
 def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -> Surroundings:
-    """Return the loads and the cluster. Raises PrometheusError, IncompleteAnswerError, and those of the sources."""
+    """Return the loads and the cluster. Raises PrometheusError, IncompleteAnswerError, and errors of the sources."""
     usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN, timeout_seconds), timeout_seconds)
     loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
     cluster, read = _cluster(client, sources, {load.workload.namespace for load in loads}, timeout_seconds)
@@ -90,7 +90,7 @@ def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -
 
 
 def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float) -> ProposedEntries:
-    """Return the drafts. Raises PrometheusError, IncompleteAnswerError."""
+    """Return the drafts. Raises PrometheusError and IncompleteAnswerError."""
     addons = addons_of(seen.cluster)
     workloads = [load.workload for load in seen.loads]
     workloads += [each.workload for each in addons if each.workload not in workloads]
@@ -117,7 +117,7 @@ def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float
 def _cluster(
     client: Queries, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
 ) -> tuple[SeenCluster, ReadInputs]:
-    """Return the facts of the cluster, and how decisions read theirs."""
+    """Return the facts about the cluster, and the function that reads the inputs of decisions."""
     if sources.files is not None:
         return seen_in(documents_of_files(sources.files)), inputs_by_files(sources.files)
     if sources.client is not None:

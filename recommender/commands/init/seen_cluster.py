@@ -1,4 +1,4 @@
-"""The facts of a cluster before anything is configured: its nodes, workloads, and how long pods took to start."""
+"""What is known about a cluster before anything is configured: nodes, workloads, and start-up times of pods."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SCALED = frozenset({"Deployment", "StatefulSet"})
 
 @dataclass(frozen=True, slots=True)
 class SeenCluster:
-    """Facts of a cluster, from its API server, from files or from kube-state-metrics."""
+    """Facts about a cluster, from its API server, from files or from kube-state-metrics."""
 
     replicas: Mapping[LikelyWorkload, int] = field(default_factory=dict)
     """The size of each Deployment and StatefulSet; empty if none is known."""
     node_labels: tuple[Mapping[str, str], ...] = ()
     """The labels of each node."""
     startup_seconds: Mapping[LikelyWorkload, tuple[float, ...]] = field(default_factory=dict)
-    """Seconds from the creation of each pod until it was last found ready."""
+    """For each pod, the seconds from its creation until it last became ready."""
 
 
 def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:

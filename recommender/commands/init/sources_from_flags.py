@@ -31,7 +31,7 @@ _ALL_QUERIES_SECONDS: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class AskedSources:
-    """Both sources, and what was found there."""
+    """The Prometheus and the cluster that the flags name, and the facts found there."""
 
     prometheus: FoundPrometheus
     queries: Queries
@@ -40,7 +40,7 @@ class AskedSources:
 
 @contextmanager
 def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
-    """Yield the sources that the flags name, and the facts for making recommendations.
+    """Yield the sources that the flags name, and the facts on which recommendations are based.
 
     Raises UsageError, SettingsError, PrometheusError, IncompleteAnswerError, KubernetesError and ClusterFilesError.
     """

@@ -1,4 +1,4 @@
-"""Finds the load of each workload in the series of exporters, and the load of its pods."""
+"""Finds the load of each workload, and of its average pod, in the series of exporters."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ class WorkloadLoad:
     workload: LikelyWorkload
     known: KnownMetric
     query: str
-    """PromQL with one value: the load of all pods together."""
+    """PromQL with one value: the total load of the workload's pods."""
     per_pod_query: str
-    """PromQL with one value: the same for the average of its pods."""
+    """PromQL with one value: the average load of the workload's pods."""
     now: float
     pods: int
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedLoad:
-    """The average load of one pod."""
+    """The load that the average pod of a workload carries."""
 
     load: float
     reason: str
-    """The period it is from, as a sentence without a full stop."""
+    """What the load is and which period it is from, as a phrase without a full stop."""
 
 
 def loads_of_workloads(
     client: Queries, metrics: Sequence[RecognisedMetric], timeout_seconds: float
 ) -> tuple[list[WorkloadLoad], list[UnusedMetric]]:
-    """Return the load of each workload, by its first metric that follows the load, and metrics that have no answer.
+    """Return the load of each workload, by its first metric that measures load, and the metrics without an answer.
 
-    A failed query affects only its own metric; raises PrometheusError if Prometheus is down or refuses the credentials.
+    A failed query affects only its own metric. Raises PrometheusError if Prometheus is down or refuses the credentials.
     """
     found: dict[LikelyWorkload, WorkloadLoad] = {}
     unused: list[UnusedMetric] = []
@@ -84,9 +84,9 @@ def loads_of_workloads(
 
 
 def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
-    """Return the load of pods in the busy hours of the history; None if it is unknown or zero.
+    """Return the load of the average pod in the busy hours of the history; None if it is unknown or zero.
 
-    A history that Prometheus cannot calculate is unknown; raises PrometheusError if it is down or refuses the
+    A load that Prometheus cannot calculate is unknown. Raises PrometheusError if Prometheus is down or refuses the
     credentials.
     """
     try:
@@ -98,7 +98,7 @@ def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) ->
 
 
 def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
-    """Return the same as `carried_load`; also raises for a query that fails."""
+    """Return the result of `carried_load`, but also raise an error if a query fails."""
     window = f"({load.per_pod_query})[{HISTORY}:{_STEP}]"
     steps = _one_value(client, f"count_over_time({window})", timeout_seconds) or 0.0
     is_long = steps >= _STEPS_OF_A_DAY
