@@ -1,4 +1,4 @@
-"""The wanted sizes: those of the command line, and those of a file that may change at any time."""
+"""The configuration of sizes from the command line, and from a file that may change at any time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class FollowedConfig:
-    """The last good configuration. For one thread."""
+    """Keeps the last good configuration. For use by one thread."""
 
     def __init__(self, defaults: ScaleConfig, file: Path | None) -> None:
         self._defaults = defaults
@@ -29,9 +29,9 @@ class FollowedConfig:
         self._states = StateLog(_log)
 
     def current(self) -> ScaleConfig:
-        """Return the configuration after a look at the file; the last good one if it cannot be used.
+        """Check the file, and return its configuration, or the last good one if the file cannot be used.
 
-        Raises PollError if there has never been a good one: without the file, the defaults alone are not used.
+        Raises PollError if there has never been a good one: the defaults are not used without the file.
         """
         if self._file is not None:
             try:

@@ -1,7 +1,7 @@
 """One poll of cluster-proportional-vertical-autoscaler: the size of the cluster, the sizes, and a patch if they change.
 
-As in the original program, the target is only written: its rights do not include reading it. A change by somebody else
-stays until the wanted sizes change.
+As in the original program, the target is written without being read, since the rights do not include reading it. So
+a change by somebody else stays until the wanted sizes change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class CpvaPoll:
-    """Polls for one target. For one thread."""
+    """Polls for one target. For use by one thread."""
 
     def __init__(
         self, settings: CpvaSettings, config: FollowedConfig, client: KubernetesClient, objects: ObjectClient
@@ -39,7 +39,7 @@ class CpvaPoll:
         self._written: ContainerResources | None = None
 
     def poll(self) -> str:
-        """Decide and write; return the outcome. Raises PollError."""
+        """Decide on the sizes and write them if they change; return the outcome. Raises PollError."""
         try:
             size = nodes_and_cores(self._client)
         except KubernetesError as error:

@@ -1,1 +1,1 @@
-"""The common parts of the drop-ins for small programs: one process, its port, its start and its end."""
+"""The common parts of the drop-ins for small programs: the single process, its port, its start and its end."""

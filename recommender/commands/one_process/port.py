@@ -1,7 +1,7 @@
 """The port of a drop-in, which answers before the rest of the program is loaded.
 
-With the few hundredths of a core that manifests of cluster-proportional-autoscaler grant, loading takes longer than the
-kubelet waits for a first answer, so the part that answers it is loaded first.
+The manifests of cluster-proportional-autoscaler grant a few hundredths of a core. With so little, loading takes longer
+than the kubelet waits for a first answer, so the part that answers the kubelet is loaded first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STARTING = "the program is still loading\n"
 
 
 class Port:
-    """Serves `/healthz` at once, and everything else when it is loaded, on any number of addresses."""
+    """Serves `/healthz` at once, and all other paths once the program is loaded, on any number of addresses."""
 
     def __init__(self, *listeners: socket.socket, liveness: str = "") -> None:
         """`liveness` is a further path, which reports success while the program is loading."""
@@ -39,13 +39,13 @@ class Port:
         ]
 
     def start(self) -> None:
-        """Start to serve."""
+        """Start serving."""
         for server, listener in zip(self._servers, self._listeners, strict=True):
             server.start()
             _log.info("metrics and health are served", extra=fields(address=str(address_of(listener))))
 
     def use(self, answer: Callable[[str, str], PlainAnswer | None]) -> None:
-        """Answer all paths except `/healthz` by this function from now on."""
+        """Answer all paths except `/healthz` with this function from now on."""
         self._answer = answer
 
     def stop(self) -> None:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 6.0
-"""Time for a write that is under way, and for the release of the Lease."""
+"""Time that a shutdown leaves for a write under way and for the release of the Lease."""
 _FAILED: Final = signal.SIGUSR1
 
 
 class OneProcess:
-    """The context given to the parts of the program. Its main thread waits for the end in `run`."""
+    """The process as the parts of the program see it. Its main thread waits in `run` until the process ends."""
 
     def __init__(self, port: Port, version: str, endings: Collection[signal.Signals]) -> None:
-        """Create what the parts need; `endings`, SIGUSR1 among them, have been blocked before there were threads."""
+        """Create what the parts need; `endings`, which include SIGUSR1, must be blocked before any thread starts."""
         self.registry = new_registry(version)
         self.tasks = Tasks(TaskMetrics(self.registry, METRICS_PREFIX))
         self.health = Health()
@@ -45,7 +45,7 @@ class OneProcess:
         self._more: Mapping[str, Callable[[], PlainAnswer]] = {}
 
     def on_stopping(self, callback: Callable[[], None]) -> None:
-        """Register a callback for the start of the shutdown; the last one is called first."""
+        """Register a callback for the start of the shutdown; the last registered one is called first."""
         self._stopping.append(callback)
 
     def serve(
@@ -54,7 +54,7 @@ class OneProcess:
         more_metrics: Callable[[], bytes],
         more: Mapping[str, Callable[[], PlainAnswer]] | None = None,
     ) -> None:
-        """Answer all paths of the port from now on, including `more`; all functions answer from memory."""
+        """Answer all paths of the port from now on, including those in `more`; all functions answer from memory."""
         self._last_poll, self._more_metrics, self._more = last_poll, more_metrics, more or {}
         self._port.use(self._answer)
 
@@ -64,7 +64,7 @@ class OneProcess:
         os.kill(os.getpid(), _FAILED)
 
     def run(self) -> int:
-        """Wait for the end; return the exit status."""
+        """Wait for a signal to end, shut down, and return the exit status."""
         arrived = signal.sigwait(self._endings)
         _log.info("shutting down", extra=fields(signal=signal.Signals(arrived).name))
         self._stop()

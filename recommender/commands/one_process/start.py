@@ -1,4 +1,4 @@
-"""Starts a drop-in, and ends its process whatever happens."""
+"""Runs a drop-in, and ensures that its process ends whatever happens."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ENDINGS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> NoReturn:
-    """Serve the port, then load and start everything else by `run`, which returns the exit status at the end.
+    """Serve the port, then call `run`, which loads and starts everything else; exit with the status that it returns.
 
-    `run` raises StartError if the program cannot work.
+    `run` raises StartError if the program cannot start.
     """
     # Threads inherit blocked signals, so this comes before the first of them.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)

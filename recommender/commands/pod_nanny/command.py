@@ -30,9 +30,9 @@ _log = logging.getLogger(__name__)
 
 HEALTH: Final = "/health-check"
 _MISSED_POLLS: Final = 5
-"""As in addon-resizer: after the time of this many polls without an end, the process counts as hanging."""
+"""As in addon-resizer, the process counts as hanging if no poll has ended for this many poll periods."""
 _LEAST_IDLE_SECONDS: Final = 60.0
-"""An API server that does not answer takes longer than five short polls, and no restart would help."""
+"""Least such time: an unresponsive API server takes longer than five short polls, and no restart would help."""
 
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
@@ -49,7 +49,7 @@ def pod_nanny(arguments: Sequence[str]) -> NoReturn:
 
 
 def _listeners(values: FlagValues) -> list[socket.socket]:
-    """Return the sockets of the flags. Raises StartError."""
+    """Return the sockets that the flags ask for. Raises StartError."""
     names = ("healthcheck-address", *(("address",) if values.boolean("expose-metrics") else ()))
     addresses = [address for name in names if (address := values.address(name)) is not None]
     return [listening_socket(address) for address in addresses]
@@ -84,7 +84,7 @@ def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
 
 
 def _health(polls: Polls, poll_seconds: float) -> PlainAnswer:
-    """Return whether polls end."""
+    """Return the answer to a health check: 500 if no poll has ended for too long."""
     idle, most = polls.idle_seconds(), max(_LEAST_IDLE_SECONDS, _MISSED_POLLS * poll_seconds)
     if idle > most:
         return PlainAnswer(500, f"the last poll ended {idle:.0f} s ago, which is more than {most:g} s\n".encode())

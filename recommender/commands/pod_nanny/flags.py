@@ -1,4 +1,4 @@
-"""The flags of addon-resizer (`pod_nanny`), of its versions 1.8 and 2, and additional ones."""
+"""The flags of addon-resizer (`pod_nanny`) in its versions 1.8 and 2, and additional flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base and the extra of each resource: those of the command line, and those of a file or a ConfigMap."""
+"""The base and the extra of each resource, from the command line, and from a file or a ConfigMap."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _STATE: Final = "configuration"
 
 
 class _UnknownConfigurationError(Exception):
-    """It is unknown at present whether there is a configuration, and which."""
+    """The configuration cannot be read at present, so it is unknown whether there is one."""
 
 
 class FollowedParameters:
-    """The last good parameters. For one thread."""
+    """Keeps the last good parameters. For use by one thread."""
 
     def __init__(self, flags: NannyParameters, read: Callable[[], str | None], origin: str) -> None:
-        """`read` returns the text of the configuration, None if there is none; `origin` names it in messages."""
+        """`read` returns the configuration's text, or None if there is none; `origin` names the source in messages."""
         self._flags = flags
         self._read = read
         self._origin = origin
@@ -51,10 +51,10 @@ class FollowedParameters:
         self._states = StateLog(_log)
 
     def current(self) -> tuple[GrowingResource, ...]:
-        """Return the resources that have a base, after a look.
+        """Check the configuration, and return the resources that have a base.
 
-        Without a configuration, or with one that has been unusable from the start, they are those of the flags, as in
-        addon-resizer. Once there was a good one, it stays in use. Raises PollError.
+        If there is no configuration, or if it has been unusable from the start, the flags alone count, as in
+        addon-resizer. After there has been a good configuration, it stays in use. Raises PollError.
         """
         try:
             self._look()

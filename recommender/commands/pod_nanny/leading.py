@@ -1,4 +1,4 @@
-"""Leader election by addon-resizer's Lease, so that both may hold it while one replaces the other."""
+"""Leader election with addon-resizer's Lease, so that only one of the two programs leads during a migration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEASE: Final = "addon-resizer"
 def fence_of_leader(process: OneProcess, objects: ObjectClient, namespace: str, timing: LeaseTiming, pod: str) -> Fence:
     """Start the election, and return the fence under which only the leader may write.
 
-    The Lease expires by itself after the end, since a write may be under way then.
+    The Lease is not released when the process ends, since a write may then be under way; it expires by itself.
     """
     settings = LeaseSettings(namespace=namespace, name=LEASE, identity=unique_identity(pod), timing=timing)
     elector = LeaseElector(objects, settings, LeaseMetrics(process.registry, METRICS_PREFIX))

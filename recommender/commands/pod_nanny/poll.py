@@ -33,11 +33,11 @@ _COUNT_ERROR: Final = "error_getting_count"
 _READ_ERROR: Final = "error_getting_resources"
 _WRITE_ERROR: Final = "error_updating_deployment"
 WITHIN_LIMITS: Final = "resources_within_limits"
-"""An outcome. All outcomes have the names of addon-resizer."""
+"""An outcome of a poll. All outcomes have the names that addon-resizer uses."""
 
 
 class NannyPoll:
-    """Polls for one container. For one thread."""
+    """Polls for one container. For use by one thread."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class NannyPoll:
         self._announced = ""
 
     def poll(self) -> str:
-        """Decide and write; return the outcome. Raises PollError."""
+        """Decide on the sizes and write them if they change; return the outcome. Raises PollError."""
         resources = self._parameters.current()
         size = self._cluster_size()
         try:
@@ -111,7 +111,7 @@ class NannyPoll:
 def change_for(
     rule: ResizeRule, size: int, resources: Sequence[GrowingResource], present: PresentSizes
 ) -> SizeChange | None:
-    """Return the change of sizes that a rule wants for a size of the cluster; None if they may stay."""
+    """Return the change of sizes that a rule requires at this size of the cluster; None if the sizes may stay."""
     if rule.offsets_percent is None:
         if rule.smallest_exponential is not None:
             size = exponential_size(size, rule.smallest_exponential)

@@ -1,4 +1,4 @@
-"""The container that is resized, as the API server knows it: its present sizes, and its Deployment."""
+"""Reads and writes the container that is resized: its present sizes, and the sizes in its Deployment."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class WardClient:
     objects: ObjectClient
     ward: Ward
     fence: Fence | None
-    """The fence under which a write may be sent if several processes run."""
+    """The fence that permits only the leader to write; None if only one process runs."""
 
     def present_sizes(self) -> PresentSizes:
-        """Return the sizes that the container of the pod has, or that of the Deployment. Raises KubernetesError.
+        """Return the container's sizes in the pod or, if none is named, in the Deployment.
 
-        Raises PollError if there is no such container.
+        Raises KubernetesError, and PollError if there is no such container.
         """
         if not self.ward.pod:
             return self._sizes_in(self._deployment().spec.template.spec.containers, str(self.ward.deployment))
@@ -79,7 +79,7 @@ class WardClient:
         return self._sizes_in(pod.spec.containers, f"Pod {namespace}/{self.ward.pod}")
 
     def resize(self, sizes: Sizes) -> bool:
-        """Set these requests and limits in the Deployment; return whether that was a change.
+        """Set these requests and limits in the Deployment; return whether they changed.
 
         Raises KubernetesError, and PollError if there is no such container: a patch would add it.
         """
@@ -113,7 +113,7 @@ class WardClient:
 
 
 def _are_there(sizes: Sizes, present: PresentSizes) -> bool:
-    """Return whether a container has these sizes, as the API server stores them: rounded up to thousandths."""
+    """Return whether a container has these sizes; both are compared rounded up to thousandths, as they are stored."""
     return all(
         name in stored and stored[name].milli_value() == size.milli_value()
         for stored in (present.requests, present.limits)

@@ -37,18 +37,18 @@ class Ward:
     deployment: TargetReference
     container: str
     pod: str
-    """The pod whose sizes count; empty for those of the Deployment."""
+    """The pod whose sizes count; if empty, the sizes in the Deployment count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeRule:
-    """How sizes follow from the number of nodes, and when they are written."""
+    """How the wanted sizes follow from the number of nodes, and when they are written."""
 
     threshold_percent: int
     offsets_percent: tuple[int, int] | None
-    """The accepted and the recommended offset of version 2; None for the threshold of 1.8."""
+    """The accepted and the recommended offset of version 2; None if the threshold of version 1.8 is used."""
     smallest_exponential: int | None
-    """First number of the series; None for the number of nodes itself."""
+    """First number of the exponential series of cluster sizes; None if the number of nodes itself is used."""
     delays: Delays
 
 
@@ -60,14 +60,14 @@ class NannySettings:
     parameters: NannyParameters
     config_file: Path | None
     config_map: str
-    """Name of a ConfigMap in the namespace of the Deployment; empty for none."""
+    """Name of a ConfigMap in the namespace of the Deployment; empty if there is none."""
     rule: ResizeRule
     counts_containers: bool
     use_metrics: bool
     poll_seconds: float
     dry_run: bool
     lease: LeaseTiming | None
-    """None without leader election."""
+    """Timing of the Lease; None without leader election."""
 
 
 def settings_of(values: FlagValues, environment: Mapping[str, str]) -> NannySettings:
