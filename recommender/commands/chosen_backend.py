@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def chosen_prometheus(configuration: Configuration | None, subject: object) -> PrometheusSettings | None:
-    """Return the backend of the entry with these settings, or the default one; None if there is nothing to query."""
+    """Return the backend of the entry that has these settings, or else the default one; None if there is neither."""
     if configuration is None:
         return None
     chosen = next((each.policy.backend for each in configuration.recommendations if each.subject is subject), "")

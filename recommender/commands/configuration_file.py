@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
     """Return the file that `--config` names, and its configuration.
 
-    With `for_backtest`, a predictive recommendation needs only its load.
+    With `for_backtest`, a predictive recommendation is accepted even if it has only a load.
 
-    Ends with status 2 if the file is refused, with one line on stderr for each problem.
+    If the file is refused, the process ends with status 2 and one line on stderr for each problem.
     """
     path = values.path("config")
     if path is None:

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
-    """Return a command; only the one that runs is imported."""
+    """Return the command with this name; only its module is imported."""
     if name == "run":
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
         from recommender.commands.run.flags import RUN  # noqa: PLC0415 - see above
@@ -65,7 +65,7 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
 
 
 def _load_replacement(name: str) -> ProgramCommand:
-    """Return a command that replaces another program; only the one that runs is imported."""
+    """Return the command that replaces another program; only its module is imported."""
     if name == "cpva":
         from recommender.commands.cpva.command import cpva  # noqa: PLC0415 - see above
         from recommender.commands.cpva.flags import CPVA  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""The length of the past that a command reads: `--last 14d`."""
+"""The length of the past that a command reads, such as `--last 14d`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`tidewatch-recommender backtest`: its flags, the load that they name, and the report."""
+"""`tidewatch-recommender backtest`: its flags, the load that they select, and the report."""

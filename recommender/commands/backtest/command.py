@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
-"""Longest start-up time, as for `horizon` of the configuration."""
+"""Longest start-up time that is accepted; the same limit holds for `horizon` in the configuration."""
 
 
 def backtest(arguments: Sequence[str]) -> NoReturn:
@@ -66,7 +66,7 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
 
 
 def _check_outputs(values: FlagValues) -> None:
-    """Refuse output files that cannot be written before the replay begins, which takes minutes."""
+    """Refuse output files that cannot be written, before the replay, which takes minutes, begins."""
     for name in ("series", "plot"):
         path = values.path(name)
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
@@ -130,7 +130,7 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
 
 
 def _connections(values: FlagValues) -> str:
-    """Return the option, checked; the default capacity of a pod is only known with the load."""
+    """Return the checked text of `--connections`; a pod's default capacity is known only once the load is read."""
     text = values.text("connections")
     if text:
         try:
@@ -159,7 +159,7 @@ def _replay(
 
 
 def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report: BacktestReport) -> Iterator[str]:
-    """Yield the assumptions, and how to change each."""
+    """Yield the assumptions, each with how to change it."""
     fleet = report.fleet_settings
     if "startup-seconds" not in values.given and (settings is None or settings.horizon_seconds is None):
         yield f"A pod is assumed to start in {fleet.startup_seconds:g} s: --startup-seconds changes it."
@@ -171,7 +171,7 @@ def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report
 
 
 def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
-    """Refuse a load of one step: it has no second decision, so advice from it would be meaningless."""
+    """Refuse a load of a single step: it allows no second decision, so advice from it would be meaningless."""
     if np.count_nonzero(~np.isnan(history.values)) < 2:
         raise BacktestError(
             f"{trace.source}: the load of only one step of {history.step_seconds:g} s is known, so nothing can be "

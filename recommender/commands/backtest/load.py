@@ -1,4 +1,4 @@
-"""The load that a backtest replays: from a file, from Prometheus, or the example."""
+"""Reads the load that a backtest replays: from a file, from Prometheus, or from the built-in example."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 _PROMETHEUS_STEP_SECONDS: Final = 60.0
 _RANGE_FLAGS: Final = ("query", "prometheus-url", "start", "end", "last")
 _DEFAULT_STATE: Final = Path("state")
-"""The folder of memories, as a configuration has it by default."""
+"""The state folder that a configuration has by default."""
 
 
 def read_load(
     values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None, line: ProgressLine
 ) -> RecordedLoad:
-    """Return the load that the flags name. Raises UsageError and BacktestError."""
+    """Return the load that the flags select. Raises UsageError and BacktestError."""
     _check_one_source(values)
     path = values.path("trace")
     if path is not None:
@@ -53,7 +53,7 @@ def read_load(
 
 
 def _check_one_source(values: FlagValues) -> None:
-    """Refuse flags that name no load, or more than one."""
+    """Refuse flags that select no load, or more than one."""
     ranged = [name for name in _RANGE_FLAGS if name in values.given]
     named = (["trace"] if values.path("trace") else []) + (["example"] if values.boolean("example") else []) + ranged
     if not named:
@@ -69,7 +69,7 @@ def _check_one_source(values: FlagValues) -> None:
 
 
 def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
-    """Return the query: that of the flag, else the load of the recommendation."""
+    """Return the query of the flag or, without the flag, the query for the recommendation's load."""
     if "query" in values.given:
         query = values.text("query").strip()
         if not query:
@@ -84,7 +84,7 @@ def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection: credentials of the configuration are only for its own address, its matchers for any."""
+    """Return the connection; configured credentials are used only for the configured address, matchers for any."""
     url = values.text("prometheus-url")
     if known is not None and url in {"", known.url}:
         return known
@@ -98,7 +98,7 @@ def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> Prometh
 
 
 def _range(values: FlagValues, now: float) -> tuple[float, float]:
-    """Return the beginning and the end, as Unix seconds."""
+    """Return the start and the end of the load, in Unix seconds."""
     end = _time(values, "end", now) if "end" in values.given else now
     if "start" not in values.given:
         last = values.seconds("last") if "last" in values.given else DEFAULT_LAST_SECONDS
@@ -115,7 +115,7 @@ def _range(values: FlagValues, now: float) -> tuple[float, float]:
 
 
 def _checked_start(start: float) -> float:
-    """Return the beginning, unless it is before the Unix epoch, where Prometheus has no data."""
+    """Return the start if it is not before the Unix epoch, as Prometheus has no such data. Raises UsageError."""
     if start < 0:
         raise UsageError("the load would begin before 1970: correct --last, --start or --end")
     return start

@@ -38,8 +38,7 @@ _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 _LOOK_SECONDS: Final = 1.0
 _DRAIN_SECONDS: Final = 5.0
 _NODES: Final = 21
-"""Number of nodes of the cluster, which Cluster Autoscaler does not state: the expander `price` then prefers nodes of 8
-cores."""
+"""Assumed number of nodes, which Cluster Autoscaler does not state: with it, `price` prefers nodes of 8 cores."""
 
 
 def expander(arguments: Sequence[str]) -> NoReturn:
@@ -78,7 +77,7 @@ def _serve(values: FlagValues) -> None:
 
 
 class FollowedRules:
-    """The rules of the configuration in force. `check` is for one thread, `rules` for any."""
+    """The rules of the configuration in force. Only one thread may call `check`; any thread may read `rules`."""
 
     def __init__(self, source: ConfigurationReloader, values: FlagValues) -> None:
         """Read the file. Raises UsageError if it has no rules."""
@@ -88,7 +87,7 @@ class FollowedRules:
         source.on_change(self._replace)
 
     def check(self) -> None:
-        """Look whether the file has changed."""
+        """Reload the file if it has changed."""
         self._source.check()
 
     def _replace(self, configuration: Configuration) -> None:

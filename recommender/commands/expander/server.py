@@ -27,20 +27,20 @@ SERVICE: Final = "grpcplugin.Expander"
 ANSWER_SECONDS: Final = 4.0
 """Time limit of an answer; Cluster Autoscaler waits for 5 s."""
 _LARGEST_REQUEST_BYTES: Final = 128 * 2**20
-"""Limit of a request: as large as the answers that Cluster Autoscaler accepts."""
+"""Largest request: the same limit that Cluster Autoscaler has for answers."""
 _AT_ONCE: Final = 4
 
 
 class ExpanderService:
-    """Answers calls. For any number of threads."""
+    """Answers calls. Thread-safe."""
 
     def __init__(self, rules: Callable[[], ExpanderRules], clock: Callable[[], float] = time.monotonic) -> None:
-        """Answer by the rules in force at each call."""
+        """Answer each call by the rules in force at that time, which `rules` returns."""
         self._rules = rules
         self._clock = clock
 
     def best_options(self, request: BestOptionsRequest, context: grpc.ServicerContext) -> BestOptionsResponse:
-        """Return the best option; no option if none is left, or if it is not known in time."""
+        """Return the best option, or no option if none is left or the best one is not found in time."""
         # A call without a deadline has no time that remains.
         until = self._clock() + min(ANSWER_SECONDS, 0.8 * (context.time_remaining() or ANSWER_SECONDS))
         try:
@@ -57,7 +57,7 @@ def make_server(
 ) -> tuple[grpc.Server, int]:
     """Return a started server and its port. Raises StartError.
 
-    Certificate and key are read again for new connections.
+    The certificate and the key are read again for new connections.
     """
     server = grpc.server(
         ThreadPoolExecutor(_AT_ONCE, "expander"),
