@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def selector_of(query: CountQuery) -> Selector | Unknown:
-    """Return the selector of a query; or the reason why nothing can be counted."""
+    """Return the selector of a query, or the reason why nothing can be counted."""
     if query.kind == "namespaces" and query.namespace:
         return Unknown(f"namespaces are not in a namespace: remove {query.namespace!r} from the count of namespaces")
     try:

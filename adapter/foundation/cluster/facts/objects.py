@@ -88,7 +88,7 @@ def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
 
 
 def service_of(form: SliceForm) -> str:
-    """Return the name of the Service that a slice belongs to; a slice of no Service stands for itself."""
+    """Return the name of the Service that a slice belongs to, or `/NAME` of the slice if it belongs to none."""
     service = (form.metadata.labels or {}).get(SERVICE_LABEL)
     return sys.intern(service) if service else f"/{form.metadata.name}"
 
@@ -119,7 +119,7 @@ def _interned_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def condition_statuses(forms: list[ConditionForm]) -> Mapping[str, str]:
-    """Return type to status. Of several conditions `Ready`, one that is True counts."""
+    """Return each condition's status by its type. If several `Ready` conditions exist, one that is True wins."""
     return _shared_conditions(tuple((form.type, form.status) for form in forms))
 
 
@@ -165,7 +165,7 @@ def _shared_cores(text: str) -> Mapping[str, Quantity]:
 
 
 def _node_quantity(text: str) -> Quantity:
-    """Return an amount of a node; raises QuantityError if no node can have it, as sums with it would be meaningless."""
+    """Return an amount of a node. Raises QuantityError if no node can have it: sums with it would be meaningless."""
     found = _quantity(text)
     if not 0 <= found.nanos <= _MOST_NANOS:
         raise QuantityError(f"{shortened(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")

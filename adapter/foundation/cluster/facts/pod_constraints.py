@@ -32,7 +32,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATION_OPERATORS: Final = frozenset({"Equal", "Exists", "Lt", "Gt"})
 _NUMERIC: Final = frozenset({"Lt", "Gt"})
 _EFFECTS: Final = frozenset({*TaintEffect, "PreferNoSchedule"})
-"""The last effect repels no pod, so no filter knows it, but pods may tolerate it."""
+"""`PreferNoSchedule` repels no pod, so no filter considers it, but pods may tolerate it."""
 
 
 class Affinity(NamedTuple):
@@ -44,7 +44,7 @@ class Affinity(NamedTuple):
 
 
 def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
-    """Return the part of a spec, None if it is absent or null. Raises FactError."""
+    """Return the decoded part of a spec; None if it is absent or null. Raises FactError."""
     if not raw:
         return None
     try:
@@ -56,7 +56,7 @@ def decoded(where: str, raw: bytes, form: type[T]) -> T | None:
 
 @bounded_cache(_SHARED_BYTES)
 def affinity_of(raw: bytes, namespace: str, labels: Labels) -> Affinity:
-    """Return the required terms; `labels` are those of the pod if a term names keys of them. Raises FactError."""
+    """Return the required terms. `labels` are the pod's labels, to which a term may refer by key. Raises FactError."""
     form = decoded("spec.affinity", raw, AffinityForm)
     if form is None:
         return Affinity()
@@ -70,7 +70,7 @@ def affinity_of(raw: bytes, namespace: str, labels: Labels) -> Affinity:
 
 @bounded_cache(_SHARED_BYTES)
 def spread_of(raw: bytes, labels: Labels) -> tuple[SpreadConstraint, ...]:
-    """Return the constraints that a node must satisfy, without mere preferences. Raises FactError."""
+    """Return the spread constraints that a node must satisfy, without mere preferences. Raises FactError."""
     own = dict(labels)
     forms = decoded("spec.topologySpreadConstraints", raw, list[SpreadForm])
     constraints = (
@@ -120,7 +120,7 @@ def _pod_terms(
 def _label_key_requirements(
     where: str, keys: Iterable[str] | None, operator: Operator, labels: Mapping[str, str]
 ) -> Iterator[Requirement]:
-    """Yield the requirements that the API server makes of label keys; keys that the pod does not have are ignored."""
+    """Yield the requirements that the API server derives from label keys; keys that the pod lacks are ignored."""
     for key in keys or ():
         if key in labels:
             yield _label_requirement(where, key, operator, labels[key])

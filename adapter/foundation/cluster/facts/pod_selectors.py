@@ -38,7 +38,7 @@ _OPERATORS: Final = {
 
 
 def pod_selector_of(kind: str, form: SelectingForm) -> PodSelector | None:
-    """Return which pods an object selects; None for a controller of no replicas, as it has no pods to place.
+    """Return which pods an object selects; None for a controller with zero replicas, as it has no pods to place.
 
     Most ReplicaSets have no replicas, since each Deployment keeps its earlier ReplicaSets. Raises FactError for a
     selector that cannot be read.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import SchedulingFacts
 
 _SHARED_BYTES = 16 * MEBIBYTE
-"""Memory for each of labels, resources and owners that are remembered so that pods can share them."""
+"""Memory for each of three caches (labels, resources and owners), whose values pods share."""
 
 _ANNOTATIONS: msgspec.json.Decoder[dict[str, str] | None] = decoder_of(dict[str, str] | None)
 
@@ -129,7 +129,7 @@ def _container_spec(key: _ContainerKey) -> ContainerSpec:
 
 @bounded_cache(_SHARED_BYTES)
 def shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the labels, the same object for equal ones."""
+    """Return the labels as a mapping; equal labels yield the same object."""
     return {sys.intern(key): sys.intern(value) for key, value in pairs}
 
 

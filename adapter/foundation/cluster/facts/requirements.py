@@ -30,7 +30,7 @@ _NODE_NAME: Final = "metadata.name"
 def label_selector_of(
     where: str, form: LabelSelectorForm | None, further: Iterable[Requirement] = ()
 ) -> Selector | None:
-    """Return the selector, with further requirements where it is not None; None selects nothing. Raises FactError."""
+    """Return the selector with the further requirements; None, which selects nothing, stays None. Raises FactError."""
     if form is None:
         return None
     try:

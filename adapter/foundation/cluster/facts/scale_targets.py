@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 
 _MOST_MANAGERS: Final = 20
-"""Far more than the programs that write the size of an object. Its author can add thousands, and messages name each."""
+"""Limit far above the number of programs that really write an object's size. Messages name each of these programs,
+and whoever writes the object can add thousands."""
 _COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
 """Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
 
@@ -51,7 +52,7 @@ class ScaleTarget(Protocol):
 
 
 class NoReplicasError(FactError):
-    """The object has no `spec.replicas` that is a whole number; its scale subresource may still state a size."""
+    """The object's `spec.replicas` is missing or not a whole number; its scale subresource may still state a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class ScaledObject:
     paused: str | None
     """The annotation `tidewatch.io/paused`, cut to the length of its longest valid value."""
     replicas_managers: tuple[ReplicasManager, ...]
-    """Who set `spec.replicas`, also by its scale subresource; if there are very many, only the first ones."""
+    """Who set `spec.replicas`, directly or by the scale subresource; if there are very many, only the first ones."""
 
 
 class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
@@ -131,7 +132,7 @@ _STATUS: msgspec.json.Decoder[_ScaledStatus | None] = decoder_of(_ScaledStatus |
 
 
 class ScaledForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
-    """Any object. Its parts are decoded only where its size is needed, since kinds use the same keys differently."""
+    """Any object. Its parts are decoded only when its size is needed, since kinds use the same keys differently."""
 
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
     kind: str = ""
@@ -146,7 +147,7 @@ def group_of(api_version: str) -> str:
 
 
 def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
-    """Return what a document from the API server states. Raises FactError, which is NoReplicasError without a size."""
+    """Return what a document from the API server states. Raises FactError (NoReplicasError if it states no size)."""
     kind = document.get("kind")
     kind = kind if isinstance(kind, str) else ""
     try:
@@ -159,7 +160,7 @@ def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
 
 
 def scaled_object(form: ScaledForm) -> ScaledObject:
-    """Return what an object in a file states. Raises FactError, which is NoReplicasError without a size."""
+    """Return what an object in a file states. Raises FactError (NoReplicasError if it states no size)."""
     try:
         metadata = _META.decode(form.metadata)
         spec = _SPEC.decode(form.spec)
@@ -195,10 +196,10 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
 def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> bool:
     """Return whether a new version of the pods is being rolled out.
 
-    It is while the controller has not seen the newest generation, and while pods of an earlier template remain. A
-    change of `spec.replicas` alone is not a rollout, so the conditions of `kubectl rollout status` that compare with it
-    are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, since its
-    rollout would never end.
+    A rollout lasts while the controller has not observed the newest generation, and while pods of an earlier template
+    remain. A change of `spec.replicas` alone is not a rollout, so the conditions of `kubectl rollout status` that
+    compare with `spec.replicas` are left out. A StatefulSet that is meant to keep pods of an earlier template is not
+    rolling out either, since its rollout would never end.
     """
     observed = _count(status.observed_generation)
     if metadata.generation is not None and observed is not None and observed < metadata.generation:

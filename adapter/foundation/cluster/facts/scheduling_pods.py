@@ -1,6 +1,6 @@
-"""Turns decoded pods into their values with all that restricts their place.
+"""Turns decoded pods into values that include everything that restricts where the pods may run.
 
-150,000 pods have some thousand different specs, so a spec is converted once for all pods that have it: they share one
+150,000 pods have some thousand different specs, so each spec is converted once, and all pods that have it share one
 `PodScheduling`.
 """
 
@@ -40,15 +40,15 @@ _SHARED_BYTES: Final = 16 * MEBIBYTE
 MOST_CONSTRAINT_BYTES: Final = 32 << 10
 """The largest total size of a pod's labels and scheduling constraints.
 
-Half of it holds the names of 300 nodes. The API server accepts 1.5 MB, which is 11,500 terms of anti-affinity: one such
-pod would cost as much as all others.
+Half of this size holds the names of 300 nodes. The API server accepts 1.5 MB, which is 11,500 anti-affinity terms: one
+such pod would cost as much as all others.
 """
 _FEW_LABELS: Final = 64
 _GRACE_SECONDS: Final = 30.0
 _AUTOSCALER: Final = "cluster-autoscaler.kubernetes.io"
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _WANTED: Final = (_AUTOSCALER.encode(), _MIRROR.encode(), b"\\")
-"""Bytes that occur in annotations if one of them may be needed; a backslash may be part of an escaped key."""
+"""Annotations without any of these bytes are not needed; a backslash may be part of an escaped key."""
 
 
 class _SpecKey(NamedTuple):
@@ -85,9 +85,9 @@ def scheduled_pod_of(form: SchedulingPodForm, gpu_annotation: str = "") -> Clust
 
 
 def template_pod(where: str, namespace: str, template: TemplateForm, owner: OwnerForm) -> ClusterPod:
-    """Return a pod as a template makes it: unbound and without a name. Raises FactError, which begins with `where`.
+    """Return a pod as a template makes it: unbound and nameless. Raises FactError, whose message begins with `where`.
 
-    The claims of ephemeral volumes are not among its claims, since they are created with the pod.
+    The claims of ephemeral volumes are left out, since they are created with the pod.
     """
     metadata, spec = template.metadata or TemplateMeta(), template.spec
     form = SchedulingPodForm(
@@ -119,10 +119,10 @@ def unreadable_bound_pod(namespace: str, name: str, node: str, problem: str) -> 
 def scheduling_of(
     where: str, namespace: str, pod: str, labels: Mapping[str, str], spec: SchedulingSpecForm
 ) -> PodScheduling:
-    """Return what a spec states about the pod's place; equal specs share it. Raises FactError.
+    """Return the scheduling constraints in a spec; equal specs share one value. Raises FactError.
 
-    `pod` is its name, from which the names of the claims of ephemeral volumes are made; without it these claims are
-    left out.
+    `pod` is the pod's name, from which the claims of ephemeral volumes get their names; if it is empty, these claims
+    are left out.
     """
     affinity, spread, volumes = (
         bytes(spec.affinity),
@@ -175,7 +175,7 @@ def _scheduling(key: _SpecKey) -> PodScheduling:
 
 
 def _running(spec: SchedulingSpecForm) -> Iterator[PortedContainerForm]:
-    """Yield the containers whose ports the scheduler counts: all but init containers that end."""
+    """Yield the containers whose ports the scheduler counts: all but ordinary init containers, which end."""
     yield from spec.containers or ()
     for container in spec.init_containers or ():
         if container.restart_policy == "Always":
@@ -267,7 +267,7 @@ def _unreadable(problem: str, *, requests_known: bool) -> SchedulingFacts:
 
 
 def _bound_unreadable_pod(where: str, form: SchedulingPodForm, problem: str) -> ClusterPod:
-    """Return a bound pod that cannot be read, with its requests if these can."""
+    """Return a stand-in for a bound pod that cannot be read, with its requests if these are readable."""
     spec = form.spec
     try:
         resources, known = resources_of(where, spec), bool(spec and spec.containers)

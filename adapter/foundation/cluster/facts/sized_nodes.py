@@ -1,4 +1,4 @@
-"""Turns decoded nodes into their values with what decides about their removal."""
+"""Turns decoded nodes into values that include what decides whether a node may be removed."""
 
 from __future__ import annotations
 

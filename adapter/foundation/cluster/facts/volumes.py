@@ -35,7 +35,7 @@ class PodVolumes(NamedTuple):
 
 
 def shared_volumes(raw: bytes) -> bytes:
-    """Return the bytes of `spec.volumes`, the same for all pods of a controller.
+    """Return the bytes of `spec.volumes` in a form that is the same for all pods of a controller.
 
     The API server gives the volume of each pod's token a random name.
     """
@@ -56,7 +56,7 @@ def volumes_of(raw: bytes) -> PodVolumes:
 
 
 def host_ports_of(containers: Iterable[PortedContainerForm], *, host_network: bool) -> tuple[HostPort, ...]:
-    """Return the ports of the node that containers take, sorted. Raises FactError."""
+    """Return the host ports that the containers occupy, sorted. Raises FactError."""
     found = set()
     for container in containers:
         for port in container.ports or ():
@@ -81,7 +81,7 @@ def _claim(form: VolumeForm) -> str:
 
 
 def _disks(form: VolumeForm) -> Iterator[str]:
-    """Yield the disks by what the filter VolumeRestrictions compares; it never lets pods share an EBS volume."""
+    """Yield each disk as the VolumeRestrictions filter compares it; that filter never lets pods share an EBS volume."""
     if (disk := form.aws_elastic_block_store) is not None:
         yield f"awsElasticBlockStore/{disk.volume_id}"
     if (disk := form.gce_persistent_disk) is not None:

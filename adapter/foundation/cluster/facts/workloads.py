@@ -48,16 +48,16 @@ _NETWORK_UNAVAILABLE: Final = Toleration(f"{_NODE_TAINTS}/network-unavailable", 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRecord:
-    """A workload with what its value is completed by: other objects of the cluster."""
+    """A workload, and references to the other objects from which its value is completed."""
 
     workload: WorkloadFacts
     priority_class: str = ""
-    """Name of the class of its pods, where the template does not state the priority itself."""
+    """Name of its pods' PriorityClass; used if the template does not state the priority itself."""
     is_priority_stated: bool = False
     owner: tuple[str, str, str] | None = None
     """Kind, namespace and name of its controller."""
     revision: int = 0
-    """Of a ReplicaSet: which state of the Deployment's template it has."""
+    """For a ReplicaSet, the revision of the Deployment's template that it has."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -83,7 +83,7 @@ class NamespaceFacts:
 
 
 def workload_of(kind: str, form: WorkloadForm) -> WorkloadRecord:
-    """Return the workload, with its problem instead of a template that cannot be read. Never raises."""
+    """Return the workload; if its template cannot be read, `problem` says why. Never raises."""
     metadata, spec = form.metadata, form.spec
     namespace = metadata.namespace or "default"
     replicas = spec.replicas if spec else None
@@ -107,7 +107,7 @@ def workload_of(kind: str, form: WorkloadForm) -> WorkloadRecord:
 
 
 def _is_of_kubernetes(owner: OwnerForm) -> bool:
-    """Return whether an owner can be a workload of Kubernetes, not an object of the same name of another API group."""
+    """Return whether an owner can be a built-in workload, not an object of the same kind in another API group."""
     return owner.api_version.rpartition("/")[0] in _OWNING_GROUPS
 
 
@@ -133,7 +133,7 @@ def priority_class_of(form: PriorityClassForm) -> PriorityClassFacts:
 
 
 def namespace_of(form: KindForm) -> NamespaceFacts:
-    """Return the labels; every namespace has one with its name, which the API server adds."""
+    """Return the labels of a namespace, including the label with its name, which the API server adds to each."""
     name = form.metadata.name
     return NamespaceFacts(name, (form.metadata.labels or {}) | {"kubernetes.io/metadata.name": name})
 

@@ -1,1 +1,1 @@
-"""The same facts from files, read once or followed."""
+"""The facts of a cluster from files, which are read once or followed."""

@@ -73,9 +73,9 @@ _SPEC: msgspec.json.Decoder[SelectingSpec | None] = decoder_of(SelectingSpec | N
 
 
 class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
-    """Only the metadata of counted kinds is read unless more is needed. Objects of other kinds may be scalable.
+    """The form in which each kind is decoded. Counted kinds get only their metadata read unless more is needed.
 
-    Controllers are decoded as objects that can be scaled, which keep their spec.
+    Objects of all other kinds may be scalable, so they keep their spec; controllers are decoded like these.
     """
 
     def __init__(self, needs: ClusterNeeds) -> None:
@@ -110,7 +110,7 @@ class EndpointSlice:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Objects by namespace (empty for kinds without) and name. One that cannot be used is replaced by the reason."""
+    """Objects by namespace (empty if cluster-scoped) and name. Instead of an unusable object, the reason is stored."""
 
     nodes: dict[str, ClusterNode | str] = field(default_factory=dict)
     autoscalers: dict[tuple[str, str], Autoscaler | str] = field(default_factory=dict)
@@ -120,11 +120,11 @@ class Contents:
     labels: dict[CountedKind, dict[tuple[str, str], Mapping[str, str]]] = field(default_factory=dict)
     """Labels of the objects that can be counted; for `endpoints`, those of the EndpointSlices."""
     pods: dict[tuple[str, str], ClusterPod | str] = field(default_factory=dict)
-    """All pods, also those that have ended. Empty if the files were read without need of pods."""
+    """All pods, including those that have ended. Empty unless pods were needed when the files were read."""
     pod_selectors: dict[tuple[str, str, str], PodSelector | str] = field(default_factory=dict)
-    """By namespace, name and kind; also empty without need of pods."""
+    """By namespace, name and kind. Empty unless pods were needed when the files were read."""
     scheduling: SchedulingContents = field(default_factory=SchedulingContents)
-    """Empty if the files were read without need of it."""
+    """Empty unless scheduling or whole objects were needed when the files were read."""
 
     def target(self, target: ScaleTarget, time: float) -> Observed[ScaledObject | None] | Unknown:
         """Return the size of an object, as it was at a time; None if there is no such object."""
@@ -132,7 +132,7 @@ class Contents:
         return Unknown(found) if isinstance(found, str) else Observed(found, time)
 
     def update(self, other: Contents) -> None:
-        """Add the objects of other contents, which replace those of the same name."""
+        """Add the objects of other contents; they replace objects of the same name."""
         self.scheduling.left_out += [duplicate("Node", "", name) for name in other.nodes.keys() & self.nodes.keys()]
         self.scheduling.left_out += [duplicate("Pod", *place) for place in other.pods.keys() & self.pods.keys()]
         self.scheduling.update(other.scheduling)
@@ -147,7 +147,7 @@ class Contents:
 
 
 def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeeds) -> Contents:
-    """Return the content of a file; pods, and the objects that select them, only if needed. Raises ManifestError.
+    """Return the content of a file, with pods and the objects that select them only if needed. Raises ManifestError.
 
     Where scheduling is needed, an object that cannot be decoded is left out and named.
     """
@@ -255,7 +255,7 @@ def _pod_selector(kind: str, manifest: Manifest, whole: msgspec.Struct | None) -
 
 
 def _or_problem(convert: Callable[[F], V], form: F) -> V | str:
-    """Return the value of an object; or why there is none."""
+    """Return the value of an object, or the reason why there is none."""
     try:
         return convert(form)
     except FactError as error:

@@ -1,7 +1,7 @@
 """The facts of a cluster from a folder of files that is followed while the process runs (`--objects`).
 
-A file is replaced by renaming another over it. One that cannot be read keeps its last good content and is named in the
-state's problems until it can.
+A file is replaced by renaming another over it. While a file cannot be read, its last good content stays in use, and the
+state's problems name it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class ClusterFolder:
         wall_clock: Callable[[], float] = time.time,
         needs: ClusterNeeds = NO_NEEDS,
     ) -> None:
-        """Read nothing before the first `refresh`; pods, their selectors and other facts only if `needs` has them.
+        """Read nothing before the first `refresh`, and then only the optional facts (such as pods) that `needs` has.
 
-        `report` is called with the problem of a file, once for each change of it. `changed` is called after a refresh
-        that read or lost a file.
+        `report` is called with the problem of a file, once whenever the problem changes. `changed` is called after a
+        refresh that read a file or found one gone.
         """
         self._directory = directory
         self._pace = pace
@@ -96,7 +96,8 @@ class ClusterFolder:
     def refresh(self) -> None:
         """Read new and changed files, and forget removed ones.
 
-        Raises ClusterFilesError if the folder cannot be listed or has no files; then the facts stay, and grow old.
+        Raises ClusterFilesError if the folder cannot be listed or has no files; the facts then stay as they are, and
+        their times show how old they are.
         """
         needs = self._needs
         paths = cluster_files(self._directory)
@@ -168,7 +169,7 @@ def _placed_pods(contents: Contents, before: _Known | None) -> PlacedPods:
 
 
 def _answered_needs(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:
-    """Return those of the needs for which the files have been read."""
+    """Return the part of the needs for which the files have been read."""
     return replace(
         needs,
         pods=needs.pods and read.pods,
@@ -179,7 +180,7 @@ def _answered_needs(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:
 
 
 def _with_unread(state: ClusterState, read: ClusterNeeds, needs: ClusterNeeds, unread: Unknown) -> ClusterState:
-    """Return the state with facts as unknown, not absent, if the files have not been read for them."""
+    """Return the state, in which facts for which the files have not been read are unknown rather than absent."""
     if _answered_needs(read, needs) == needs:
         return state
     unknown = _unknown(needs, unread)
@@ -204,7 +205,7 @@ def _same(files: Mapping[Path, _File], others: Mapping[Path, _File]) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Return a value that differs between states of a file; its last part also changes with permissions."""
+    """Return a value that changes with the file; its last part, the ctime, also changes with permissions."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The facts of a cluster from files: what `kubectl get nodes,pods,… -o json` or `-o yaml` prints, or folders of it.
+"""The facts of a cluster from files: the output of `kubectl get nodes,pods,… -o json` or `-o yaml`, or folders of it.
 
 The files are all that is known of the cluster. If they hold no object of a kind, its count is unknown and not 0, since
 nothing shows whether the cluster has none or the kind was not written to the files. HPAs are different: files without
@@ -47,7 +47,7 @@ NO_NEEDS = ClusterNeeds()
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _LARGEST_BYTES = 512 << 20
-"""50,000 whole pods in JSON have half of that."""
+"""Limit of a file's size; 50,000 whole pods in JSON take half of it."""
 
 _FIRST_BYTES = 4096
 _NOT_A_SPACE = re.compile(rb"\S")
@@ -67,8 +67,8 @@ class ClusterFilesError(Exception):
 def read_contents(path: Path, needs: ClusterNeeds = NO_NEEDS) -> Contents:
     """Return what a file, or all files of a folder together, state. Raises ClusterFilesError.
 
-    Pods, what selects them and what is needed for scheduling are read only if `needs` has them. JSON of any size is
-    mapped into memory, so the files must not be truncated meanwhile, which would end the process.
+    Pods, the objects that select them, and the objects that scheduling depends on are read only if `needs` has them.
+    JSON of any size is mapped into memory, so the files must not be truncated meanwhile: that would kill the process.
     """
     together, read = Contents(), _reader(UNPACED, needs)
     for file in cluster_files(path):
@@ -77,7 +77,7 @@ def read_contents(path: Path, needs: ClusterNeeds = NO_NEEDS) -> Contents:
 
 
 def read_whole_objects(path: Path, kinds: frozenset[ObjectKind]) -> Contents:
-    """Return the objects of some kinds alone, much faster than all. Raises ClusterFilesError.
+    """Return only the objects of some kinds, which is much faster than reading all. Raises ClusterFilesError.
 
     An object that cannot be read is skipped, since `read_contents` names it.
     """
@@ -91,7 +91,7 @@ def read_whole_objects(path: Path, kinds: frozenset[ObjectKind]) -> Contents:
 def cluster_files(path: Path) -> list[Path]:
     """Return the file, or the `*.json` and `*.yaml` of the folder in the order of their names.
 
-    Raises ClusterFilesError if a folder cannot be listed or has none.
+    Raises ClusterFilesError if a folder cannot be listed or has no such files.
     """
     if not path.is_dir():
         return [path]
@@ -181,7 +181,7 @@ def _pods(contents: Contents, time: float, where: Path) -> Observed[tuple[Cluste
 
 
 def _selectors(contents: Contents) -> tuple[PodSelector, ...]:
-    """Return the selectors kind by kind, in the order of namespaces and names."""
+    """Return the selectors kind by kind, within each kind in the order of namespaces and names."""
     found = [selector for selector in contents.pod_selectors.values() if isinstance(selector, PodSelector)]
     found.sort(key=selector_place)
     return tuple(selector for kind in SELECTING_KINDS for selector in found if selector.kind == kind)

@@ -1,7 +1,7 @@
 """The facts of scheduling in files.
 
-Files rarely hold every kind. Kinds without an object in the files count as absent, and the state says so. Nodes, pods
-and whole objects are different: nothing can be decided without them, so they count as unknown.
+Files rarely hold every kind. A kind without an object in the files counts as absent, and the state says so. Nodes, pods
+and whole objects are different: nothing can be decided without them, so missing ones count as unknown.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _refused_values(kind: str, values: Mapping[Place, object]) -> Iterator[LeftO
 
 
 def _absent(values: Mapping[str, object], where: Path) -> Iterator[str]:
-    """Yield in one sentence the objects that the files lack and an answer may depend on, and how to get all of them.
+    """Yield a sentence that names the kinds that the files lack but an answer may depend on, and how to get them.
 
     A cluster always has Namespaces and PriorityClasses, and rarely objects of every kind of workload.
     """

@@ -40,7 +40,7 @@ class ContentForm(msgspec.Struct, gc=False):
 
 
 class _Bound(msgspec.Struct, gc=False):
-    """The node of a pod that cannot be read otherwise."""
+    """The node of a pod; read from pods of which nothing else can be read."""
 
     node: str = msgspec.field(default="", name="nodeName")
 
@@ -55,13 +55,13 @@ _OBJECT = decoder_of(dict[str, object])
 
 @dataclass(slots=True)
 class SchedulingContents:
-    """Objects by kind and place. One that cannot be used is replaced by the reason."""
+    """Objects by kind and place. Instead of an unusable object, the reason is stored."""
 
     values: dict[str, dict[Place, SchedulingValue | str]] = field(default_factory=dict)
     objects: dict[GroupKind, dict[Place, JsonObject | str]] = field(default_factory=dict)
     """Whole objects."""
     left_out: list[LeftOut] = field(default_factory=list)
-    """Objects without a name, and earlier ones of the same name."""
+    """Objects without a name, and objects that a later one of the same name replaced."""
 
     def take(self, found: FileObject, needs: ClusterNeeds) -> None:
         """Keep the facts of an object if its kind is needed."""
@@ -105,7 +105,7 @@ class SchedulingContents:
         self.left_out.append(duplicate(manifest.kind, *place_of(manifest)))
 
     def update(self, other: SchedulingContents) -> None:
-        """Add the objects of other contents, which replace those of the same name."""
+        """Add the objects of other contents; they replace objects of the same name."""
         for kind, values in other.values.items():
             mine = self.values.setdefault(kind, {})
             self.left_out += [duplicate(kind, *place) for place in values.keys() & mine.keys()]
@@ -124,7 +124,7 @@ class SchedulingContents:
 
 
 def scheduling_forms(needs: ClusterNeeds) -> dict[GroupKind, type[msgspec.Struct]]:
-    """Return the forms of the kinds that are read differently where nodes are sized."""
+    """Return the forms of the kinds that are decoded in more detail when nodes are sized."""
     wanted: dict[GroupKind, type[msgspec.Struct]] = {}
     if needs.scheduling:
         # Workloads are read as objects that can be scaled, like any other kind.
@@ -141,7 +141,7 @@ def place_of(manifest: Manifest) -> Place:
 
 
 def called(manifest: Manifest) -> str:
-    """Return kind, namespace and name of an object as messages give them."""
+    """Return an object's kind, namespace and name as messages show them."""
     namespace, name = place_of(manifest)
     kind = manifest.kind or "object"
     if not name:

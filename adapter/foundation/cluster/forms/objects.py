@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that are decoded, the same from a watch, from JSON and from YAML files."""
+"""The parts of Kubernetes objects that are decoded, whether from a watch, a JSON file or a YAML file."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class SliceForm(msgspec.Struct, gc=False):
 
 
 class NameMeta(msgspec.Struct, gc=False):
-    """Metadata without labels, which is all that a count needs if the server selects."""
+    """Metadata without labels: if the server applies the selector, a count needs nothing else."""
 
     name: str
     namespace: str | None = None

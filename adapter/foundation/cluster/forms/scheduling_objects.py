@@ -1,6 +1,6 @@
 """The parts of workloads, budgets, storage, priorities and namespaces that are decoded.
 
-Each form states its kind, so that an object of a file is decoded once.
+Each form includes the object's kind, so that an object in a file is decoded only once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adapter.foundation.objects.metadata import ObjectMeta
 
 
 class OwnedMeta(ObjectMeta, gc=False, rename={"deleted": "deletionTimestamp", "owners": "ownerReferences"}):
-    """The metadata of any kind below."""
+    """The metadata of all kinds below."""
 
     uid: str = ""
     deleted: str | None = None
@@ -29,7 +29,7 @@ class KindForm(msgspec.Struct, gc=False):
 
 
 class SizedNodeMeta(NodeMeta, gc=False, rename={"deleted": "deletionTimestamp"}):
-    """The metadata of a Node with what decides about its removal."""
+    """The metadata of a Node, including what decides whether it may be removed."""
 
     deleted: str | None = None
     annotations: msgspec.Raw = msgspec.Raw()
@@ -42,7 +42,7 @@ class SizedNodeSpec(NodeSpec, gc=False, rename={"provider_id": "providerID"}):
 
 
 class SizedNodeForm(NodeForm, gc=False, rename={"api_version": "apiVersion"}):
-    """`core/v1 Node` with what decides about its removal."""
+    """`core/v1 Node`, including what decides whether it may be removed."""
 
     metadata: SizedNodeMeta
     spec: SizedNodeSpec | None = None
@@ -65,7 +65,7 @@ class TemplateForm(msgspec.Struct, gc=False):
 
 
 class WorkloadSpec(msgspec.Struct, gc=False):
-    """The size of a workload, and the template of its pods, which is decoded by itself."""
+    """The size of a workload, and its pod template, which is decoded separately."""
 
     replicas: int | None = None
     parallelism: int | None = None

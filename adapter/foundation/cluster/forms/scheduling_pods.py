@@ -1,7 +1,7 @@
-"""The parts of a pod's spec that restrict its place, as they are decoded.
+"""The parts of a pod's spec that restrict where it may run, as they are decoded.
 
-The larger parts are kept as the bytes in which they came, since pods of one controller have the same: they are
-converted once.
+The larger parts are kept as the bytes that arrived. These are equal for all pods of one controller, so they are
+converted only once.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class PortedContainerForm(ContainerForm, gc=False):
 
 
 class SchedulingMeta(PodMeta, gc=False, rename={"deletion_grace": "deletionGracePeriodSeconds"}):
-    """The metadata of a pod with its time to end."""
+    """The metadata of a pod, including its deletion timestamp and grace period."""
 
     deletion_grace: float | None = None
 
 
 class SchedulingSpecForm(PodSpecForm, gc=False, rename="camel"):
-    """`core/v1 PodSpec` with what restricts the place of the pod."""
+    """`core/v1 PodSpec`, including what restricts where the pod may run."""
 
     containers: list[PortedContainerForm] | None = None  # type: ignore[assignment]  # a container with more fields
     init_containers: list[PortedContainerForm] | None = None  # type: ignore[assignment]  # likewise
@@ -62,7 +62,7 @@ class SchedulingSpecForm(PodSpecForm, gc=False, rename="camel"):
 
 
 class SchedulingPodForm(PodForm, gc=False, rename={"api_version": "apiVersion"}):
-    """`core/v1 Pod` with what restricts its place."""
+    """`core/v1 Pod`, including what restricts where it may run."""
 
     metadata: SchedulingMeta
     spec: SchedulingSpecForm | None = None
@@ -165,11 +165,11 @@ class EmptyDirForm(msgspec.Struct, gc=False):
 
 
 class HostPathForm(msgspec.Struct, gc=False):
-    """`core/v1 HostPathVolumeSource`; only that there is one counts."""
+    """`core/v1 HostPathVolumeSource`; only its presence matters."""
 
 
 class EphemeralForm(msgspec.Struct, gc=False):
-    """`core/v1 EphemeralVolumeSource`; its claim has the name of the pod and the volume."""
+    """`core/v1 EphemeralVolumeSource`; its claim is named `POD-VOLUME`."""
 
 
 class DiskForm(msgspec.Struct, gc=False, rename="camel"):

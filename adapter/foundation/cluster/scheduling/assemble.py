@@ -86,7 +86,7 @@ def _storage(found: Found) -> Storage:
 
 
 def _together(found: Found, kinds: Iterable[str], form: type[V]) -> Observed[tuple[V, ...]] | Unknown:
-    """Return the values of several kinds, as old as the oldest; unknown if the values of one kind are unknown."""
+    """Return the values of several kinds with the oldest of their times; unknown if the values of any kind are."""
     values: list[V] = []
     times = []
     began_empty = False
@@ -125,7 +125,7 @@ def _usable_pods(
     nodes: Observed[tuple[ClusterNode, ...]] | Unknown,
     cycles: Mapping[Key, str],
 ) -> tuple[tuple[ClusterPod, ...], list[LeftOut]]:
-    """Return the pods without those on nodes that do not exist, and why these and others cannot be used."""
+    """Return the pods that are not on missing nodes, and an entry for each pod that cannot be used."""
     known = {node.name: node for node in nodes.value} if isinstance(nodes, Observed) else None
     kept: list[ClusterPod] = []
     refused: list[LeftOut] = []
@@ -149,7 +149,7 @@ def _usable_pods(
 
 
 def _filling(pod: ClusterPod, node: ClusterNode) -> ClusterPod:
-    """Return a pod that takes everything that its node offers, because its requests are not known."""
+    """Return the pod with everything that its node offers as its requests, because its own are not known."""
     offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
     return replace(pod, resources=replace(pod.resources, requests=offered, non_zero_requests=offered))
 
@@ -164,9 +164,9 @@ Key: TypeAlias = "tuple[str, str, str]"
 
 
 def owner_cycles(owners: Mapping[Key, Key]) -> dict[Key, str]:
-    """Return the objects whose owners lead back to themselves, with the reason.
+    """Return the objects whose chain of owners leads back to themselves, each with the reason.
 
-    `owners` has the controller of each object that has one, both as kind, namespace and name.
+    `owners` maps each object that has a controller to that controller, both as kind, namespace and name.
     """
     cycles: dict[Key, str] = {}
     checked: set[Key] = set()

@@ -1,4 +1,4 @@
-"""The kinds that are read where nodes are sized, beside nodes and pods."""
+"""The kinds that are read in addition to nodes and pods when nodes are sized."""
 
 from __future__ import annotations
 

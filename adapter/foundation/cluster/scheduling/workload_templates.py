@@ -1,4 +1,4 @@
-"""Completes workloads by other objects: the priorities of classes, and the ReplicaSets of Deployments."""
+"""Completes workloads from other objects: priorities from PriorityClasses, and templates from ReplicaSets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-criti
 def completed_workloads(
     records: Iterable[WorkloadRecord], classes: Iterable[PriorityClassFacts]
 ) -> tuple[tuple[WorkloadFacts, ...], tuple[str, ...]]:
-    """Return the workloads by kind, namespace and name, and which classes of priority are missing, a sentence each."""
+    """Return the workloads in the order of kind, namespace and name, and a sentence for each missing PriorityClass."""
     known = dict(_BUILT_IN)
     default = 0
     for one in classes:

@@ -1,4 +1,4 @@
-"""Counts of objects and of ready addresses, by namespace; and the stores that keep no more than counting needs.
+"""Counts of objects and of ready addresses by namespace, and stores that keep no more than counting needs.
 
 One thread writes to a store, and any thread asks for its counts.
 """
@@ -27,7 +27,7 @@ class Counts:
         self._total = 0
 
     def count(self, namespace: str = "") -> int:
-        """Return the number for a namespace; for all of them if it is empty."""
+        """Return the number for a namespace, or for all namespaces together if `namespace` is empty."""
         with self._lock:
             return self._by_namespace.get(namespace, 0) if namespace else self._total
 
@@ -66,7 +66,7 @@ class NameStore:
         return self._counts.count()
 
     def count(self, namespace: str) -> int:
-        """Return the number of objects in a namespace; in all of them if it is empty."""
+        """Return the number of objects in a namespace, or in all namespaces if `namespace` is empty."""
         return self._counts.count(namespace)
 
     def replacement(self) -> _NameReplacement:
@@ -74,7 +74,7 @@ class NameStore:
         return _NameReplacement(self._replace)
 
     def put(self, item: NameForm) -> None:
-        """Add an object; a known one is not a change."""
+        """Add an object; adding a known one changes nothing."""
         namespace = item.metadata.namespace or ""
         names = self._names.setdefault(namespace, set())
         if item.metadata.name not in names:
@@ -123,7 +123,7 @@ class AddressStore:
         return len(self._services)
 
     def count(self, namespace: str) -> int:
-        """Return the number of ready addresses in a namespace; in all of them if it is empty."""
+        """Return the number of ready addresses in a namespace, or in all namespaces if `namespace` is empty."""
         return self._counts.count(namespace)
 
     def replacement(self) -> _SliceReplacement:

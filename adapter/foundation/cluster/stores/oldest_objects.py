@@ -1,8 +1,8 @@
 """Values of the oldest objects of each namespace, and only the identity of younger ones.
 
-A namespace may have far more objects than its quota allows. Those beyond the quota take a few hundred bytes each,
+A namespace may have far more objects than its quota allows. Objects beyond the quota take a few hundred bytes each,
 whatever they contain, and a change of one costs the same whether the namespace has ten objects or 20,000. The store
-also knows whose status does not yet say that it is beyond the quota.
+also knows which of them have a status that does not say yet that they are beyond the quota.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ObjectIdentity:
 
 
 class OldestObjects(Generic[V]):
-    """The objects of all namespaces. Not for several threads at once."""
+    """The objects of all namespaces. Not thread-safe."""
 
     def __init__(self, most: int) -> None:
         """Keep the values of at most this number of objects of each namespace."""
@@ -65,12 +65,12 @@ class OldestObjects(Generic[V]):
 
     @property
     def values(self) -> Mapping[Key, V]:
-        """The values of the objects within the limit, as far as they are known; callers must not keep the mapping."""
+        """The known values of the objects within the limit. Callers must not keep the mapping."""
         return self._values
 
     @property
     def absent(self) -> frozenset[Key]:
-        """Objects that have come within the limit since they were seen, so that their values have to be fetched."""
+        """Objects that came within the limit only after they were seen, so their values have to be fetched."""
         return frozenset(self._absent)
 
     @property
@@ -105,7 +105,7 @@ class OldestObjects(Generic[V]):
             self._tell(key)
 
     def restore(self, identity: ObjectIdentity, value: V) -> None:
-        """Put the value of an object that was absent, unless it was deleted or arrived meanwhile."""
+        """Add the value of an object of `absent`, unless the object was deleted or its value arrived meanwhile."""
         known = self._identities.get(identity.key)
         if identity.key in self._absent and known is not None and known.uid == identity.uid:
             self.put(identity, value, is_told=False)
@@ -142,14 +142,14 @@ class OldestObjects(Generic[V]):
                     self._fall_beyond(key)
 
     def take_untold(self, namespace: str, most: int) -> list[ObjectIdentity]:
-        """Return objects of a namespace beyond the limit whose statuses do not say so, and count these as written."""
+        """Return, and mark as told, at most `most` objects beyond the limit whose statuses do not say so."""
         names = [*islice(self._untold.get(namespace, ()), most)]
         for name in names:
             self.told((namespace, name))
         return [self._identities[namespace, name] for name in names]
 
     def told(self, key: Key) -> None:
-        """Note that the status of an object need not be written."""
+        """Note that the status of an object need not be written any more."""
         names = self._untold.get(key[0])
         if names is not None:
             names.pop(key[1], None)

@@ -1,4 +1,4 @@
-"""The store of pods, by namespace and by node, so that the cost of a change depends on its size.
+"""The store of pods, by namespace and by node, so that a change costs no more than its own size requires.
 
 One thread writes, and any thread asks for an immutable view. Pods that have ended are dropped; their nodes keep the
 time of the last end.
@@ -40,7 +40,7 @@ class PodStore:
         self._pods: _Names = {}
         self._by_node: dict[str, tuple[ClusterPod, ...]] = {}
         self._by_namespace: dict[str, tuple[ClusterPod, ...]] = {}
-        """The namespaces that have not changed since they were last read."""
+        """The pods of the namespaces that have not changed since they were last read."""
         self._pending: dict[tuple[str, str], ClusterPod] = {}
         self._ended: dict[str, float] = {}
         self._problems: dict[tuple[str, str], str] = {}
@@ -53,7 +53,7 @@ class PodStore:
 
     @property
     def snapshot(self) -> tuple[ClusterPod, ...]:
-        """All pods, also those that are not bound, in the order of namespaces and names."""
+        """All pods, including pending ones, in the order of namespaces and names."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = tuple(
@@ -78,7 +78,7 @@ class PodStore:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The number of pods that are left out, and the reason for the first ones."""
+        """One sentence with the number of pods that are left out and the first reasons; empty if there are none."""
         with self._lock:
             return pod_problems(self._problems.values())
 
@@ -125,7 +125,7 @@ class PodStore:
             self._changed()
 
     def converted(self, item: PodForm) -> ClusterPod | str:
-        """Return a listed pod, the known value if it is equal; or why it cannot be used."""
+        """Return the value of a listed pod (the known one if they are equal), or the reason why it cannot be used."""
         namespace, name = _key(item)
         try:
             pod = self._convert(item)
@@ -135,7 +135,7 @@ class PodStore:
         return known if known is not None and known == pod else pod
 
     def replace(self, pods: _Names, ended: dict[str, float], problems: dict[tuple[str, str], str]) -> None:
-        """Take a whole list."""
+        """Replace the whole content by that of a list."""
         now = self._wall_clock()
         found = placed(pod for named in pods.values() for pod in named.values())
         with self._lock:

@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class KeptObject(Generic[V]):
-    """An object as it is kept."""
+    """An object in the form in which the store keeps it."""
 
     identity: ObjectIdentity
     value: V
@@ -33,7 +33,7 @@ class KeptObject(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange(Generic[V]):
-    """An object within the quota that has changed, has come within it, or has gone."""
+    """A change of the objects within the quota: one has changed, entered or left."""
 
     key: Key
     before: V | None
@@ -41,7 +41,7 @@ class ObjectChange(Generic[V]):
 
 
 class QuotaStore(Generic[F, V]):
-    """Return a listed pod, the known value if it is equal; or the reason why it cannot be used."""
+    """A store of objects, of which each namespace's oldest are kept whole, as many as the quota allows."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class QuotaStore(Generic[F, V]):
         """Keep the values of at most this number of objects of each namespace.
 
         `convert` is called with an object and its former value, and returns None for an object that does not count.
-        `changed` is called after each change of values, and once for a whole list. It does not get an object that an
-        older one puts beyond the quota.
+        `changed` is called after each change of values, and once for a whole list. It is not told of an object that
+        an older one pushes beyond the quota.
         """
         self._convert = convert
         self._changed = changed
@@ -97,22 +97,22 @@ class QuotaStore(Generic[F, V]):
             return self._objects.untold
 
     def take_untold(self, namespace: str) -> ObjectIdentity | None:
-        """Return one of the objects of `untold`, whose status the caller writes; None if there is none."""
+        """Return an object beyond the quota whose status the caller must write; None if there is none."""
         with self._lock:
             return next(iter(self._objects.take_untold(namespace, 1)), None)
 
     def tell_again(self, key: Key) -> None:
-        """Count an object among those of `untold` again, because its status could not be written."""
+        """Add an object to the untold ones again, because its status could not be written."""
         with self._lock:
             self._objects.tell_again(key)
 
     def absent(self) -> frozenset[Key]:
-        """Return the objects that have come within the quota, and whose content is not known."""
+        """Return the objects that have come within the quota but whose content is not known."""
         with self._lock:
             return self._objects.absent
 
     def restore(self, item: F) -> None:
-        """Add the content of one of `absent`, unless it was deleted or has come meanwhile."""
+        """Add the content of an object of `absent`, unless the object was deleted or its content arrived meanwhile."""
         entry = self._convert(item, None)
         if entry is not None:
             self._change(entry.identity.key, lambda objects: objects.restore(entry.identity, entry.value))
@@ -122,7 +122,7 @@ class QuotaStore(Generic[F, V]):
         return QuotaReplacement(self)
 
     def put(self, item: F) -> None:
-        """Add an object, or update it; one that no longer counts is deleted."""
+        """Add or update an object; delete it if `convert` says that it no longer counts."""
         key = _key(item)
         entry = self.converted(item)
         if entry is None:
@@ -140,7 +140,7 @@ class QuotaStore(Generic[F, V]):
         return self._convert(item, self.value(_key(item)))
 
     def replace(self, objects: OldestObjects[V]) -> None:
-        """Put a whole list in the place of all objects."""
+        """Replace all objects by those of a whole list."""
         with self._lock:
             # The quota may have changed since the list began.
             objects.limit(self._objects.most)

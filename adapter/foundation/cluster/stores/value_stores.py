@@ -111,7 +111,7 @@ class ValueStore(Generic[F, V]):
             self._changed()
 
     def converted(self, item: F) -> tuple[_Key, V | None, str]:
-        """Return the value of a listed object, the known one if it is equal; or None and the problem, if any."""
+        """Return the key of a listed object, its value (the known one if equal; None if unusable), and any problem."""
         key = _key(item)
         try:
             value = self._convert(item)
@@ -121,7 +121,7 @@ class ValueStore(Generic[F, V]):
         return key, known if known == value else value, ""
 
     def replace(self, values: dict[_Key, V], problems: dict[_Key, str]) -> None:
-        """Take a whole list."""
+        """Replace all values by those of a whole list."""
         with self._lock:
             same = problems == self._problems and values == self._values
             self._values, self._problems = values, problems
@@ -158,7 +158,7 @@ class ValueReplacement(Generic[F, V]):
             self._values[key] = value
 
     def missing(self) -> Iterable[_Key]:
-        """Return the known values that the list lacks, by namespace and name."""
+        """Return namespace and name of each known value that the list lacks."""
         return [key for key in self._store.known if key not in self._values and key not in self._problems]
 
     def keep(self, keys: Iterable[_Key]) -> None:

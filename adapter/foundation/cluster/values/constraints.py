@@ -1,4 +1,4 @@
-"""The constraints that a pod's spec puts on its place, as values that equal pods share.
+"""The constraints that a pod's spec puts on where it may run, as values that equal pods share.
 
 Every value can be the key of a dictionary. The meaning of each field is that of the scheduler's filter plugins
 (`k8s.io/kubernetes/pkg/scheduler/framework/plugins`).
@@ -71,14 +71,14 @@ class SpreadConstraint:
     """None matches no pod. `matchLabelKeys` are part of it."""
     min_domains: int = 1
     honors_node_affinity: bool = True
-    """`nodeAffinityPolicy`: whether nodes that affinity and node selector exclude do not count as domains."""
+    """`nodeAffinityPolicy`: whether nodes that node affinity or the node selector excludes are ignored."""
     honors_node_taints: bool = False
     """`nodeTaintsPolicy`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class HostPort:
-    """A port of the node that a container takes."""
+    """A host port: a port of the node that a container occupies."""
 
     protocol: str
     address: str

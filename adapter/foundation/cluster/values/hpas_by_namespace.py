@@ -1,4 +1,4 @@
-"""The HPAs of single namespaces, taken from those of all namespaces if these are watched together."""
+"""The HPAs of each namespace, selected from those of all namespaces if all namespaces are watched together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYWHERE = ""
 
 
 class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
-    """Known facts by namespace. If `found` has all namespaces, the facts of every other one are selected from them."""
+    """Known facts by namespace. If `found` covers all namespaces, single namespaces are selected from these facts."""
 
     def __init__(self, found: Mapping[str, Autoscalers]) -> None:
         self._found = found

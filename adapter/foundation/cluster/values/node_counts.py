@@ -22,7 +22,7 @@ class NodeCounts:
 
     nodes: int
     schedulable_nodes: int
-    """Neither cordoned nor without the condition `Ready=True`."""
+    """Nodes that are not cordoned and have the condition `Ready=True`."""
     cores: int
     """The sum of allocatable CPU, rounded up to whole cores."""
     schedulable_cores: int
@@ -51,7 +51,7 @@ def count_nodes(
 
 
 def matching_nodes(nodes: Iterable[ClusterNode], selector: Selector) -> Iterator[ClusterNode]:
-    """Yield the nodes that the selector matches. Thousands of nodes share few different values of the labels in it."""
+    """Yield the nodes that the selector matches; each combination of the labels that it reads is matched once."""
     keys = tuple(selector.keys)
     verdicts: dict[tuple[str | None, ...], bool] = {}
     for node in nodes:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPods:
-    """The pods that have not ended, at one moment: those that are bound, by place, and those that are not.
+    """The pods that have not ended, at one moment: bound pods by place, and pending ones.
 
-    The tuple of a node or namespace is the same object as before as long as its pods are, so `is` finds what has
+    The tuple of a node or namespace stays the same object as long as its pods are unchanged, so `is` finds what has
     changed between two moments.
     """
 
@@ -28,7 +28,7 @@ class PlacedPods:
     """Pods that are not bound."""
 
     def kept(self, before: PlacedPods) -> PlacedPods:
-        """Return the same pods, with the previous tuples for places whose pods are equal in any order."""
+        """Return the same pods, but reuse the earlier tuple of each place that has equal pods in any order."""
         return PlacedPods(
             _reuse_equal(before.by_node, self.by_node),
             _reuse_equal(before.by_namespace, self.by_namespace),
@@ -38,7 +38,7 @@ class PlacedPods:
 
 
 def placed(pods: Iterable[ClusterPod]) -> PlacedPods:
-    """Return the pods of a list by place. Of pods that have ended, only the time of the end is kept."""
+    """Return the pods of a list by place. For pods that have ended, only the time at which they ended is kept."""
     by_node: dict[str, list[ClusterPod]] = defaultdict(list)
     by_namespace: dict[str, list[ClusterPod]] = defaultdict(list)
     ended: dict[str, float] = {}
@@ -78,7 +78,7 @@ def _same(pods: tuple[ClusterPod, ...], others: tuple[ClusterPod, ...]) -> bool:
 
 
 def pod_problems(problems: Collection[str]) -> tuple[str, ...]:
-    """Return the number of pods that are left out and the first reasons, in one sentence; nothing if none is."""
+    """Return one sentence with the number of pods that are left out and the first reasons; nothing if none are."""
     if not problems:
         return ()
     return (f"{len(problems)} pods cannot be used and are left out; the first: {next(iter(problems))}",)

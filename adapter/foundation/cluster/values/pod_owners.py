@@ -1,4 +1,4 @@
-"""Checks owner references. Anyone who can create pods writes their owner references, so a kind alone proves nothing.
+"""Checks owner references. Anyone who creates a pod chooses its owner references, so a kind alone proves nothing.
 
 An owner counts by its API group, with `controller: true`, and by the UID of an object that exists. The garbage
 collector deletes pods of owners that do not exist, but only after they have been placed.
@@ -22,7 +22,7 @@ def is_same_object(stated_uid: str, uid: str) -> bool:
 def is_of_daemon_set(owner: ControllerReference | None, known_uids: Collection[str] = ()) -> bool:
     """Return whether the controller of a pod is a DaemonSet.
 
-    `known_uids` are those of all DaemonSets; if it is empty, they are not known, and only the API group decides.
+    `known_uids` are the UIDs of all DaemonSets; if it is empty, they are unknown, and only the API group decides.
     """
     if owner is None or not owner.is_daemon_set:
         return False
@@ -30,7 +30,7 @@ def is_of_daemon_set(owner: ControllerReference | None, known_uids: Collection[s
 
 
 def is_static_pod(pod: ClusterPod, node_uid: str = "") -> bool:
-    """Return whether a pod shows a static pod of the kubelet, whose controller is the Node itself.
+    """Return whether a pod is the mirror of a kubelet's static pod, whose controller is the Node itself.
 
     `node_uid` is the UID of the Node object; empty if it is not known.
     """

@@ -39,25 +39,25 @@ class ControllerReference:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingFacts:
-    """Facts of a pod in addition to its resources, for sizing nodes. Pods of one controller share most of it."""
+    """Facts of a pod in addition to its resources, for sizing nodes. Pods of one controller share most of them."""
 
     scheduling: PodScheduling
     annotations: Mapping[str, str]
-    """Those of Cluster Autoscaler and the annotation of mirror pods; no others are kept."""
+    """The annotations of Cluster Autoscaler and that of mirror pods; no others are kept."""
     created: float | None
     """Seconds since the Unix epoch."""
     deleted: float | None
     """From the deletionTimestamp, which is the time at which the grace period ends."""
     grace_seconds: float
-    """`deletionGracePeriodSeconds` where it is being deleted, else `spec.terminationGracePeriodSeconds` (30)."""
+    """`deletionGracePeriodSeconds` if it is being deleted, else `spec.terminationGracePeriodSeconds` (default 30)."""
     restart_policy: str
     nominated_node: str = ""
     """`status.nominatedNodeName` of a pod that is not bound: the node from which the scheduler evicts others for it."""
     owner_problem: str = ""
     """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""
     problem: str = ""
-    """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod takes its place, but nothing else is known
-    about it: it must not be moved, so its node must be kept. `ClusterState.left_out` names it, too.
+    """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod occupies its node, but nothing else is
+    known about it: it must not be moved, so its node must be kept. `ClusterState.left_out` names it, too.
     """
     are_requests_known: bool = True
     """False for a bound pod whose requests cannot be read: then `resources` are all that its node offers, so that
@@ -79,13 +79,13 @@ class ClusterPod:
     is_terminating: bool
     """Whether it has a deletionTimestamp."""
     bound_at: float | None
-    """Unix seconds at which the condition PodScheduled became True, else of the creation; None if it is not bound."""
+    """Unix seconds at which PodScheduled became True, or at which the pod was created if unknown; None if not bound."""
     ended_at: float | None
     """Unix seconds at which the last container ended, for a pod that has ended (phase Succeeded or Failed)."""
     priority: int
     resources: PodResources
     gpu_allocation: str = ""
-    """Text of the annotation that names the pod's GPUs, where one is configured."""
+    """Value of the annotation that names the pod's GPUs, if such an annotation is configured."""
     facts: SchedulingFacts | None = None
     """None unless `ClusterNeeds.scheduling`."""
 

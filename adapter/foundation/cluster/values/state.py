@@ -77,12 +77,12 @@ class ClusterNode:
     allocatable: Mapping[str, Quantity]
     addresses: tuple[NodeAddress, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Those that decide whether a node may be removed, where scheduling is needed; no others are kept."""
+    """If scheduling is needed, the annotations that decide whether the node may be removed; no others are kept."""
     provider_id: str = ""
     is_terminating: bool = False
     """Whether it has a deletionTimestamp."""
     uid: str = field(default="", compare=False)
-    """Owner references use it. A node that is created again has another creation time, too."""
+    """Used to check owner references. Not compared: a node that is created again has another creation time anyway."""
 
     @property
     def ready(self) -> bool:
@@ -140,7 +140,7 @@ JsonObject: TypeAlias = "Mapping[str, object]"
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectKind:
-    """A kind of which whole objects are read, in whichever version the cluster serves."""
+    """A kind whose objects are read whole, in whichever version the cluster serves."""
 
     group: str
     """API group, such as `cluster.x-k8s.io`."""
@@ -150,9 +150,9 @@ class ObjectKind:
     namespace: str = ""
     """Empty for all namespaces, and for kinds without namespaces."""
     name: str = ""
-    """Empty for all objects; otherwise the only object that is needed, so that a role need not grant the others."""
+    """Name of the only object that is needed, so that a role need not grant access to others; empty for all objects."""
     is_optional: bool = False
-    """Whether many clusters do without the kind: its absence is not reported, and is checked less often."""
+    """Whether many clusters lack the kind, so that its absence is not reported and is rechecked less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class LeftOut:
     namespace: str
     name: str
     reason: str
-    """The problem and its repair, in one sentence that names the object."""
+    """One sentence that names the object, the problem, and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ class ClusterNeeds:
     gpu_annotation: str = ""
     """Annotation of pods that names their GPUs; empty for none."""
     scheduling: bool = False
-    """Constraints of pods, workloads, budgets, labels of namespaces and storage. Needs nodes and pods, too."""
+    """Pod constraints, workloads, disruption budgets, namespace labels and storage. Needs nodes and pods, too."""
     objects: frozenset[ObjectKind] = frozenset()
-    """Kinds of which whole objects are needed, such as those of Cluster API."""
+    """Kinds whose objects are needed whole, such as those of Cluster API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,4 +209,4 @@ class ClusterState:
     repeats them in its message, since it may see too small a cluster.
     """
     placement_problems: tuple[str, ...] = ()
-    """The same about pods, whole objects and scheduling: only decisions about the placement of pods need them."""
+    """Problems like these with pods, whole objects and scheduling; only decisions about pod placement need them."""

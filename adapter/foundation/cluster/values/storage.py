@@ -1,4 +1,4 @@
-"""Storage as far as it restricts where pods may run."""
+"""The facts of storage that restrict where pods may run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class VolumeClaim:
     storage_class: str | None
     """None if the claim states none and no default applies; the empty text asks for a volume without class."""
     is_bound: bool
-    """Whether the phase is Bound, or the annotation of the controller says so."""
+    """Whether the phase is Bound, or the volume controller's annotation says that it is bound."""
     is_lost: bool = False
     is_terminating: bool = False
     request_bytes: int = 0
@@ -46,7 +46,7 @@ class Volume:
     driver: str = ""
     """CSI driver; empty for other kinds."""
     handle: str = ""
-    """CSI volume handle, which makes two claims of one disk count once."""
+    """CSI volume handle, by which two claims to one disk are counted once."""
     claim: tuple[str, str] | None = None
     """Namespace and name of `spec.claimRef`."""
     phase: str = ""

@@ -1,4 +1,4 @@
-"""Objects that make pods, and budgets that limit how many of them may be away."""
+"""Objects that create pods, and budgets that limit how many of the pods may be disrupted at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WorkloadFacts:
     problem: str = ""
     """Why there is no template; empty if there is one."""
     images: tuple[str, ...] = ()
-    """Of the containers of a Deployment or StatefulSet."""
+    """The images of the containers of a Deployment or StatefulSet."""
 
 
 @dataclass(frozen=True, slots=True)

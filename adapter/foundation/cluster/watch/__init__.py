@@ -1,1 +1,1 @@
-"""The facts of a cluster by watch."""
+"""The facts of a cluster, kept current by watches."""

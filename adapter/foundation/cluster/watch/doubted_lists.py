@@ -18,7 +18,7 @@ F = TypeVar("F", bound=KubernetesObject)
 
 
 def when_empty(store: Store[F]) -> Doubt[F]:
-    """Require a second list if a list is empty while objects are known: all of them are kept until then."""
+    """Doubt an empty list while objects are known: keep all of them until a second list confirms it."""
 
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
         return 0 if listed or is_second else len(store)
@@ -27,7 +27,7 @@ def when_empty(store: Store[F]) -> Doubt[F]:
 
 
 def when_one_is_missing() -> Doubt[F]:
-    """Doubt the absence of each known object from a list: the list is accepted, and the missing objects are kept."""
+    """Doubt the absence of known objects from a list: accept the list, but keep what it lacks until a second agrees."""
     doubted: set[tuple[str, str]] = set()
 
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol

@@ -87,18 +87,18 @@ def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] 
 
 
 def owners_in(watch: StoreWatch[AutoscalerStore]) -> Observed[tuple[Autoscaler, ...]] | Unknown:
-    """Return the HPAs; unknown if one of them cannot be used, since it may own any target of its namespace."""
+    """Return the HPAs; unknown if any HPA cannot be used, since that one may own any target in its namespace."""
     unusable = (*watch.store.problems, *left_out(watch.running))
     return Unknown(unusable[0]) if unusable else values_in(watch)
 
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
-    """Return how many objects of a namespace are counted; of all namespaces if it is empty."""
+    """Return the number of counted objects in a namespace, or in all namespaces if `namespace` is empty."""
     return _missing(watch.running) or _observation(watch.running, lambda: watch.store.count(namespace))
 
 
 def pods_in(watch: StoreWatch[PodStore]) -> Observed[tuple[ClusterPod, ...]] | Unknown:
-    """Return the pods that have not ended, also those that are not bound."""
+    """Return the pods that have not ended, including pending ones."""
     return _missing(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
 
 
@@ -108,7 +108,7 @@ def placed_in(watch: StoreWatch[PodStore]) -> Observed[PlacedPods] | Unknown:
 
 
 def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple[PodSelector, ...]] | Unknown:
-    """Return the selectors of all kinds, as old as the oldest; unknown if the selectors of one kind are unknown."""
+    """Return the selectors of all kinds with the oldest of their times; unknown if those of any kind are unknown."""
     together: list[PodSelector] = []
     times = []
     for watch in watches:
@@ -121,14 +121,14 @@ def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple
 
 
 def left_out(running: RunningWatch) -> tuple[str, ...]:
-    """Return how many objects of a watch cannot be decoded, in one sentence; nothing if there are none."""
+    """Return one sentence with the number of a watch's objects that cannot be decoded; nothing if there are none."""
     number = running.record.objects_left_out
     what = running.reflector.resource.qualified
     return (f"{number} {what} cannot be read and are left out: the log names them",) if number else ()
 
 
 def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
-    """Return how many objects are kept although the last list lacks them, in one sentence; nothing if none are."""
+    """Return one sentence with the number of objects kept although the last list lacks them; nothing if none are."""
     number = running.reflector.unconfirmed
     what = running.reflector.resource.qualified
     return (f"{number} {what} are not in the last list, and are kept until a second list agrees",) if number else ()

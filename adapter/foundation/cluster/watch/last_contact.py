@@ -1,6 +1,6 @@
-"""Records when the API server was last heard from, for each watch, and for each kind as metrics.
+"""Records when the API server was last heard from, for each watch; metrics show it for each kind.
 
-Several watches may be of one kind. The kind is synced if all of them are synced, and its age is that of the oldest.
+One kind may have several watches. The kind is synced if all of them are, and its age is that of the oldest.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WatchRecord:
 
     @property
     def heard_at(self) -> float | None:
-        """When the API server last sent anything, by the wall clock as it is set now; None before the first answer."""
+        """When the API server last sent anything, in terms of the current wall clock; None before the first answer."""
         heard = self._heard
         return None if heard is None else heard.as_of(self._records.clock.moment())
 

@@ -44,7 +44,7 @@ class WatchPlan:
     pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)
     """With the kind of object."""
     scheduling: bool = False
-    """Whether nodes and pods are read with their constraints, and the kinds that scheduling depends on, too."""
+    """Whether nodes and pods are read with their constraints, along with the other kinds that scheduling needs."""
     objects: frozenset[ObjectKind] = frozenset()
 
     @property

@@ -1,4 +1,4 @@
-"""The watches that run for the needs of a cluster, and what is wrong with what they give."""
+"""The watches that run to meet a cluster's needs, and the problems with the facts that they supply."""
 
 from __future__ import annotations
 

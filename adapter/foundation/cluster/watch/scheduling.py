@@ -38,7 +38,7 @@ def scheduling_store(kind: SchedulingKind, changed: Callable[[], None]) -> Sched
 def with_watched(
     state: ClusterState, watches: Mapping[ListWatch, StoreWatch[SchedulingStore]], refused: Mapping[str, Refused]
 ) -> ClusterState:
-    """Return the state with the facts of scheduling; `refused` are nodes, pods and whole objects by kind."""
+    """Return the state with the facts of scheduling; `refused` has unusable nodes, pods and whole objects by kind."""
     found = {}
     named = dict(refused)
     problems: list[str] = []
@@ -54,7 +54,7 @@ def with_watched(
 def _observed_values(
     kind: SchedulingKind, watch: StoreWatch[SchedulingStore]
 ) -> Observed[tuple[SchedulingValue, ...]] | Unknown:
-    """Return the values; a budget that cannot be decoded may protect any pod."""
+    """Return the values of a kind. A budget that cannot be decoded may protect any pod, so its kind becomes unknown."""
     undecoded = left_out(watch.running)
     if undecoded and kind.name == "PodDisruptionBudget":
         return Unknown(undecoded[0])

@@ -1,4 +1,4 @@
-"""Work that starts and ends, in tasks that stay: a task ends only with its process, but a watch may end on a reload."""
+"""Runs work that starts and ends in tasks that live as long as the process: a reload, for instance, ends a watch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TaskPool:
     """Runs each piece of work in its own task, and reuses tasks whose work has ended."""
 
     def __init__(self, start: StartTask, name: str) -> None:
-        """Tasks are called `name` with a number."""
+        """Name each task `name` followed by a number."""
         self._start = start
         self._name = name
         self._waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
@@ -41,7 +41,7 @@ class TaskPool:
         self._tasks = 0
 
     def run(self, work: Work) -> None:
-        """Start the work; a failure is raised in its task, and the work continues with the task's next attempt."""
+        """Start the work. If it fails, the error is raised in its task, whose next attempt runs the work again."""
         self._waiting.put(work)
         with self._lock:
             self._unfinished += 1

@@ -1,8 +1,8 @@
 """The facts of a cluster, kept by watches of only those objects that are needed.
 
-A watch selects on the server and keeps only the sources of its facts: the values of nodes and HPAs, but only the names
-of objects that are counted. While the API server cannot be reached, the facts stay and their times show how old they
-are.
+The server applies each watch's selector, and a watch keeps only what its facts need: the values of nodes and HPAs, but
+only the names of objects that are counted. While the API server cannot be reached, the facts stay, and their times show
+how old they are.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=KubernetesObject)
 
 _WINDOW_SECONDS = (20.0, 40.0)
-"""A watch without changes reports when it is opened and by its bookmarks, one a minute. A fact would then look older
-than the minute after which decisions refuse it, so watches are opened again sooner than elsewhere.
+"""Without changes, the server is heard from only when a watch is opened and by a bookmark each minute. A fact could
+then look older than the minute after which decisions refuse it, so watches are reopened sooner here than elsewhere.
 """
 _SILENCE_SECONDS = 45.0
 _HEALTHY_SECONDS = 10.0
@@ -153,10 +153,10 @@ class ClusterWatch:
                     self._records.drop(running.record)
 
     def state(self, *, with_pods: bool = True) -> ClusterState:
-        """Return the facts as far as they are known now.
+        """Return the facts that are known now, and the reason for each unknown one.
 
-        The list of tens of thousands of pods takes a tenth of a second after each change. Leave it out, and use
-        `placed_pods`, if it would be made often.
+        After each change, it takes a tenth of a second to list tens of thousands of pods. Callers that ask often should
+        leave the pods out and use `placed_pods`.
         """
         now = self._watches
         plan = now.plan
@@ -179,7 +179,7 @@ class ClusterWatch:
         return with_watched(found, now.scheduling, refused_by_kind(now)) if plan.scheduling else found
 
     def placed_pods(self) -> Observed[PlacedPods] | Unknown:
-        """Return the bound pods by place. It costs little after a change, unlike `pods` of the state."""
+        """Return the bound pods by place. This costs little after a change, unlike `ClusterState.pods`."""
         now = self._watches
         return placed_in(now.pods[PODS]) if now.plan.pods else Unknown("pods are not watched")
 
@@ -237,7 +237,7 @@ class ClusterWatch:
     def _start_watch(
         self, which: ListWatch, form: type[F], store: Store[F], doubt: Doubt[F] | None = None
     ) -> RunningWatch:
-        """Start a watch; by default, an empty list must be confirmed while objects are known."""
+        """Start a watch. By default, an empty list must be confirmed by a second one while objects are known."""
         record = self._records.record(which.resource.qualified, self._changed)
         settings = replace(self._settings, telemetry=record)
         if which.accept == WHOLE_OBJECTS and which.resource.plural not in _NUMEROUS:

@@ -32,11 +32,11 @@ _LOOK_SECONDS: Final = 0.5
 _RETRY_RATIO: Final = 20.0
 _PER_SECOND: Final = 10.0
 _BURST: Final = 50
-"""A namespace that deletes 20,000 objects one after the other brings as many others within its quota."""
+"""Requests at once. If 20,000 objects of a namespace are deleted one by one, as many others come within its quota."""
 
 
 class _ShortList(msgspec.Struct):
-    """A list with objects that are decoded one by one."""
+    """A list whose objects are decoded one by one."""
 
     items: list[msgspec.Raw]
 
@@ -49,12 +49,12 @@ class StoreWithQuota(Protocol[F_contra]):
         ...
 
     def restore(self, item: F_contra) -> None:
-        """Add the content of such an object, unless it was deleted or arrived meanwhile."""
+        """Add the content of an absent object, unless the object was deleted or its content arrived meanwhile."""
         ...
 
 
 def list_one(client: KubernetesClient, collection: Callable[[str], str], namespace: str, name: str) -> bytes:
-    """Return the list with the one object of this name. It needs the right to list, which every watch needs, too.
+    """Return a list with only the object of this name. This requires the right to list, which every watch requires.
 
     Raises KubernetesError.
     """
@@ -69,7 +69,7 @@ def fetch_absent(
     limit: RateLimit | None = None,
     wait_seconds: float = _LOOK_SECONDS,
 ) -> None:
-    """Fetch objects until the stop, from each namespace in turn.
+    """Fetch absent objects until `stop` is set, taking the namespaces in turn.
 
     `listing` returns a list with one object or none (`list_one`), and raises KubernetesError. After a failure, the wait
     is twenty times as long.

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 RETRY_SECONDS = 30.0
 """How often the server is asked whether a kind has been installed."""
 _OPTIONAL_RETRY_SECONDS = 300.0
-"""The same for an optional kind, which may never be installed."""
+"""How often the server is asked whether an optional kind has been installed, which may never happen."""
 
 
 class RunningReflector(ReflectingKind, Protocol):
@@ -36,7 +36,7 @@ class RunningReflector(ReflectingKind, Protocol):
 
 
 class ServedKinds:
-    """The versions in which kinds are served. All watches of a cluster share one: one look-up serves all."""
+    """The versions in which kinds are served. All watches of a cluster share one instance and its look-ups."""
 
     def __init__(self, client: KubernetesClient, pace: Pace) -> None:
         self._discovery = KindDiscovery(client, pace=pace, retry_seconds=RETRY_SECONDS)
@@ -70,7 +70,7 @@ class ServedReflector:
         reflector: Callable[[Resource, Callable[[KubernetesError], None]], RunningReflector],
         settings: WatchSettings,
     ) -> None:
-        """`reflector` makes a Reflector for a version, which calls the function whenever a list or watch fails."""
+        """`reflector` makes a Reflector for a version, which calls the given function when a list or watch fails."""
         self.resource = Resource(kind.group, "", kind.resource, kind.kind.lower(), kind.kind, namespaced=True)
         self.tried = threading.Event()
         """Set once the first list is in the store, or has failed."""
@@ -103,7 +103,7 @@ class ServedReflector:
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
-        """Why the server refuses this kind; a kind that is not installed is NotFoundError."""
+        """Why the server refuses this kind (NotFoundError if it is not installed); None if it does not."""
         if isinstance(self._failure, NotFoundError):
             return self._failure
         return self._inner.refusal if self._inner else None

@@ -51,7 +51,7 @@ class AnyObjectForm(msgspec.Struct, omit_defaults=True):
 
 
 def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
-    """Return the object; lists do not repeat the kind in each item."""
+    """Return the object with its kind, which lists do not repeat in each item."""
     content: dict[str, object] = msgspec.to_builtins(form)
     spec = content.get("spec")
     if resource.kind == "Lease" and isinstance(spec, dict) and isinstance(spec.get("renewTime"), str):
