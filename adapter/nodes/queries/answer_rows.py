@@ -1,4 +1,4 @@
-"""Turns the answer to a query into rows by series: the part that a series belongs to, and its values. Pure."""
+"""Turns the answer to a query into rows, each of which combines the parts that have the same labels. Pure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.query_steps import QueryPiece
 
 _LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
-"""All modes of a CPU add up to a second per second. If the usual sum is outside these bounds, modes are missing."""
+"""Bounds of the usual sum of a CPU's modes, which should be one second per second; outside them, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
-"""Bounds of the rate of a device that is always busy, which differs from 1 if a scrape is late."""
+"""Values outside 0..1 but within these bounds result from late scrapes, and count as 0 or 1."""
 _UNKNOWN_HOLD_SECONDS = 90.0
 _NOT_OF_A_ROW: Final = frozenset({PART_LABEL, "__name__"})
 
@@ -50,7 +50,7 @@ class AnswerRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesLayout:
-    """The series of an answer that are the parts of each row. It stays the same as long as the series do."""
+    """Which series of an answer are the parts of each row. The layout stays the same as long as the series do."""
 
     digest: bytes
     """Digest of the answer's series (`SeriesNames.digest`)."""
@@ -60,7 +60,7 @@ class SeriesLayout:
     """By part, the place of each row's series in the answer; -1 for a row without one."""
 
     def part(self, name: str, samples: Floats) -> Floats:
-        """Return the samples of one part by row; NaN where a row has no series of it."""
+        """Return the samples of one part for each row; NaN where the row has no series for that part."""
         places = self.places[name]
         if not len(samples):
             return np.full((len(places), samples.shape[1]), np.nan)
@@ -147,20 +147,20 @@ def _without_jitter(values: Floats) -> Floats:
 
 
 def _without_repeats(values: Floats, times: Floats, newest: Floats, scrape_seconds: Floats) -> Floats:
-    """Return the values without those at steps that only repeat an old sample: more than one scrape failed before."""
+    """Return the values with NaN at steps that only repeat an old sample, because more than one scrape has failed."""
     hold = np.where(np.isnan(scrape_seconds), _UNKNOWN_HOLD_SECONDS, 2 * scrape_seconds)
     step = times[1] - times[0] if len(times) > 1 else 0.0
     return np.where(times[None, :] - newest > np.maximum(hold, step)[:, None], np.nan, values)
 
 
 def _begins(resets: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return the steps at which a reset enters the range of the function, where it stays for some steps."""
+    """Return the steps at which a counter reset enters the function's range, in which it then stays for some steps."""
     seen = resets > 0
     seen[:, 1:] &= ~(resets[:, :-1] > 0)
     return seen
 
 
 def _last(times: Floats) -> Floats:
-    """Return the largest of each row; NaN for a row without a number."""
+    """Return the latest time of each row; NaN for a row without any."""
     found: Floats = np.fmax.reduce(times, axis=1, initial=np.nan)
     return found

@@ -58,7 +58,7 @@ class CountedRows:
 
 
 def claimants_of(mapped: MappedRows, labels: tuple[Mapping[str, str], ...], mapper: SeriesMapper) -> Claimants:
-    """Return who the rows with these labels are."""
+    """Return the exporters of the rows with these labels."""
     rows = np.flatnonzero(mapped.node_of >= 0).tolist()
     nodes = tuple(mapped.nodes[place] for place in mapped.node_of[rows].tolist())
     shared: dict[Source, Source] = {}
@@ -83,9 +83,9 @@ class ExporterRegister:
         self._until = 0
         """Unix seconds of the newest step that was judged."""
         self._steady: Claimants | None = None
-        """Claimants whose rows all count, so that nothing must be judged as long as they are the same."""
+        """Claimants whose rows all count, so that nothing needs to be judged as long as they stay the same."""
         self._seen = np.empty(0)
-        """Unix seconds of the newest samples of their rows."""
+        """Unix seconds of the newest sample of each of the steady claimants."""
 
     @property
     def owners(self) -> Mapping[str, Owner]:
@@ -93,7 +93,7 @@ class ExporterRegister:
         return self._ownership.owners
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
-        """Return the rows of an answer that count. Only the newest steps so far decide who measures a node."""
+        """Return the rows of an answer that count. Only the newest steps so far decide which exporter is a node's."""
         if piece.last < self._until:
             return self.counted_of_the_past(claimants, rows, mapped)
         self._until = piece.last
@@ -113,7 +113,7 @@ class ExporterRegister:
         return CountedRows(_in_turn(rows, without, earlier), without, refused, judgement.moved)
 
     def _remember_seen(self) -> None:
-        """Record in the ownership what was seen while nothing had to be judged."""
+        """Record in the ownership when samples were seen while nothing had to be judged."""
         steady, self._steady = self._steady, None
         if steady is None:
             return
@@ -128,7 +128,8 @@ class ExporterRegister:
     def counted_of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
         """Return the rows that count in an answer with older steps: those of the exporters that measure the nodes now.
 
-        A former exporter counts if it is the only one of its node, or came before the present one.
+        Another exporter counts if it may have preceded the present one, or if it is the only one of a node that no
+        exporter measures now.
         """
         if claimants is self._steady:
             return CountedRows(rows, mapped)
@@ -180,7 +181,7 @@ def _without_refused(mapped: MappedRows, refused: Mapping[int, object]) -> Mappe
 
 
 def _in_turn(rows: AnswerRows, mapped: MappedRows, earlier: Mapping[int, int]) -> AnswerRows:
-    """Return the rows, in which an exporter that came before another one counts only where that one has no sample."""
+    """Return the rows with the values of an earlier exporter kept only where its successor has no sample."""
     if not earlier:
         return rows
     values, intervals = rows.values.copy(), rows.scrape_seconds.copy()

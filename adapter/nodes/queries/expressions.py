@@ -1,11 +1,11 @@
-"""The expressions for the load of nodes: one query per resource returns values and the facts to judge them.
+"""PromQL expressions for the load of nodes: one query per resource returns values and the facts to judge them by.
 
 **Parts.** A query is a union of parts, which differ by the label `tidewatch_part`. Each part is aggregated by the
 labels that can name a node (`IDENTITY_LABELS`) and by those that say who scraped it (`SOURCE_LABELS`), so its size does
-not depend on the number of CPUs, devices or replicas, and the series of two exporters are never one.
+not depend on the number of CPUs, devices or replicas, and the series of two exporters are never merged.
 
-**CPU** is `1 - idle / (idle + busy)` from the counters of `node_cpu_seconds_total`, where idle is the modes idle,
-iowait and steal. The exporter reads all counters at the same instant, so a scrape that is late cancels out; the
+**CPU** is `1 - idle / (idle + busy)` from the counters of `node_cpu_seconds_total`, where idle comprises the modes
+idle, iowait and steal. The exporter reads all counters at the same instant, so a scrape that is late cancels out; the
 textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node if one of two scrapes is a second
 late.
 
@@ -32,11 +32,11 @@ IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Ho
 """Labels that can name a node; labels that a series lacks do no harm."""
 
 RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS = "ratio", "idle", "busy", "advance", "newest", "resets"
-"""The parts: the value; CPU seconds per second and CPU in idle and other modes; their sum as recorded; Unix seconds of
-the newest scraped sample; the number of counter resets, if there were any."""
+"""The parts, in this order: the value; CPU seconds per second and CPU in idle modes; the same in all other modes; the
+recorded sum of both; Unix seconds of the newest scraped sample; the number of counter resets, if there were any."""
 
 STEP_SECONDS: Final = 15
-"""Distance of the steps that are requested."""
+"""Seconds between requested steps."""
 _UNKNOWN_INTERVAL_WINDOW_SECONDS = 300
 _SHORTEST_WINDOW_SECONDS = 20
 _LONGEST_WINDOW_SECONDS = 600
@@ -46,7 +46,7 @@ _SCRAPES_IN_WINDOW = 4
 RULES: Final = {resource: f"tidewatch:node_{resource.value}_utilization:ratio" for resource in LoadResource}
 """Our recording rules (`rules/recording/`)."""
 ACCOUNTED_RULE: Final = "tidewatch:node_cpu_accounted:ratio"
-"""The recorded sum of the CPU's modes, by which a node whose counters do not advance is found."""
+"""Our recording rule for the sum of a CPU's modes, which reveals a node whose counters do not advance."""
 
 BY: Final = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS))})"
 BY_SOURCE: Final = f"by ({', '.join(SOURCE_LABELS)})"
@@ -82,7 +82,7 @@ class ResourceQuery:
 
 
 def rate_function(scrape_seconds: float) -> RateFunction:
-    """Return the best function for the longest scrape interval of the nodes; NaN for an interval that is not known."""
+    """Return the best function for the nodes' longest scrape interval, which is NaN if it is not known."""
     if not math.isfinite(scrape_seconds) or scrape_seconds <= 0:
         return RateFunction("irate", _UNKNOWN_INTERVAL_WINDOW_SECONDS)
     window = math.ceil(_SCRAPES_IN_WINDOW * scrape_seconds)
@@ -99,7 +99,7 @@ def resource_query(
     override: str | None = None,
     recorded: bool = False,
 ) -> ResourceQuery:
-    """Return the query for a resource; `recorded` says that our recording rules cover all nodes."""
+    """Return the query for a resource; `recorded` says whether our recording rules cover all nodes."""
     if override is not None:
         # The line breaks keep a comment at the end of the expression from swallowing what follows.
         parts = {RATIO: f"\n{override}\n", NEWEST: f"timestamp(\n{override}\n)"}
@@ -124,7 +124,7 @@ def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
-    """Return a selector with own matchers and the common ones, all in PromQL."""
+    """Return a PromQL selector with the metric's `own` matchers and the common `matchers`."""
     inside = ", ".join((*own, *matchers))
     return f"{metric}{{{inside}}}" if inside else metric
 

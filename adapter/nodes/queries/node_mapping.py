@@ -32,7 +32,7 @@ class _Kept:
     texts: tuple[object, ...] | None
     """Everything by which series are mapped to these nodes."""
     survey: Survey
-    """The survey of the mapping. A mapper caches its look-ups, so none is used for long."""
+    """The survey that the mapping was made from. A mapper caches its look-ups, so the next survey ends its use."""
 
 
 class KeptMapping:
@@ -44,7 +44,7 @@ class KeptMapping:
         self._last: _Kept | None = None
 
     def of(self, nodes: tuple[ClusterNode, ...] | None, survey: Survey) -> NodeMapping:
-        """Return the mapping to these nodes, with the last mapper if neither they nor the survey have changed."""
+        """Return the mapping to these nodes; the last mapper is reused if neither they nor the survey have changed."""
         last = self._last
         if last is not None and last.survey is survey:
             if last.mapping.nodes is nodes:

@@ -1,7 +1,8 @@
-"""The load of the last day and week from Prometheus, after a start or an outage: which slots to request, and how.
+"""Restores the load of the last day and week from Prometheus after a start or an outage.
 
-Each refresh requests one piece of one resource, the newest first, so that the past costs no more than refreshes may.
-Answers count for the exporters that measure the nodes now.
+This module decides which slots to request, and reads the answers. Each refresh requests one piece of one resource, the
+newest first, so that the past costs no more than a refresh may. Answers count for the exporters that measure the nodes
+now.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PastSpan:
     slot_seconds: int
     slots: int
     known_by_itself_seconds: int
-    """Younger slots need not be requested: they will come from other kept data."""
+    """Slots younger than this need not be requested, since they will come from other kept data."""
 
     def steps(self, now: float) -> range:
         """Return the ends of the slots that may be requested, in Unix seconds."""
@@ -58,7 +59,7 @@ class PastSpan:
 
 DAY: Final = PastSpan(DAY_RESOURCES, SLOT_SECONDS, SLOTS, SAMPLE_WINDOWS_SECONDS[0] + MARGIN_SECONDS)
 WEEK: Final = PastSpan((LoadResource.CPU,), QUARTER_SECONDS, QUARTERS, SLOTS * SLOT_SECONDS)
-"""The week; younger slots come from the day."""
+"""The week; the slots of its last day come from the kept day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,11 @@ class _ResourceProgress:
     answered: set[int] = field(default_factory=set)
     """Slots that Prometheus has answered from counters, perhaps without a sample."""
     answered_by_rule: set[int] = field(default_factory=set)
-    """Slots that it has answered from our recording rule, which may be younger than a day."""
+    """Slots that Prometheus has answered from our recording rule, which may have existed for less than a day."""
     most_steps: int = MOST_POINTS
-    """Limit that follows from queries that failed."""
+    """Limit of the steps of one query, which is lowered when queries fail."""
     failures: int = 0
-    """Queries in a row that failed."""
+    """Number of consecutive queries that failed."""
 
 
 class PastProgress:
@@ -162,7 +163,7 @@ class PastProgress:
         return None
 
     def succeeded(self, query: PastQuery) -> None:
-        """Note an answer: the next query may ask for more."""
+        """Note that a query was answered, so that the next one may ask for more."""
         progress = self.resources[query.resource]
         (progress.answered_by_rule if query.is_recorded else progress.answered).update(query.piece.times)
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
@@ -175,14 +176,14 @@ class PastProgress:
         progress.failures += 1
 
     def forget(self) -> None:
-        """Ask for the whole past again, since the names of nodes in its answers have changed."""
+        """Ask for the whole past again, since the node names in the answers have changed."""
         for progress in self.resources.values():
             progress.answered.clear()
             progress.answered_by_rule.clear()
 
 
 def newest_lacking(steps: range, known: Collection[int], most_steps: int) -> QueryPiece | None:
-    """Return the newest consecutive steps that are not known, at most that many; None if all are known."""
+    """Return the newest consecutive steps that are not known, at most `most_steps`; None if all are known."""
     last = next((time for time in reversed(steps) if time not in known), None)
     if last is None:
         return None
@@ -212,7 +213,7 @@ def past_slots(
     mapping: NodeMapping,
     pace: Pace,
 ) -> SampleGrid:
-    """Return the slots that count. Raises PrometheusError for labels that cannot be read."""
+    """Return the slots of an answer that count. Raises PrometheusError for labels that cannot be read."""
     labels = answer.names.labels(query.expression, pace)
     layout = layout_of(answer.names.digest, labels, query.resource)
     rows = rows_of(query.resource, layout, answer.values, query.piece, {})

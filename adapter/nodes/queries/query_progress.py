@@ -1,6 +1,6 @@
 """The results of a resource's queries so far: answered steps, the exporter of each node, the last layout.
 
-They decide how the next answer is read, and with each answer they grow.
+They determine how the next answer is read, and each answer updates them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ResourceProgress:
     covered: set[int] = field(default_factory=set)
     """Steps that have been answered, Unix seconds."""
     most_steps: int = MOST_POINTS
-    """Limit that follows from queries that were too large."""
+    """Limit of the steps of one query, which is lowered when a query was too large."""
     asked: int = 0
     judged_until: int = 0
     """Unix seconds of the newest step whose exporters were judged."""
@@ -52,7 +52,7 @@ class ResourceProgress:
     layout: SeriesLayout | None = None
     """The layout of the last answer."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
-    """The rows of the last answer, and the facts that they were mapped by."""
+    """The mapped rows of the last answer and their claimants, preceded by the layout and mapper that they come from."""
 
     def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
         """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""
@@ -69,7 +69,7 @@ class ResourceProgress:
         mapping: NodeMapping,
         past: Mapping[Source, Past],
     ) -> CountedRows:
-        """Return the rows of an answer that count, and note the series that do not; `past` is for the first answer."""
+        """Return the rows of an answer that count, and note which do not; only the first answer needs `past`."""
         mapped, claimants = self._map_rows(layout, mapping)
         if self.register is None:
             self.register = ExporterRegister(past, float(piece.last))
@@ -83,7 +83,7 @@ class ResourceProgress:
         return counted
 
     def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:
-        """Return whether the query may have been too large. If so, less is requested until queries succeed."""
+        """Return whether the query may have been too large; if so, fewer steps are requested until queries succeed."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         may_be = isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad
         if may_be:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 OVERLAP_STEPS: Final = 2
 """The newest steps are requested again, because samples may arrive after the step."""
 MOST_SAMPLES: Final = 20_000_000
-"""Limit of the series that an expression reads times the steps; Prometheus refuses a query at 50 million."""
+"""Limit of the number of series that an expression reads times the steps; Prometheus rejects a query at 50 million."""
 MOST_POINTS: Final = 11_000
-"""Prometheus refuses more steps in one query."""
+"""Prometheus rejects a query with more steps than this."""
 MOST_ANSWERED: Final = 1_000_000
 """Limit of the samples in one answer: 30 MB of JSON."""
 
@@ -74,8 +74,9 @@ def steps_at_once(series_read: int | None, series_answered: int) -> int:
 def steps_after_success(most_steps: int, columns: int, took_seconds: float, limit_seconds: float) -> int:
     """Return how many steps the next query may ask for, after one that was answered in time.
 
-    After an outage queries ask for single steps, as if they had been too large. One that is answered fast shows that
-    they were not: as many steps as would take half of the time may follow at once, so that the gap is filled soon.
+    After an outage, queries ask for single steps, as if earlier queries had been too large. A fast answer shows that
+    they were not, so the next query may ask for as many steps as would take half of the time limit, and the gap is
+    filled soon.
     """
     in_half_the_time = columns * limit_seconds / (2.0 * max(took_seconds, 0.001))
     return min(MOST_POINTS, max(2 * most_steps, int(in_half_the_time)))
@@ -97,7 +98,8 @@ def in_order(
 ) -> tuple[tuple[LoadResource, QueryPiece], ...]:
     """Return the pieces to request, first the newest one of each resource, then older ones; at most `most`.
 
-    `asked` is when each resource was last queried, as a growing number: the one that has waited longest comes first.
+    `asked` is a sequence number that tells when each resource was last queried: the one that has waited longest comes
+    first.
     """
     waiting = sorted(pieces, key=lambda resource: asked.get(resource, 0))
     deepest = max((len(found) for found in pieces.values()), default=0)
@@ -111,9 +113,9 @@ def in_order(
 
 
 def time_limit(remaining_seconds: float, queries_left: int) -> float:
-    """Return how long the next query may take: as long as it leaves two seconds for each of those after it.
+    """Return how many seconds the next query may take, so that two seconds are left for each query after it.
 
-    So a hanging query does not take the time of the others, and an outage costs no more than the whole refresh may.
+    So a query that hangs does not use up the time of the others, and an outage costs no more than a whole refresh may.
     """
     kept = _KEPT_PER_QUERY_SECONDS * (queries_left - 1)
     share = remaining_seconds / max(1, queries_left)

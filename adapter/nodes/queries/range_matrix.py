@@ -1,8 +1,8 @@
 """The answer to a range query as one array: a row for each series, a column for each step.
 
 The same series come with every refresh, and decoding the labels of tens of thousands of them takes most of the time.
-So a reader identifies an answer by the texts of its labels together (`SeriesNames.digest`), and decodes them only if
-they differ from the last ones.
+So a reader identifies the series of an answer by a digest of the texts of all labels (`SeriesNames.digest`), and
+decodes the labels only if they differ from the last ones.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class MatrixReader:
         self._samples = 0
 
     def add(self, part: RangePart, body: bytearray) -> None:
-        """Add the answer, which has one part: a piece has fewer steps than Prometheus answers at once."""
+        """Add the answer, which has one part, since a piece never has more steps than Prometheus answers at once."""
         opened = open_matrix(self._query, body, self._pace)
         self._warnings |= dict.fromkeys(opened.warnings)
         for elements in opened.elements():

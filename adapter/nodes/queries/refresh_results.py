@@ -19,7 +19,7 @@ class RefreshResult:
 
     samples: SampleSet
     unmapped: tuple[UnmappedSeries, ...] = ()
-    """Series whose node is not known, by `instance`; then those that are refused."""
+    """Series whose node is not known, by `instance`; then refused series, and series that no query reads."""
     failures: Mapping[LoadResource, str] = field(default_factory=dict)
     """Why the newest samples of a resource are missing, one sentence each."""
     queries: int = 0
@@ -29,6 +29,6 @@ class RefreshResult:
     measured_by: tuple[MeasuringJob, ...] = ()
     """The jobs from which the load of nodes is taken."""
     moved: frozenset[str] = frozenset()
-    """Nodes that another source has measured since this refresh."""
+    """Nodes whose measuring source changed in this refresh."""
     moves: frozenset[tuple[Source, Source]] = frozenset()
-    """The moves of nodes between sources in this refresh."""
+    """The former and the new source of the nodes that moved between sources in this refresh."""

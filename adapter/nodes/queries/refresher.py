@@ -61,7 +61,7 @@ LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max
 """Limits for 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything
 twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
-"""A week that reads more samples, which takes more than 25 queries, is requested only if a policy needs it."""
+"""A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0
@@ -91,7 +91,7 @@ class SampleRefresher:
         self._monotonic = monotonic
         self._survey = KeptSurvey(client, settings, pace, monotonic)
         self._moved: dict[str, Source] = {}
-        """Nodes that another source has measured since this refresh, with their former source."""
+        """Nodes whose measuring source changed in this refresh, with their former source."""
         self._progress: dict[LoadResource, ResourceProgress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
@@ -103,9 +103,9 @@ class SampleRefresher:
     ) -> RefreshResult:
         """Return the samples with the available steps up to now (Unix seconds).
 
-        `samples` are those of the last refresh or of the state file; None without either. `nodes` are all Node objects,
-        None if they are not known. `kept_queries` of the allowed queries are left for `fill_day`. Never raises because
-        of Prometheus.
+        `samples` are those of the last refresh or of the state file, or None if there are none. `nodes` are all Node
+        objects, or None if they are not known. `kept_queries` is how many of the allowed queries to reserve for
+        `fill_day`. Never raises Prometheus errors.
         """
         began = self._monotonic()
         deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))
@@ -154,10 +154,10 @@ class SampleRefresher:
         )
 
     def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:
-        """Ask for the newest missing part of the last day, for at most this number of seconds.
+        """Ask for the newest missing part of the last day, and wait at most `seconds` for the answer.
 
-        To be called after `refresh`, with its nodes: only measurements of the exporters in its answers count.
-        Never raises because of Prometheus.
+        Call it after `refresh`, with the same nodes, since only measurements by the exporters in that refresh's answers
+        count. Never raises Prometheus errors.
         """
         known = {resource: known_slots(day, resource) for resource in DAY.resources}
         query = self._day.next_query(known, now, self._settings, self._survey.last)
@@ -166,7 +166,7 @@ class SampleRefresher:
     def fill_week(
         self, now: float, week: LoadWeek, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
     ) -> PastAnswer:
-        """Ask for the newest missing part of the week before that day; of a large cluster only if a policy needs it."""
+        """Ask for the newest missing part of the week before the last day; in a large cluster, only if `is_needed`."""
         known = {LoadResource.CPU: known_quarters(week)}
         most = math.inf if is_needed else MOST_UNASKED_SAMPLES
         query = self._week.next_query(known, now, self._settings, self._survey.last, most_samples=most)

@@ -58,7 +58,7 @@ def joined(
 ) -> SampleGrid:
     """Return the grid with the rows of a piece, which may be newer or older than the grid.
 
-    With Node objects, the grid has exactly their names; without them, the names of series within the time that is kept.
+    With Node objects, the grid has exactly those nodes; without them, the nodes that have samples within the kept time.
     """
     known = mapped.nodes
     series = SeriesRows(rows.values, mapped.node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
@@ -91,9 +91,9 @@ def _without_vanished(grid: SampleGrid) -> SampleGrid:
 
 
 def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: MappedRows) -> SampleGrid:
-    """Return the grid in which counters that never advanced have stood still since they were first seen.
+    """Return the grid with counters that never advanced marked as standing still since they were first seen.
 
-    Otherwise a node that is stuck from the start would count as one of which nothing is known.
+    Otherwise, a node whose counters were stuck from the start would count as one of which nothing is known.
     """
     node_of = mapped.node_of
     if grid.nodes is not mapped.nodes:

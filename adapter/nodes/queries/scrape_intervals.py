@@ -2,8 +2,8 @@
 
 `answer_rows` combines two signs. The times of the newest samples on neighbouring steps differ by the interval,
 exactly, if scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The
-number of samples in a window also shows the interval of more frequent scrapes, but one that is too long for a target
-that is new or has gaps. So the shorter of both counts.
+number of samples in a window also shows shorter intervals, but it gives too long an interval for a target that is new
+or has gaps. So the shorter of the two intervals counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _USUAL_SECONDS = np.array([1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300], dtype
 
 
 def from_counts(counts: Floats) -> Floats:
-    """Return the usual scrape interval that is nearest, by ratio, to that of the samples; NaN without samples."""
+    """Return the usual scrape interval that is nearest, by ratio, to the measured one; NaN without samples."""
     intervals = COUNT_WINDOW_SECONDS / np.where(counts >= 1, counts, np.nan)
     nearest = np.abs(np.log(_USUAL_SECONDS[:, None] / intervals[None, :]))
     usual = _USUAL_SECONDS[np.argmin(np.where(np.isnan(nearest), np.inf, nearest), axis=0)]
@@ -29,7 +29,7 @@ def from_counts(counts: Floats) -> Floats:
 
 
 def from_times(newest: Floats) -> Floats:
-    """Return the median difference between the times of neighbouring samples of each row; NaN with less than two."""
+    """Return the median difference between the times of neighbouring samples of each row; NaN for fewer than two."""
     if newest.shape[1] < 2:
         return np.full(len(newest), np.nan)
     differences = np.diff(newest, axis=1)

@@ -1,4 +1,4 @@
-"""Queries, every few minutes, how many series there are, how often they are scraped, and which rules are recorded."""
+"""Finds out, every few minutes, how many series there are, how often they are scraped, and which are recorded."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
 _SCRAPES, _UNAME = "scrapes", "uname"
 _READ_TIMES: Final = {LoadResource.CPU: 2, LoadResource.MEMORY: 2, LoadResource.NETWORK: 4}
-"""How many series a query reads for each of its base series, rounded up; 2 for others."""
+"""How many series a query reads for each of its base series, rounded up; 2 for resources that are not listed."""
 _ANSWERED_PER_EXPORTER = 4
 MOST_SOURCES: Final = 1000
-"""Most sources that are counted, the largest ones. Anybody may export labels that distinguish sources, with any
+"""At most this many sources are counted, the largest ones. Anybody may export labels that distinguish sources, with any
 values."""
 _MOST_SOURCES_OF_INSTANCE = 20
 
@@ -61,9 +61,9 @@ class Survey:
     """Scrape interval by `exporter_text`, and by `instance` alone."""
     longest_scrape_seconds: float = float("nan")
     unames: Mapping[str, str] = field(default_factory=dict)
-    """Host name by the same texts, if exporters agree on one."""
+    """Host name by the keys of `scrape_seconds`, if exporters agree on one."""
     left_out: Mapping[LoadResource, CrowdedOut] = field(default_factory=dict)
-    """Sources that no query may read; the counts above exclude them."""
+    """Sources that no query may read; the counts in this survey exclude them."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
         """Return the matchers of a resource's selectors, in PromQL; `labels` are those of the configuration."""
@@ -76,7 +76,7 @@ class Survey:
 
 
 def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
-    """Return the instant query of the survey; with the earlier sources, if these are requested."""
+    """Return the instant query of the survey; `with_past` also asks for the sources of earlier times."""
     parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
@@ -134,7 +134,7 @@ def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
 
 
 def _by_instance(found: Mapping[str, T]) -> dict[str, T]:
-    """Return the findings without exporters whose `instance` alone has the same finding: nearly all."""
+    """Return the findings without those that equal the finding for their `instance` alone, which are nearly all."""
     return {key: one for key, one in found.items() if "\0" not in key or one != found[key.partition("\0")[0]]}
 
 
@@ -166,7 +166,7 @@ def _pasts(counts: Mapping[Source, Mapping[int, float]], now: float) -> dict[Sou
 
 
 def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | None = None) -> Survey:
-    """Return the survey of the samples (labels, value) of an answer; `nodes` is the number of nodes, if known."""
+    """Return the survey that an answer's samples (labels, value) show; `nodes` is the number of nodes, if known."""
     by_source: dict[str, dict[Source, int]] = {}
     counts: dict[str, float] = {}
     unames: dict[str, set[str]] = defaultdict(set)
@@ -215,12 +215,12 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
 
 
 def _is_out_of_rules(resource: LoadResource, crowd: CrowdedOut) -> bool:
-    """Return whether the rule's series can be selected without the crowd: those of GPUs have no namespace."""
+    """Return whether the rule's series can be selected without the crowd; those for GPUs have no namespace."""
     return resource is not LoadResource.GPU or all(label == "job" for label, _ in crowd.labels)
 
 
 def _covers(resource: LoadResource, numbers: Mapping[str, int], exporters: int) -> bool:
-    """Return whether the rule has a series for each exporter: a rule for a part of the nodes would hide the others."""
+    """Return whether the rule has a series for each exporter; a rule for only some nodes would hide the others."""
     rules = [numbers[f"{_RULE}{resource.value}"]]
     if resource is LoadResource.CPU:
         rules.append(numbers[f"{_ACCOUNTED}{resource.value}"])

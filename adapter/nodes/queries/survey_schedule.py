@@ -47,11 +47,11 @@ class KeptSurvey:
         return moment >= self._due
 
     def hasten(self) -> None:
-        """Make the survey due soon, since an answer was too large: there may be new exporters."""
+        """Make the survey due soon, since an answer was too large and there may be new exporters."""
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
     def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
-        """Send the survey at `now` (Unix seconds), for this number of nodes. The last one stays if Prometheus fails."""
+        """Send the survey at `now` (Unix seconds), for this number of nodes. If it fails, the last survey stays."""
         self._asked_at = self._monotonic()
         # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
         is_first, self._is_surveyed = not self._is_surveyed, True
@@ -81,7 +81,7 @@ class KeptSurvey:
         return not is_known or self.last.series[resource] > 0 or resource in self.last.recorded
 
     def past(self, resource: LoadResource) -> Mapping[Source, Past]:
-        """Return the sources that measured a resource before the start."""
+        """Return the sources that measured a resource before this process started."""
         # The results of a configured expression do not show their sources as those of the built-in ones do.
         return {} if resource in self._settings.queries else self._past.get(resource, {})
 
