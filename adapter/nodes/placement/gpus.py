@@ -1,4 +1,4 @@
-"""Calculates the remainder of each GPU of a node, by whole GPUs and by an annotation that names GPUs and shares."""
+"""Calculates what is left of each GPU of a node, from requests for whole GPUs and from an annotation of GPU shares."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 WHOLE_MILLI: Final = 1000
 MOST_GPUS: Final = 1024
-"""GPUs of a node beyond these do not count, so that a node that states millions harms nothing but itself."""
+"""At most this many GPUs of a node count, so that a node that claims millions of GPUs harms nothing but itself."""
 
 _MOST_CPU_MILLI: Final = 10**12
-"""Larger amounts count as this one: a pod may request anything."""
+"""Larger amounts are capped to this one, since a pod may request anything."""
 
 # Anybody may write annotations: a longer number may not even be convertible.
 _SHARE: Final = re.compile("([0-9]{1,9}):([0-9]{1,9})")
@@ -31,7 +31,7 @@ class GpuAllocationError(ValueError):
 
 
 def gpu_shares(text: str) -> dict[int, int]:
-    """Return the thousandths by index of the GPU in a text such as `0:500,1:1000`. Raises GpuAllocationError."""
+    """Return the thousandths by GPU index that a text such as `0:500,1:1000` states. Raises GpuAllocationError."""
     shares: dict[int, int] = {}
     for part in text.split(","):
         found = _SHARE.fullmatch(part.strip())
@@ -47,15 +47,16 @@ def gpu_shares(text: str) -> dict[int, int]:
 
 
 def gpu_count(amounts: Mapping[str, int], resources: Iterable[str]) -> int:
-    """Return the number of GPUs in amounts by resource."""
+    """Return how many GPUs the amounts contain, which is the sum over the GPU `resources`."""
     return sum(amounts.get(resource, 0) for resource in resources)
 
 
 def gpu_left(count: int, pods: Iterable[ClusterPod], resources: tuple[str, ...]) -> tuple[tuple[int, ...], list[str]]:
-    """Return what is left of each of the GPUs of a node in thousandths; and which annotations cannot be used.
+    """Return how many thousandths are left of each GPU of a node, and the problems of annotations that cannot be used.
 
-    A pod that names its GPUs takes these. Any other takes as many whole ones as it requests; nothing shows which, so it
-    takes those of which the most is left. A pod with an annotation that cannot be used counts by its requests.
+    A pod whose annotation names GPUs takes those. Any other pod takes as many whole GPUs as it requests; since nothing
+    shows which ones, it is taken to use the GPUs with the most left. A pod whose annotation cannot be used counts by
+    its requests.
     """
     left = [WHOLE_MILLI] * count
     whole, problems = 0, []
@@ -76,7 +77,7 @@ def gpu_left(count: int, pods: Iterable[ClusterPod], resources: tuple[str, ...])
 
 
 def gpu_shapes(pods: Iterable[ClusterPod], resources: tuple[str, ...]) -> Counter[GpuPodKind]:
-    """Return how many pods of each kind request GPUs; those whose annotation cannot be read count by their requests."""
+    """Return how many pods of each kind request GPUs; a pod whose annotation cannot be read counts by its requests."""
     found: Counter[GpuPodKind] = Counter()
     for pod in pods:
         count, milli = gpu_count(pod.resources.requests, resources), WHOLE_MILLI

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
-    """Return the index of each node in the loads; -1 where it has none."""
+    """Return the index of each node in `loads.nodes`; -1 for a node that is not there."""
     if loads is None:
         return np.full(len(names), -1, dtype=np.int64)
     if loads.nodes == names:
@@ -31,7 +31,7 @@ def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray
 def statistics(
     loads: LoadSnapshot | None, places: NDArray[np.int64], stat: int, *, are_measured: bool = False
 ) -> dict[LoadResource, Floats]:
-    """Return a statistic of the first window by resource, as `_column` does."""
+    """Return one statistic of the first window for each resource; see `_column`."""
     return {
         resource: _column(loads, places, UsageKind(resource, 0, stat), are_measured=are_measured)
         for resource in LoadResource
@@ -41,7 +41,7 @@ def statistics(
 def usage_ratios(
     loads: LoadSnapshot | None, places: NDArray[np.int64], *, are_measured: bool = False
 ) -> dict[UsageName, Floats]:
-    """Return the use of each node by name; a window has at least the use of the shorter ones."""
+    """Return the usage of all nodes by usage name; the usage of a window is at least that of each shorter window."""
     found: dict[UsageName, Floats] = {}
     largest: dict[LoadResource, Floats] = {}
     for name, kind in USAGE_KINDS.items():
@@ -51,7 +51,7 @@ def usage_ratios(
 
 
 def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
-    """Return the use that each number of `usage_ratios` shows: its own if that is known, else the next shorter one."""
+    """Return which usage each number of `usage_ratios` shows: its own if known, else that of the next shorter one."""
     found: dict[UsageName, NDArray[np.int8]] = {}
     longest: dict[LoadResource, NDArray[np.int8]] = {}
     for index, (name, kind) in enumerate(USAGE_KINDS.items()):
@@ -62,7 +62,7 @@ def usage_sources(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict
 
 
 def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
-    """Return the forecast in the order of the columns; nodes that are not in the loads are not measured."""
+    """Return the forecast in the order of the columns; a node that is not in the loads has the verdict NO_LOAD."""
     forecast = loads.forecast if loads else None
     if forecast is None or not len(forecast.ratio):
         return None
@@ -76,7 +76,7 @@ def forecast_column(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> Ho
 def _column(
     loads: LoadSnapshot | None, places: NDArray[np.int64], kind: UsageKind, *, are_measured: bool = False
 ) -> Floats:
-    """Return a statistic of each node; NaN where it is not served and, if only what is measured counts, estimated."""
+    """Return a statistic of each node; NaN where it is not served or, with `are_measured`, where it is an estimate."""
     load = loads.resources.get(kind.resource) if loads else None
     if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
         return np.full(len(places), np.nan)

@@ -60,7 +60,7 @@ class _Nodes:
 
 @dataclass(slots=True)
 class _Rows:
-    """The columns that depend on the pods: arrays that are written to, and copied when columns are made."""
+    """The columns that depend on the pods, as arrays that are updated in place and copied when columns are made."""
 
     pods: list[tuple[ClusterPod, ...]]
     lately: list[Floats]
@@ -74,7 +74,7 @@ class _Rows:
 
 
 class ColumnsBuilder:
-    """Makes columns, again and again. Not thread-safe; what it returns is immutable."""
+    """Builds the columns, reusing its earlier results. Not thread-safe; the columns that it returns are immutable."""
 
     def __init__(self, settings: SchedulingSettings, predict_cpu: Callable[[PodResources], float]) -> None:
         """`predict_cpu` returns the CPU in millicores that TargetLoadPacking expects of a pod."""
@@ -230,7 +230,7 @@ def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
 
 
 def _same_rows(nodes: _Nodes, others: _Nodes) -> bool:
-    """Return whether the sums over pods are calculated in the same way for both."""
+    """Return whether the sums over pods are calculated in the same way for both sets of nodes."""
     return nodes is others or (
         nodes.names == others.names
         and nodes.gpus == others.gpus

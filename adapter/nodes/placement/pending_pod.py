@@ -30,7 +30,7 @@ class OwnerSelectors:
     """Finds the selectors of the Services and of the controller that a pod belongs to. Thread-safe."""
 
     def __init__(self, selectors: Sequence[PodSelector] = ()) -> None:
-        """Index the Services of a namespace when a pod of it is first placed."""
+        """Take the selectors; a namespace's Services are indexed when a pod of that namespace is first placed."""
         self._services: dict[str, list[str]] = defaultdict(list)
         self._indexed: dict[str, _Services] = {}
         self._controllers: dict[tuple[str, str, str, str], str] = {}
@@ -45,9 +45,9 @@ class OwnerSelectors:
                 self._controllers[SELECTING_KINDS[one.kind], one.kind, one.namespace, one.name] = one.selector
 
     def selector_of(self, namespace: str, labels: Mapping[str, str], controller: ControllerReference | None) -> str:
-        """Return the selector of the pod and of those like it, in kubectl's syntax; empty if there is none.
+        """Return the selector for the pod and its siblings, in kubectl's syntax; empty if there is none.
 
-        It combines all Services of the namespace that select the pod, and its controller.
+        It combines the selectors of all Services of the namespace that select the pod with that of its controller.
         """
         found = set(self._services_of(namespace).matching(labels))
         if controller is not None:
@@ -65,7 +65,7 @@ class OwnerSelectors:
 
 
 class _Services:
-    """The selectors of a namespace's Services by one label that they need, since there may be thousands."""
+    """The selectors of a namespace's Services, indexed by a label that each requires, since there may be thousands."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._by_label: dict[tuple[str, str] | None, list[Selector]] = defaultdict(list)
@@ -99,8 +99,8 @@ def _parse_cached_selector(text: str) -> Selector:
 def pending_pod(form: PodForm, selectors: OwnerSelectors, gpu: GpuSettings) -> PendingPod:
     """Return the pod to be placed. Raises FactError for a part of it that cannot be read.
 
-    An annotation that names GPUs and shares states how many the pod needs and the largest share; without it, the pod
-    needs as many whole ones as it requests.
+    An annotation of GPUs and shares gives the number of GPUs that the pod needs and the largest share of one; without
+    the annotation, the pod needs as many whole GPUs as it requests.
     """
     pod = pod_of(form, gpu.allocation_annotation)
     count, milli = _gpus(pod, gpu)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 PODS: Final = "pods"
 LATELY_SECONDS: Final = 1800.0
-"""How long after its binding a pod is kept among those that may be recent. A pod is recent for five minutes before the
-end of the metrics; with metrics that are older than this, nodes are estimated and no pod is recent."""
+"""How long after its binding a pod is kept among those that may be recent. A pod is recent if it was bound less than
+five minutes before the end of the metrics, or later; once the metrics are older than this, nodes are estimated and no
+pod is recent."""
 
 
 BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)
@@ -40,7 +41,7 @@ class NodeSums:
     non_zero_requested: Mapping[str, int]
     limits: Mapping[str, int]
     bound_lately: Floats
-    """The pods that may be recent, of shape (pods, 7)."""
+    """One row for each pod that may be recent, of shape (pods, 7)."""
     gpu_left_milli: tuple[int, ...]
     gpu_shapes: Counter[GpuPodKind]
     """How many pods of each kind request GPUs."""
@@ -79,7 +80,7 @@ def sums_of(pods: tuple[ClusterPod, ...], gpus: int, rules: SumRules, now: float
 
 
 def _bound_columns(at: float, resources: PodResources, rules: SumRules) -> tuple[float, ...]:
-    """Return the columns of a pod, in their order."""
+    """Return a pod's row of the data about recently bound pods."""
     return (
         at,
         rules.predict_cpu(resources),

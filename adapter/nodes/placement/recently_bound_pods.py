@@ -1,7 +1,7 @@
 """Calculates the load that recently bound pods add to the measured load of their nodes.
 
-A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time is that of
-the condition PodScheduled, so that after a restart no running pod counts as new.
+A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time of binding
+is that of the condition PodScheduled, so that after a restart no running pod counts as new.
 
 TargetLoadPacking adds the whole prediction of a pod that was bound after the end of the metrics or less than 60 seconds
 before it, and nothing for any other, as scheduler-plugins does.
@@ -10,12 +10,12 @@ All other policies add the part of a pod's requests that the average cannot cont
 at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
 requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more.
 
-If samples of the window are missing (a fifth of them at most, or a shorter window takes its place), the average may
-contain up to a quarter more of it.
-Koordinator subtracts what it measured of each pod instead; metrics of nodes do not show single pods.
+If samples of the window are missing, the average may contain up to a quarter more of the pod's load: at most a fifth of
+the samples may be missing, or else a shorter window takes its place.
+Koordinator instead subtracts the usage that it measured for each pod; node metrics do not show individual pods.
 
-A node that is estimated from requests contains all pods that were bound when the estimate was made. Only later ones are
-added to it.
+The load of a node that is estimated from requests includes all pods that were bound when the estimate was made, so only
+pods that were bound later are added to it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:
 def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.int64], now: float) -> RecentAdditions:
     """Return the load that recently bound pods add.
 
-    `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads the metrics end
-    now, and contain nothing.
+    `rows` has the index of each node in `loads.nodes`, -1 for a node that is not there. Without loads, the metrics are
+    taken to end now and to contain no pod.
     """
     nodes = len(rows)
     if loads is not None and not loads.nodes:
