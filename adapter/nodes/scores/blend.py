@@ -32,8 +32,8 @@ class BlendedScores:
 def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
     """Return the mean of scores (0..100) by their weights, for `size` nodes.
 
-    A node that a policy does not know gets the median of those that it knows. Without any policy, and if a policy knows
-    no node, the score is 50. The mean is divided by 10 and rounded half up once, at the end.
+    A node that a policy cannot score gets the median of that policy's scores for the other nodes. Without any policy,
+    and if a policy can score no node, the score is 50. The mean is divided by 10 and rounded half up once, at the end.
     """
     total = np.zeros(size)
     weights = 0

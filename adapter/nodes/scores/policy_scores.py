@@ -57,7 +57,7 @@ def recent_taken(columns: NodeColumns, resource: LoadResource, rows: Rows) -> Fl
 
 
 def usage_source(columns: NodeColumns, name: UsageName, row: int) -> UsageName:
-    """Return the use that the number of this name really shows: a shorter window's while the longer one is unknown."""
+    """Return the use that the number of this name shows: that of a shorter window while its own window is unknown."""
     sources = columns.usage_from.get(name)
     return name if sources is None or sources[row] < 0 else USAGE_NAMES[sources[row]]
 

@@ -59,7 +59,7 @@ def score(
 
 
 def spread_scores(counts: Floats, zones: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> Floats:
-    """Return 0..100, truncated; zones are numbers, negative for none."""
+    """Return scores of 0..100, truncated; `zones` are numbers, negative for a node without a zone."""
     values = _least(counts)
     zoned = zones >= 0
     if zoned.any():
@@ -80,7 +80,7 @@ def _least(counts: Floats) -> Floats:
 
 
 def _counts(pod: PendingPod, pods_by_namespace: Mapping[str, Sequence[ClusterPod]]) -> Counter[str]:
-    """Return how many pods of each node the selector matches, without those that are terminating or have ended."""
+    """Return how many pods on each node the selector matches, without those that are terminating or have ended."""
     if not pod.owner_selector:
         return Counter()
     selector = parse_selector(pod.owner_selector)

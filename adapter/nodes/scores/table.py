@@ -61,7 +61,7 @@ METRIC_POLICIES: Final = frozenset(
 def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
     """Return the scores of one policy for the nodes at the rows of the board's columns; -1 stands for an unknown node.
 
-    While there are no metrics, a policy that needs them knows no node; after a while, best fit replaces it.
+    While there are no metrics, a policy that needs them scores no node; after a while, best fit replaces it.
     """
     is_known = rows >= 0
     if is_known.all():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _CPU: Final = "cpu"
 _MOST_CPU_MILLI: Final = 1e12
-"""Larger amounts count as this one. A pod may request anything."""
+"""Larger amounts are capped to this one, since a pod may request anything."""
 _NO_ROOM: Final = -np.inf
 _STATES_AT_ONCE: Final = 500
 """Limits the memory of a request if all nodes differ."""
@@ -40,7 +40,7 @@ class _Nodes:
     """The free amounts of the nodes of a request."""
 
     states: tuple[GpuState, ...]
-    """The states of the GPUs, in ascending order."""
+    """What is left of each node's GPUs, in ascending order."""
     cpu_before: Integers
     cpu_after: Integers
 
@@ -58,8 +58,8 @@ class _Found:
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmentationArgs) -> PolicyScores:
     """Return scores by the points of the pod's best placement on each node; 0 for a node without the GPUs.
 
-    A pod without GPUs takes CPU that pods with GPUs may need. It gets the same score everywhere if its requested
-    devices are unknown.
+    A pod without GPUs is scored too, since it takes CPU that pods with GPUs may need. If it requests devices of an
+    unknown kind, it gets the same score everywhere.
     """
     unknown = _unknown_device(pod)
     if unknown:
@@ -121,7 +121,7 @@ def _best_placements(pod: PendingPod, nodes: _Nodes, workload: Workload) -> _Fou
 def _write_best(
     pod: PendingPod, nodes: _Nodes, alike: Sequence[tuple[GpuState, list[int]]], workload: Workload, found: _Found
 ) -> None:
-    """Write the best placements on the nodes at the positions of some states."""
+    """For the nodes in these GPU states, write the best placement's points and fragments to `found`."""
     states: list[GpuState] = []
     rows: list[tuple[int, int, int]] = []
     for state, positions in alike:

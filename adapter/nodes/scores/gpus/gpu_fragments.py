@@ -1,8 +1,8 @@
 """How much of the GPUs of a node the pods of a workload cannot use: its fragments, in thousandths of a GPU.
 
 After Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): for each kind of pod of the workload, everything that is
-left of a node's GPUs is useless if the pod does not fit onto the node (or requests no GPU); otherwise, the remainders
-of those GPUs are useless that have less than the pod needs. The fragments are the mean over the workload. Pure.
+left of a node's GPUs is useless if the pod does not fit onto the node (or requests no GPU); otherwise, what is left of
+a GPU is useless if it is less than the pod needs. The fragments are the mean over the workload. Pure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GpuState: TypeAlias = "tuple[int, ...]"
 """Thousandths that are left of each GPU of a node, in ascending order."""
 MOST_KINDS: Final = 128
-"""Kinds of pods that a mix has at most: the most frequent ones."""
+"""A mix has at most this many kinds of pods, the most frequent ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,9 +45,9 @@ class WorkloadMix:
 
 
 def mix_of(seen: Mapping[GpuPodKind, float], coverage: float = 1.0) -> WorkloadMix:
-    """Return the most frequent kinds that together are this share of what was seen; their shares add up to 1.
+    """Return the most frequent kinds that together cover this share of the pods seen; their own shares add up to 1.
 
-    Equally frequent kinds are in their own order, so that the mix does not depend on the order of the pods.
+    Equally frequent kinds are sorted by their values, so that the mix does not depend on the order of the pods.
     """
     most_frequent = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_KINDS]
     wanted = coverage * sum(seen.values())
@@ -60,10 +60,10 @@ def mix_of(seen: Mapping[GpuPodKind, float], coverage: float = 1.0) -> WorkloadM
 
 
 class FragmentTable:
-    """The fragments of states of GPUs under a mix, for any amount of CPU that is left."""
+    """The fragments of each state of a node's GPUs under a mix of pods, for any amount of CPU that is left."""
 
     def __init__(self, left_milli: Integers, mix: WorkloadMix) -> None:
-        """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for one that a node does not have."""
+        """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for a GPU that a node lacks."""
         self._mix = mix
         self._total_milli = left_milli.sum(axis=1)
         self._usable_milli = _usable_milli(left_milli, mix)
@@ -88,13 +88,13 @@ def _usable_milli(left_milli: Integers, mix: WorkloadMix) -> Floats:
 
 
 def gradient_points(before_milli: Floats, after_milli: Floats) -> Floats:
-    """Return 0..100 for how much a placement lessens the fragments, as published: 50 if they do not change."""
+    """Return 0..100 for how much a placement reduces the fragments, as published: 50 if they do not change."""
     fewer_gpus = np.clip((before_milli - after_milli) / 1000.0, -50.0, 50.0)
     return np.asarray(np.floor(100.0 / (1.0 + np.exp(-fewer_gpus))))
 
 
 def placements(state: GpuState, count: int, milli: int) -> tuple[GpuState, ...]:
-    """Return the states in which a pod may leave a node's GPUs; nothing if the GPUs are not enough.
+    """Return the states in which a pod may leave a node's GPUs; none if the GPUs are not enough.
 
     A pod with one GPU may take any that has enough left; one with several takes those with the least left.
     """

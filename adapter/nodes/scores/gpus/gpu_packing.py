@@ -1,9 +1,9 @@
 """gpu-packing: a perfect fit is best, then the node with the least left.
 
 Nodes are ordered by GPUs first: how many free ones the pod would open, what it would leave of the GPUs that it takes,
-and how many whole ones would stay free. If these are equal, the node comes first on which the pod would leave less CPU
-and memory. The scores of a request's nodes are distributed from 100 down, since the scheduler reads integers from 0 to
-10: so the best node has an integer of its own as long as there is one.
+and how many whole ones would stay free. Of nodes that are equal in these, the one on which the pod would leave less CPU
+and memory comes first. The scores of a request's nodes are distributed from 100 down, since the scheduler reads
+integers from 0 to 10; so the best node has an integer to itself as long as there is one to spare.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Points of a node with GPUs for a pod, by which `gpu-fragmentation` and its benchmark decide (pure).
+"""The points by which `gpu-fragmentation` and its benchmark choose a node with GPUs for a pod (pure).
 
 Fragmentation gradient descent counts what no pod can use now. It does not see that a share of a GPU may leave a piece
 that no later pod will fill; the value of the free part of a GPU does. Losing the value of a whole GPU, beyond the value
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _POINTS_OF_A_GPU: Final = 100.0
 _STEP_POINTS: Final = 2.0
-"""Gradients that differ by less are equal: then the remainder decides, so that nodes are filled one by one."""
+"""Gradients are rounded down to multiples of this; of equal ones, the remainder decides, so nodes fill one by one."""
 _RARITY: Final = 0.7
 """Kinds count by this power of how often they were seen: a rare kind is more uncertain, and often the largest."""
 
@@ -35,7 +35,7 @@ class Workload:
     """The expected pods, which resemble those seen so far."""
 
     def __init__(self, seen: Mapping[GpuPodKind, float]) -> None:
-        """`seen` are pods that request GPUs, by kind. Others would add the same to all fragments."""
+        """`seen` counts the pods that request GPUs, by kind. Other pods would add the same amount to all fragments."""
         self.mix = mix_of({shape: count**_RARITY for shape, count in seen.items()})
         self.value_by_free_milli = value_by_free_milli(self.mix)
 
@@ -44,14 +44,14 @@ class PointsTable:
     """The points of placements that change one state of GPUs into another."""
 
     def __init__(self, left_milli: Integers, workload: Workload) -> None:
-        """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for one that a node does not have."""
+        """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for a GPU that a node lacks."""
         self.fragments = FragmentTable(left_milli, workload.mix)
         self._values_of_gpus = values_of_gpus(left_milli, workload.value_by_free_milli)
 
     def points(
         self, before: NDArray[np.intp], cpu_before: Integers, after: NDArray[np.intp], cpu_after: Integers
     ) -> Floats:
-        """Return the points of placements from states to states (rows of the table), with the CPU in millicores."""
+        """Return the points of placements from `before` to `after` (rows of the table); free CPU in millicores."""
         gradient = gradient_points(
             self.fragments.fragments_milli(before, cpu_before), self.fragments.fragments_milli(after, cpu_after)
         )

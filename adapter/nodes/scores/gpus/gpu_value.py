@@ -1,9 +1,10 @@
 """The value of the free part of a GPU is that of the shares that still fit into it: prices of a cutting-stock problem.
 
-GPUs are bars that the shares of pods are cut from. The fewest GPUs for a workload are a linear program, whose dual
-prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of 470,
-because two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has the value
-of the best set of shares that fits into it. Placements that lose the least value leave no GPU that cannot be filled.
+GPUs are bars that the shares of pods are cut from. Finding the fewest GPUs for a workload is a linear program, whose
+dual prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of
+470, because two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has the
+value of the best set of shares that fits into it. Placements that lose the least value leave no GPU that cannot be
+filled.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ def value_by_free_milli(mix: WorkloadMix) -> Floats:
 
 
 def values_of_gpus(left_milli: Integers, by_left: Floats) -> Floats:
-    """Return the value of nodes with these free amounts of each GPU (nodes, GPUs), in GPUs."""
+    """Return the value of each node, in GPUs, from what is left of each of its GPUs (nodes, GPUs)."""
     return np.asarray(by_left[left_milli // _STEP_MILLI].sum(axis=1))
 
 
 @lru_cache(maxsize=64)
 def _value(demand: tuple[tuple[int, int], ...]) -> Floats:
-    """Return the value by free hundredths, for shares (in hundredths) and the frequency of each."""
+    """Return the value by free hundredths, for a demand of shares (in hundredths), each with its frequency."""
     if not demand:
         return np.zeros(_STEPS + 1)
     sizes = np.array([size for size, _ in demand])
@@ -62,7 +63,7 @@ def _value(demand: tuple[tuple[int, int], ...]) -> Floats:
 
 
 def _prices(sizes: Integers, demand: Floats) -> Floats:
-    """Return the dual prices of the fewest bars for a demand, by the simplex method with generated columns."""
+    """Return the dual prices of meeting a demand with the fewest bars, by the simplex method with column generation."""
     basis = np.diag((_STEPS // sizes).astype(np.float64))
     costs = np.ones(len(sizes))
     prices: Floats = costs / np.diag(basis)
@@ -80,7 +81,7 @@ def _prices(sizes: Integers, demand: Floats) -> Floats:
 
 
 def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
-    """Return a column that improves the plan, and its cost: a pattern to cut a bar, or more than is requested."""
+    """Return a column that improves the plan, and its cost: a pattern for cutting a bar, or a surplus of a share."""
     cheapest = int(prices.argmin())
     column = np.zeros(len(sizes))
     if prices[cheapest] < -_NOTHING:
@@ -100,7 +101,7 @@ def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
 
 
 def _knapsack(sizes: Integers, prices: Floats) -> Knapsack:
-    """Return the best price of shares that fit into each size (0..100), and the share added last; -1 for none."""
+    """Return the highest price of shares that fit into each size (0..100), and the share added last; -1 for none."""
     best = np.zeros(_STEPS + 1)
     last = np.full(_STEPS + 1, -1, dtype=np.intp)
     for room in range(1, _STEPS + 1):

@@ -28,8 +28,8 @@ def level_scores(levels: NDArray[np.int64], count: int, used: Floats) -> Floats:
 
     Within a level, the node with the larger `used` (0..2) is better.
 
-    Each level has its own band of integers (0..10). The first one also has those that are left over, and the levels
-    after the ninth share the last band.
+    Each level has its own band of integers (0..10). The first band also gets the integers that are left over, and the
+    levels after the ninth share the last band.
     """
     values = np.zeros(len(levels))
     width = max(1, _MOST_LEVELS // max(1, count))

@@ -1,9 +1,9 @@
-"""The beta distribution, vectorised: fitted to mean and deviation, and its distribution function.
+"""The beta distribution, vectorised: its fit to a mean and a variance, and its distribution function.
 
-The distribution function is the regularised incomplete beta function I_x(a, b), by its continued fraction (DLMF
-8.17.22), within 2e-7. If both parameters are large, so that the fraction would need many terms, it is the cube-root
-approximation to the normal distribution (Abramowitz and Stegun 26.5.21), which is then within 6e-5: less than a
-hundredth of a score.
+The distribution function is the regularised incomplete beta function I_x(a, b), computed by its continued fraction
+(DLMF 8.17.22) with an error below 2e-7. If both parameters are large, so that the fraction would need many terms, the
+cube-root approximation by the normal distribution (Abramowitz and Stegun 26.5.21) is used, whose error is then below
+6e-5: less than a hundredth of a score.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LARGE: Final = 100.0
 _TERMS: Final = np.arange(1.0, 25.0)
-"""Pairs of terms of the fraction. With one parameter below `_LARGE`, 24 of them are within 1e-7."""
+"""Pairs of terms of the fraction. If one parameter is below `_LARGE`, 24 of them have an error below 1e-7."""
 _SHIFT: Final = 8
 _HALF_LOG_2_PI: Final = 0.5 * math.log(2.0 * math.pi)
 _MOST_AT_ONCE: Final = 2000
@@ -76,7 +76,7 @@ def _by_fraction(x: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def _log_gamma(values: Floats) -> Floats:
-    """Return the logarithms of the gamma function by Stirling's series (DLMF 5.11.1), within 1e-10.
+    """Return the logarithms of the gamma function by Stirling's series (DLMF 5.11.1), with an error below 1e-10.
 
     `math.lgamma` for each element took a third of the whole time.
     """
@@ -94,7 +94,7 @@ def _log_gamma(values: Floats) -> Floats:
 
 
 def _fraction(x: Floats, a: Floats, b: Floats) -> Floats:
-    """Return the continued fraction, evaluated from its last term that matters to the first."""
+    """Return the continued fraction, evaluated backwards from the last term that matters."""
     m = _TERMS[:, np.newaxis]
     n = a + 2.0 * m
     odd = (a + m) * (a + b + m) * x / (n * (n + 1.0))

@@ -116,7 +116,7 @@ def _loads(ratios: Mapping[LoadResource, Floats], rows: Rows) -> Floats:
 
 
 def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats:
-    """Return the risk of the load for the rows: it does not depend on the pod, and takes most of the time."""
+    """Return the load risk of the rows, which is cached: it does not depend on the pod, and takes most of the time."""
 
     def computed(lacking: Rows) -> Floats:
         committed = _join_commitments([commitment(PendingPod(), columns, lacking, resource) for resource in _RESOURCES])
@@ -127,9 +127,9 @@ def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats
 
 
 def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
-    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`, as given).
+    """Return the risk that limits are used, the given risk that the load exceeds the requests, and their total.
 
-    Without capacity the total is 1.
+    The total is weighted by `limit_weight`; it is 1 for a node without capacity.
     """
     excess = np.maximum(committed.limits - committed.capacity, 0.0)
     spread = committed.limits - committed.requested

@@ -65,7 +65,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
 
 
 def watts(model: PowerModel, percent: float) -> float:
-    """Return the power of a node at that many percent of its CPU."""
+    """Return the power of a node, in watts, at this percentage of its CPU."""
     return model.k0 + model.k1 * math.exp(model.k2 * percent)
 
 
@@ -78,7 +78,7 @@ def power_rise(k1: Floats, k2: Floats, from_percent: Floats, to_percent: Floats)
 
 
 def normalised(raw: Floats, is_full: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
-    """Return 0..100, 100 for the smallest rise; 0 for full nodes, and for all if nothing rises on any; NaN stays."""
+    """Return 0..100: 100 for the smallest rise, 0 for full nodes, and 0 for all if power rises on none; NaN stays."""
     compared = ~is_full & ~np.isnan(raw)
     values = np.where(is_full & ~np.isnan(raw), 0.0, np.nan)
     if not compared.any():

@@ -24,11 +24,11 @@ _NON_ZERO: Final = frozenset({"cpu", "memory"})
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Resources that always count; others count only if the pod requests them."""
 _MOST: Final = float(2**56)
-"""Larger amounts count as this one; 100 times this still fits into 64 bits. A pod may request anything."""
+"""Larger amounts are capped to this one, since a pod may request anything; 100 times this still fits into 64 bits."""
 
 
 def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str) -> tuple[Integers, Integers]:
-    """Return the requests on each node including the pod's, and the allocatable amount; both 0 if it does not count.
+    """Return each node's requests with the pod's, and its allocatable amount; both 0 if the resource does not count.
 
     CPU and memory are counted with the scheduler's defaults for containers without requests.
     """

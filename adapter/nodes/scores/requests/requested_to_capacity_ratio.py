@@ -36,7 +36,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCa
 
 
 def broken_linear(shape: Sequence[tuple[int, int]], at: Integers) -> Integers:
-    """Return the function through the points, linear between them and flat outside; integers, truncated as in Go."""
+    """Return the piecewise linear function through the points, constant outside them; integers, truncated as in Go."""
     xs = np.array([x for x, _ in shape], dtype=np.int64)
     ys = np.array([y for _, y in shape], dtype=np.int64)
     after = np.searchsorted(xs, at, side="left").clip(0, len(xs) - 1)
