@@ -25,8 +25,8 @@ JUMP_DEVIATIONS: Final = 6.0
 JUMP_EXPLAINED_SECONDS: Final = 300.0
 """How long before a jump a pod may have been bound or have ended and still explain it."""
 MIN_DEVIATION_RATIO: Final = 0.005
-"""The smallest median deviation that a jump is measured by: otherwise, a load that hardly ever changes would jump with
-each percent."""
+"""The smallest median deviation by which a jump is judged; otherwise, for a load that hardly ever changes, each percent
+would count as a jump."""
 # A rounding error of subtracting equal numbers is not a load below zero.
 _ROUNDING_RATIO: Final = 1e-9
 
@@ -48,12 +48,12 @@ class JudgingTime:
 
 
 def number(verdict: NodeVerdict) -> int:
-    """Return the number of a verdict in arrays."""
+    """Return the number that stands for a verdict in arrays."""
     return VERDICTS.index(verdict)
 
 
 def is_served(verdicts: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return where a window may be served."""
+    """Return for which of these verdicts a window may be served."""
     return _SERVED[verdicts]
 
 
@@ -109,9 +109,9 @@ def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_a
     """Return the verdict of each node, an index of `VERDICTS`.
 
     `coverage` is the `window_coverage` of the windows, in which samples out of range count as missing: a late scrape
-    may leave one of them, and a node is out of range while its newest sample is. `pod_changed_at` is the Unix seconds
-    at which a pod was last bound to each node or ended there (NaN if unknown). If several verdicts fit, the first of
-    these counts: missing, stale, stuck, out of range, gap, counter reset, jumped.
+    may cause one such sample, so a node counts as out of range only while its newest sample is. `pod_changed_at` is the
+    Unix seconds at which a pod was last bound to each node or ended there (NaN if unknown). If several verdicts fit,
+    the first of these counts: missing, stale, stuck, out of range, gap, counter reset, jumped.
     """
     window = last_columns(grid.values, window_columns(grid.step_seconds)[0])
     times = column_times(grid)[-window.shape[1] :] if window.shape[1] else np.empty(0)

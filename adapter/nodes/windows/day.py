@@ -82,7 +82,7 @@ def day_after(
     nodes: tuple[str, ...] | None = None,
     moved: Collection[str] = (),
 ) -> LoadDay:
-    """Return the day until now with further slots. Known slots stay unchanged; future slots are dropped.
+    """Return the day that ends now, with further slots added. Known slots stay unchanged; future slots are dropped.
 
     `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
@@ -107,7 +107,7 @@ def day_after(
 
 
 def _with_slots(before: SlotMeans | None, found: SampleGrid, end: int) -> SlotMeans | None:
-    """Return the means of a resource with new ones added; `before`, which may be None, if nothing is new.
+    """Return the means of a resource with new ones added; if nothing is new, `before`, which may be None.
 
     Only the columns that were found are compared: all slots of 5,000 nodes would take 30 MB for a moment.
     """
@@ -134,9 +134,9 @@ def known_slots(day: LoadDay, resource: LoadResource) -> set[int]:
 
 
 def with_day(snapshot: LoadSnapshot, day: LoadDay) -> LoadSnapshot:
-    """Return the snapshot, which has the windows of samples, with those of an hour and a day.
+    """Return the snapshot with the windows of an hour and a day added to its windows of samples.
 
-    A resource without a day has no numbers in these.
+    A resource that the day lacks has NaN in the added windows.
     """
     rows = rows_of(snapshot.nodes, day.nodes)
     resources = {}
@@ -174,7 +174,7 @@ def samples_of_day(day: LoadDay) -> SampleSet:
 
 
 def day_of_samples(samples: SampleSet, now: float) -> LoadDay:
-    """Return the day of a state file without samples that are not on slots of five minutes."""
+    """Return the day of a state file; grids that are out of range or not in slots of five minutes are dropped."""
     grids = (grid for resource, grid in samples.grids.items() if resource in DAY_RESOURCES)
     return day_after(LoadDay(), [grid for grid in grids if _is_day(grid)], now)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing about the usage: a daemon may use many times as much."""
 _BAD_LONG_ENOUGH_SECONDS: Final = 300.0
-"""How long a node must have been bad until an estimate replaces its metrics."""
+"""How long a node must have been bad before an estimate replaces its metrics."""
 _LONGEST: Final = 0
 # Stored as the difference from the average.
 _TAILS: Final = (P95, MAX)
@@ -37,8 +37,8 @@ class ResourceHistory:
     """Measured average divided by the requests, of the last refresh that had both (requests of at least
     `MIN_REQUESTED_RATIO`); NaN if there was none."""
     spread: Floats
-    """Of shape (windows, stats, nodes), of the last refresh that was served: the standard deviation; for the other
-    statistics, how far they were above the average. NaN if there was none."""
+    """Of shape (windows, stats, nodes), from the last refresh in which the node was measured: the standard deviation;
+    for the other statistics, how far they were above the average. NaN if there was none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MARGIN_SECONDS: Final = 120
 """Time kept beyond the longest window: two steps for late samples, and the sample before the window that is still in
-force at its start if a node is scraped more rarely than the grid steps."""
+force at its start if a node is scraped less often than once a step."""
 
 
 def kept_columns(step_seconds: int) -> int:
@@ -77,7 +77,7 @@ def rows_of(nodes: Sequence[str], among: Sequence[str]) -> NDArray[np.intp]:
 
 
 def taken(values: Floats, rows: NDArray[np.intp]) -> Floats:
-    """Return the last axis of `values` in another order; NaN where the row is -1."""
+    """Return `values` with the last axis rearranged to these rows; NaN where the row is -1."""
     if not values.shape[-1]:
         return np.full((*values.shape[:-1], len(rows)), np.nan)
     return np.where(rows >= 0, values[..., rows], np.nan)

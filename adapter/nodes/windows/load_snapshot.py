@@ -63,7 +63,7 @@ def grid_fault(grid: SampleGrid) -> str | None:
 def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats) -> ResourceLoad:
     """Return the windows of samples of one resource, for the nodes of its grid. They end at `moment.window_end`.
 
-    A window is served if it has enough samples, otherwise from another one that has. Samples from 1 to 1.02 count as 1.
+    A window that lacks samples is served from another window that has enough. Samples from 1 to 1.02 count as 1.
     """
     step = grid.step_seconds
     hold = np.fmax(grid.scrape_seconds, float(step))

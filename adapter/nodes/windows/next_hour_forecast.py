@@ -1,9 +1,10 @@
-"""The CPU of each node in the next hour, by the same time of earlier days, and whether that was worth it (pure).
+"""Forecasts each node's CPU in the next hour from the same time on earlier days, and judges its forecasts (pure).
 
-The prediction is the largest mean of 15 minutes within the next hour, which the node has to bear. The load of the last
-15 minutes is the level, so pods that were added or removed since the earlier days count in full. To it is added the
-rise of the load in the hour after this time of the day: the upper quantile of the rises of all known days, each with
-the quarters of an hour before and after. Of few rises, it is the largest, as in conformal prediction.
+The prediction is the largest mean of 15 minutes within the next hour, which the node has to bear. It starts from the
+load of the last 15 minutes, so pods that were added or removed since the earlier days count in full. To this is added
+the rise of the load in the hour after this time of the day: the upper quantile of the rises on all known days,
+including those of the quarters of an hour before and after. If only few rises are known, it is the largest one, as in
+conformal prediction.
 
 **Backtest.** Each quarter of an hour of the later days is predicted from the days before it alone (rolling origin), and
 judged by the quantile (pinball) loss, in which an underestimated load costs more. The same loss is computed for the
@@ -42,19 +43,19 @@ if TYPE_CHECKING:
 QUANTILE: Final = 0.9
 """Share of hours that should not exceed their prediction."""
 BETTER_RATIO: Final = 0.9
-"""A prediction is used if its loss was at most this share of that of the last 15 minutes."""
+"""A prediction is used if its loss was at most this share of the loss of the last 15 minutes."""
 HIGHEST_FACTOR: Final = 1.25
 """A prediction is at most this many times the largest load of the week."""
 _HOUR: Final = 3600 // QUARTER_SECONDS
 _LEAST_OF_AN_HOUR: Final = _HOUR - 1
-"""Quarters that must be known of an hour."""
+"""How many quarters of an hour must be known."""
 _LEAST_RISES: Final = 4
-"""Rises that must be known. Each day has three of them around a time of the day, so these are from at least two
+"""How many rises must be known. Each day has three of them around a time of the day, so these are from at least two
 days."""
 _FIRST_JUDGED_DAY: Final = 2
 _JUDGED_DAYS: Final = WEEK_DAYS - _FIRST_JUDGED_DAY
 _LEAST_JUDGED: Final = QUARTERS_A_DAY * 2 // 3
-"""Quarters of an hour that must be predicted and known of a day on which predictions are judged."""
+"""How many quarters of an hour of a day must be both predicted and known for predictions to be judged on that day."""
 _NODES_AT_ONCE: Final = 4
 """Nodes that are judged at once; their backtest takes about a millisecond."""
 _FIVE_MINUTES: Final = SAMPLE_WINDOWS_SECONDS.index(300)
@@ -81,7 +82,7 @@ def _known_days(week: LoadWeek) -> int:
 
 
 def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: float) -> HourForecast:
-    """Return the next hour of each node; `now` in Unix seconds.
+    """Return the forecast of each node's next hour; `now` is in Unix seconds.
 
     It is at least the average of the last five minutes, and at most 1 and 1.25 times the largest load of the week.
     Nothing is predicted from a load that is estimated or not served.
@@ -130,7 +131,7 @@ def _backtest_errors(means: Singles) -> Floats:
 
 
 def _loss_ratio(means: Singles) -> Floats:
-    """Return the loss of predictions by the time of the day divided by that of the last 15 minutes, for some nodes."""
+    """Return the loss of predictions by the time of the day divided by the loss of the last 15 minutes."""
     levels, rises = means, _rises(means)
     shape = (len(means), WEEK_DAYS, QUARTERS_A_DAY)
     padded = np.pad(rises, ((0, 0), (1, 1)), constant_values=np.nan)
@@ -153,10 +154,11 @@ def _loss_ratio(means: Singles) -> Floats:
 
 
 def _ratio_of(losses: Floats) -> Floats:
-    """Return the ratio of losses of shape (3, days, nodes): predictions, and the last 15 minutes in two forms.
+    """Return the loss of the predictions divided by that of the last 15 minutes, in the better of its two forms.
 
-    It is at least 1 if the predictions were not better on most of the days with any loss: a single day
-    may have been luck. A load that never changes is predicted without any loss by the last 15 minutes.
+    `losses` is of shape (3, days, nodes): predictions, and both forms. The ratio is at least 1 if the predictions were
+    not better on most of the days with any loss, since a single day may have been luck. A load that never changes is
+    predicted without any loss by the last 15 minutes.
     """
     ours, rivals = losses[0], losses[1:]
     rival = rivals[rivals.sum(axis=1).argmin(axis=0), :, np.arange(losses.shape[2])].T
@@ -185,7 +187,7 @@ def _highest(means: Singles) -> Singles:
 
 
 def _rise_now(week: LoadWeek, now: float) -> Singles:
-    """Return the quantile of the rises in the hour after this time of the day."""
+    """Return the upper quantile of the rises in the hour after this time of the day."""
     at = QUARTERS - 1 + round((now - week.end) / QUARTER_SECONDS)
     found = []
     for days_ago in range(1, WEEK_DAYS + 1):

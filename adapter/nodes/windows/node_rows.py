@@ -1,4 +1,4 @@
-"""Turns rows by series into rows by node: exporters that restarted, pairs of Prometheus servers."""
+"""Turns rows by series into rows by node; joins series of restarted exporters and of Prometheus pairs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SeriesRows:
 
 
 def mean_by_node(values: Floats, node_of: NDArray[np.intp], nodes: int) -> Floats:
-    """Return for each node and step the mean of its series that have a sample there; NaN without any.
+    """Return for each node and step the mean of the node's series that have a sample at that step; NaN without any.
 
     A restarted exporter leaves series that follow each other, which are joined; an HA pair leaves series at the same
     times, which are averaged. So each step counts once, whatever the number of series behind it.
@@ -71,8 +71,8 @@ def grid_of_series(
 ) -> SampleGrid:
     """Return the grid by node.
 
-    A series that has ended does not count where Prometheus only repeats its last sample. The newest sample, step and
-    reset of a node's series count, and the shortest scrape interval.
+    A series that has ended does not count where Prometheus only repeats its last sample. Of a node's series, the latest
+    sample, counter advance and reset count, and the shortest scrape interval.
     """
     times = end - step_seconds * np.arange(rows.values.shape[1] - 1, -1, -1, dtype=np.float64)
     hold = np.fmax(rows.scrape_seconds, float(step_seconds))

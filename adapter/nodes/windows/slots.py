@@ -1,4 +1,4 @@
-"""Means of slots of time, kept for a while: they follow the clock and the list of nodes (pure)."""
+"""Adapts kept means of time slots to the present time and list of nodes (pure)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SlotAxes:
 
 
 def shifted(values: NDArray[Number], before: SlotAxes, after: SlotAxes, moved: Collection[str] = ()) -> NDArray[Number]:
-    """Return the means for other nodes and another end; NaN for unknown means, and for nodes that have `moved`."""
+    """Return the means for the nodes and end of `after`; NaN for unknown means, and for nodes that have `moved`."""
     if after.nodes != before.nodes:
         rows = rows_of(after.nodes, before.nodes)
         nothing = np.full((len(rows), values.shape[1]), np.nan, dtype=values.dtype)

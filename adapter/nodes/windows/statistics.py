@@ -75,13 +75,13 @@ def window_statistics(values: Floats, step_seconds: int) -> Floats:
 
 
 def columns_per_scrape(scrape_seconds: Floats, step_seconds: int) -> NDArray[np.int64]:
-    """Return for how many steps a scraped sample is in force: 1 unless nodes are scraped more rarely than steps."""
+    """Return for how many steps a scraped sample is in force: 1 unless scrapes are farther apart than steps."""
     ratio = np.fmax(scrape_seconds, float(step_seconds)) / step_seconds
     return np.ceil(np.fmin(ratio, 1e6) - _INTERVAL_TOLERANCE_STEPS).astype(np.int64)
 
 
 def window_coverage(values: Floats, scrape_seconds: Floats, step_seconds: int) -> Floats:
-    """Return the share (0..1) of each window's expected samples that is there, of shape (windows, nodes).
+    """Return the share (0..1) of each window's expected samples that are present, of shape (windows, nodes).
 
     Samples are expected once per scrape interval. If that is longer than a step, an answer either repeats a sample at
     the following steps or has none there; both count as one sample, which is in force until the next is due.

@@ -1,4 +1,4 @@
-"""The week of each node: quarters of an hour from the slots of the day, and from Prometheus's past (pure)."""
+"""The week of each node: quarters of an hour, from the slots of the day and from queries for the past (pure)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SLOTS_A_QUARTER: Final = QUARTER_SECONDS // SLOT_SECONDS
 
 
 def week_at(week: LoadWeek, now: float, nodes: tuple[str, ...] | None = None, moved: Collection[str] = ()) -> LoadWeek:
-    """Return the week until now (Unix seconds), without future quarters.
+    """Return the week that ends now (Unix seconds), without future quarters.
 
     `nodes` are the names of all Node objects, sorted; None if these are not known. Nodes that `moved` to another
     exporter lose what the former one measured.
@@ -53,7 +53,7 @@ def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
 
 
 def with_past(week: LoadWeek, past: SampleGrid) -> LoadWeek:
-    """Return the week with the quarters of an hour of an answer about the past; known ones stay unchanged."""
+    """Return the week with the quarters of an hour that a query for the past returned; known ones stay unchanged."""
     return _with_quarters(week, SlotAxes(past.nodes, past.end, past.step_seconds), past.values.astype(np.float16))
 
 
@@ -64,7 +64,7 @@ def known_quarters(week: LoadWeek) -> set[int]:
 
 
 def _with_quarters(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
-    """Return the week with quarters of an hour that it lacks; quarters beyond its ends do not count."""
+    """Return the week with the quarters of an hour that it lacked; quarters outside the week are dropped."""
     names = week.nodes if week.nodes == axes.nodes else tuple(sorted({*week.nodes, *axes.nodes}))
     means = shifted(
         week.means, SlotAxes(week.nodes, week.end, QUARTER_SECONDS), SlotAxes(names, week.end, QUARTER_SECONDS)
