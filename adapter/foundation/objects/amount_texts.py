@@ -15,9 +15,8 @@ _SUFFIXES: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10,
 def amount_text(resource: str, amount: int, *, rounds_up: bool) -> str:
     """Return an amount in the unit that people use: `1500m` of `cpu`, `15.8Gi` of `memory`, other resources as counts.
 
-    `amount` is in millicores for `cpu`, else in bytes or a count. Bytes have at most two decimals. Requested amounts
-    round up and remaining amounts round down, so that a request never looks smaller than the room for it when it does
-    not fit.
+    `amount` is in millicores for `cpu`, otherwise in bytes or a count. Bytes are shown with at most two decimals.
+    Callers round requests up and free amounts down, so that a request that does not fit never looks as if it did.
     """
     if resource == CPU:
         return milli_quantity(amount)

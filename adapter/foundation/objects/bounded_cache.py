@@ -1,6 +1,6 @@
-"""A cache of values that are made from texts of the cluster, bounded by its memory.
+"""A cache of values that are made from texts in the cluster, with a limit on its memory.
 
-Tenants decide how many values there are and how large each is, so a limit on the number of entries would bound nothing.
+Tenants decide how many values there are and how large each is, so a limit on the number of entries would not be enough.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MEBIBYTE: Final = 1 << 20
 HELD_BYTES: Final = "held_bytes"
 """The attribute of a cached function that returns the approximate memory of the remembered keys and values."""
 _LARGEST_SHARE: Final = 16
-"""A value that takes more than this part of a cache is not kept: it would displace values that many objects share."""
+"""A value larger than the cache divided by this is not kept: it would displace values that many objects share."""
 _WITHOUT_PARTS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 _ENTRY_BYTES: Final = 100
-"""Memory that a dictionary needs for an entry."""
+"""Memory that a dictionary needs for an entry, in bytes."""
 
 
 class _Generations:
-    """Values of two generations: those not requested while the younger generation filled up are forgotten."""
+    """Two generations of values: a value that is not requested while the younger generation fills up is forgotten."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -43,7 +43,7 @@ class _Generations:
         return self._young_bytes + self._old_bytes
 
     def of_the_old(self, key: _Key) -> tuple[Any] | None:
-        """Return a value of the older generation, which becomes part of the younger one."""
+        """Move a value from the older to the younger generation, and return it in a tuple; None if it is not there."""
         with self._lock:
             if key not in self._old:
                 return None

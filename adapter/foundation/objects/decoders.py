@@ -2,11 +2,10 @@
 
 msgspec 0.22 keeps the description of a Struct in its class and stores it there before it is complete, since a Struct
 may contain itself. A thread that needs the description of the same Struct at that moment takes the incomplete one and
-reads a null pointer, which ends the process with SIGSEGV. `msgspec.json.decode(…, type=)`, `msgspec.convert` and the
-making of a `Decoder` all build descriptions, so nothing else in the program calls them with a type, which a test
-checks. As msgspec's documentation recommends, a decoder is made once, when its module is loaded, and used by all
-threads. A decoder for a form that is known only at run time is made under the same lock. Encoding does not use
-descriptions.
+reads a null pointer, which ends the process with SIGSEGV. `msgspec.json.decode(…, type=)`, `msgspec.convert` and
+`Decoder(…)` all build descriptions, so only this module calls them with a type; a test checks this. As msgspec's
+documentation recommends, a decoder is made once, when its module is loaded, and used by all threads. A decoder for a
+type that is known only at run time is made under the same lock. Encoding does not use descriptions.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ import msgspec
 T = TypeVar("T")
 
 _BUILDING = threading.Lock()
-"""Held while a description is built. Every existing decoder therefore has complete descriptions of everything that it
-contains.
-"""
+"""Held while a description is built, so that the descriptions of every existing decoder are complete."""
 
 
 @overload
@@ -34,7 +31,7 @@ def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any
 
 
 def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
-    """Return the decoder of JSON for a type, the same for all callers; if not `strict`, it reads numbers in strings.
+    """Return the JSON decoder of a type, shared by all callers; if not `strict`, it also accepts numbers in strings.
 
     Raises TypeError for a type that msgspec does not support.
     """
@@ -50,7 +47,7 @@ def converted(content: object, form: object) -> Any: ...  # noqa: ANN401 - a uni
 
 
 def converted(content: object, form: object) -> object:
-    """Return content of plain dictionaries and lists as this type. Raises msgspec.ValidationError."""
+    """Convert plain dictionaries and lists to the type `form`. Raises msgspec.ValidationError."""
     decoder_of(form)
     found: object = msgspec.convert(content, form)
     return found

@@ -1,8 +1,9 @@
 """Durations in the syntax of Go (`1m30s`, `1.5h`) and of Prometheus (`1h30m`, `7d`).
 
 The two syntaxes are similar but differ: Go has fractions, signs and microseconds, and allows units in any order;
-Prometheus has days, weeks and years, with each unit at most once, from large to small. Texts that other programs also
-read use the syntax of those programs; Tidewatch's own configuration and flags accept both (`parse_duration`).
+Prometheus has days, weeks and years, with each unit at most once, from large to small. Texts that other
+programs also read are in the syntax of those programs; Tidewatch's own configuration and flags accept both syntaxes
+(`parse_duration`).
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ class DurationError(ValueError):
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration as configuration files and flags write it. Raises DurationError.
 
-    The syntax is Go's with Prometheus' days, weeks and years: it includes both.
+    The syntax is Go's, extended by Prometheus' days, weeks and years, so it includes both syntaxes.
     """
     return _nanoseconds(text, _UNITS) / _NANOSECONDS
 
 
 def format_duration(seconds: float) -> str:
-    """Return finite seconds, at least 0, as people write them: `14d`, `1h30m`, `1.5s`."""
+    """Return a duration as people write it: `14d`, `1h30m`, `1.5s`. `seconds` must be finite and at least 0."""
     days, rest = divmod(seconds, 86_400)
     text = _ZEROS.sub("", format_go_duration(rest))
     return f"{days:.0f}d{text if rest else ''}" if days else text
@@ -92,7 +93,7 @@ def _nanoseconds(text: str, units: Mapping[str, int]) -> int:
 
 
 def format_go_duration(seconds: float) -> str:
-    """Return finite seconds, rounded to nanoseconds, as Go prints them: `1m30s`, `1.5ms`, `0s`."""
+    """Return a duration as Go prints it, rounded to nanoseconds: `1m30s`, `1.5ms`, `0s`. `seconds` must be finite."""
     nanoseconds = round(Fraction(seconds) * _NANOSECONDS)
     sign, magnitude = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     if magnitude < _NANOSECONDS:

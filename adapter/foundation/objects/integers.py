@@ -1,4 +1,4 @@
-"""Limits of the integers that Go has in objects and durations."""
+"""Limits of the integer types that Go uses in objects and durations."""
 
 from __future__ import annotations
 

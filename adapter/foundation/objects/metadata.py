@@ -1,4 +1,4 @@
-"""The part of an object's metadata that identifies and selects it, as lists and watches send it."""
+"""The part of an object's metadata that identifies it and that selectors match, as lists and watches send it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ObjectMeta(msgspec.Struct, gc=False):
 
 
 class PartialObjectMetadata(msgspec.Struct, gc=False):
-    """An object whose metadata alone is kept; whole objects decode into it, too."""
+    """An object of which only the metadata is kept; whole objects can be decoded into it, too."""
 
     metadata: ObjectMeta
 
@@ -31,7 +31,7 @@ class KindObject(Protocol):
 
 
 def states_kind(form: type[msgspec.Struct]) -> TypeGuard[type[KindObject]]:
-    """Return whether a Struct is a `KindObject`."""
+    """Return whether a Struct keeps the kind of its object."""
     types = {field.name: field.type for field in msgspec.structs.fields(form)}
     metadata = types.get("metadata")
     return isinstance(metadata, type) and issubclass(metadata, ObjectMeta) and {"kind", "api_version"} <= types.keys()

@@ -24,14 +24,14 @@ def is_namespace_name(text: str) -> bool:
 
 
 def is_subdomain_name(text: str) -> bool:
-    """Return whether it is a DNS-1123 subdomain of at most 253 characters, as names of most kinds have to be."""
+    """Return whether the text is a DNS-1123 subdomain of at most 253 characters, as names of most kinds must be."""
     return len(text) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_object_name(text: str) -> bool:
-    """Return whether an object of some kind may have this name: whether it can be one segment of a path.
+    """Return whether an object of any kind may have this name, that is, whether it can be one segment of a path.
 
-    Most kinds only allow DNS names, but some allow others (`system:node-proxier`); this is the rule for all kinds.
+    Most kinds allow only DNS names, but some allow others, such as `system:node-proxier`.
     """
     return (
         0 < len(text) <= _SUBDOMAIN_LENGTH and text not in {".", ".."} and _NOT_IN_A_PATH_SEGMENT.search(text) is None
@@ -39,7 +39,7 @@ def is_object_name(text: str) -> bool:
 
 
 def label_key_problem(key: str) -> str | None:
-    """Return what is wrong with a label's key, None if it is valid: an optional DNS prefix, `/`, and a name."""
+    """Return what is wrong with a label's key; None if it is valid: a name, after an optional DNS prefix and `/`."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(prefix)):
         return f"its prefix {prefix!r} is not a DNS subdomain of at most {_SUBDOMAIN_LENGTH} characters"
@@ -47,7 +47,7 @@ def label_key_problem(key: str) -> str | None:
 
 
 def label_value_problem(value: str) -> str | None:
-    """Return what is wrong with a label's value, None if it is valid. The empty value is valid."""
+    """Return what is wrong with a label's value; None if it is valid. The empty value is valid."""
     return _label_name_problem(value) if value else None
 
 

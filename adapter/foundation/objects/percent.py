@@ -8,11 +8,11 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class EncodingError(ValueError):
-    """A text that is not allowed in a URL. The message continues a sentence that begins with the place of the text."""
+    """A text is not allowed in a URL. The message continues a sentence that begins by naming the part of the URL."""
 
 
 def decoded(text: str) -> str:
-    """Return the decoded text of a raw part of a URL, in which each character is a byte. Raises EncodingError."""
+    """Return the decoded text of a part of a URL; each character of `text` is one byte. Raises EncodingError."""
     if text.isascii() and "%" not in text:
         return text
     if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in text.split("%")[1:]):

@@ -21,10 +21,10 @@ DEFAULT_MEMORY_BYTES: Final = 200 << 20
 
 _MISSING_NANOS: Final = {CPU: DEFAULT_CPU_MILLI * 10**6, MEMORY: DEFAULT_MEMORY_BYTES * 10**9}
 _HUGE_PAGES: Final = "hugepages-"
-"""Amounts are int64 in the scheduler; a larger one would not fit into a float either."""
+"""Prefix of the names of huge page resources, which may also be requested for a pod as a whole."""
 
 AmountText: TypeAlias = str | int | float
-"""The text of a quantity; a file may have a bare number."""
+"""A quantity as written: a text, or in a file also a bare number."""
 _Nanos: TypeAlias = dict[str, int]
 """Exact amounts in billionths by resource, because sums are rounded once."""
 
@@ -50,7 +50,7 @@ class PodSpecResources:
 
     containers: tuple[ContainerSpec, ...] = ()
     init_containers: tuple[ContainerSpec, ...] = ()
-    """In the order of the spec, which is the order in which they run."""
+    """The init containers in the order of the spec, in which they run."""
     overhead: Mapping[str, AmountText] = field(default_factory=dict)
     requests: Mapping[str, AmountText] = field(default_factory=dict)
     """`spec.resources.requests`, for the pod as a whole (Kubernetes 1.34 and later)."""
@@ -70,15 +70,15 @@ class PodResources:
     """The requests of a pod: CPU in millicores, memory and storage in bytes, other resources as counts."""
 
     requests: Mapping[str, int] = field(default_factory=dict)
-    """The larger of two sums, or the pod-level values, plus overhead. The sums are those of containers with sidecars,
-    and of what runs at once during initialisation.
+    """For each resource, the pod-level request if there is one; otherwise the larger of the sum over containers and
+    sidecars, and the peak during initialisation. The overhead is added.
     """
     limits: Mapping[str, int] = field(default_factory=dict)
-    """The limits by the same rule. A resource for which no container has a limit is absent."""
+    """The limits, by the same rule. A resource for which no container has a limit is absent."""
     non_zero_requests: Mapping[str, int] = field(default_factory=dict)
-    """`cpu` and `memory`, with 100m and 200 MiB for each container that does not state them."""
+    """The requests for `cpu` and `memory`, with 100m and 200 MiB for each container that does not state them."""
     containers: tuple[ContainerResources, ...] = ()
-    """The containers without init containers, for predictions per container."""
+    """The containers, but not the init containers, for predictions per container."""
     overhead_cpu_milli: int = 0
 
 
@@ -116,7 +116,7 @@ def pod_resources(spec: PodSpecResources) -> PodResources:
 
 
 def raised_limits(resources: PodResources, resource: str) -> int:
-    """Return the limit of a pod for a resource, raised to at least its request; the request if it has none."""
+    """Return a pod's limit for a resource, but at least its request; the request if the pod has no limit."""
     return max(resources.limits.get(resource, 0), resources.requests.get(resource, 0))
 
 
@@ -133,7 +133,7 @@ def _container(where: str, spec: ContainerSpec) -> _Container:
 
 
 def _pod_level(where: str, texts: Mapping[str, AmountText]) -> _Nanos:
-    """Return the amounts stated for the pod as a whole, which only some resources may have."""
+    """Return the amounts stated for the pod as a whole, of the resources for which that is allowed."""
     return {
         name: amount
         for name, amount in _nanos(where, texts).items()
@@ -160,7 +160,7 @@ def _parse_nanos(text: str) -> int:
 
 
 def _total_need(containers: Iterable[_Nanos], inits: Iterable[tuple[_Nanos, bool]]) -> _Nanos:
-    """Return the larger of the running containers' need and the peak of initialisation, resource by resource.
+    """Return, for each resource, the larger of the need of the running containers and the peak of initialisation.
 
     An init container runs beside the sidecars that precede it. A sidecar keeps running beside the containers.
     """

@@ -1,9 +1,9 @@
 """Quantities of Kubernetes, such as `1500m`, `2Gi` and `12e6`.
 
-Metric values and resource requests are quantities, which the autoscaler compares in integer milli-units. With floats,
-0.1 might differ from 0.1, so all arithmetic here uses exact integers or decimals. The rules are those of
-`k8s.io/apimachinery/pkg/api/resource`. The only difference is that texts without a digit (`.`, `Ki`) are refused: its
-grammar forbids them, although its parser sometimes accepts them as zero.
+Metric values and resource requests are quantities, which the autoscaler compares in integer milli-units. Floats would
+add rounding errors, so all arithmetic here uses exact integers or decimals. The rules are those of
+`k8s.io/apimachinery/pkg/api/resource`. The only difference is that texts without a digit (`.`, `Ki`) are refused: the
+grammar there forbids them, although the parser sometimes accepts them as zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXACT_INTEGERS_FROM: Final = 9.2e15
 """From this value on, int64 milli-units overflow, and every float is an integer."""
 _MOST_WITH_MILLI_UNITS: Final = INT64_MAX // 1000
 _LEAST_READ_BY_GO: Final = -(10**18)
-"""Thousandths. Go misreads negative numbers of more than 18 digits: `-1000000000000000500m` is about -2e9 there."""
+"""In thousandths. Go misreads negative numbers of more than 18 digits, `-1000000000000000500m` as about -2e9."""
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
@@ -115,7 +115,7 @@ def quantity_text(milli: int, form: Format) -> str:
 def fits_milli_units(value: float) -> bool:
     """Return whether a float is a number whose thousandths fit into 64 bits.
 
-    Autoscalers read nothing else: Go's `MilliValue` of `10P` is 0, and that of other such amounts is any number.
+    Autoscalers misread all other numbers: Go's `MilliValue` is 0 for `10P`, and arbitrary for other such amounts.
     """
     return -_MOST_WITH_MILLI_UNITS <= value <= _MOST_WITH_MILLI_UNITS
 
@@ -134,7 +134,8 @@ def binary_quantity_of(value: float) -> str:
 def milli_of(value: float) -> int:
     """Return a float as thousandths, truncated toward zero.
 
-    The float is taken as the decimal that it is printed as: 0.29 is 290, although its binary value is a little less.
+    The float counts as the decimal number that it is printed as: 0.29 is 290, although its binary value is a little
+    less.
     Raises ValueError for NaN and infinities.
     """
     if not math.isfinite(value):
@@ -151,9 +152,8 @@ def milli_of(value: float) -> int:
 def quantity_of(value: float) -> str:
     """Return a float as a canonical decimal quantity with thousandths, truncated toward zero.
 
-    From 9.2e15 on, where int64 milli-units end, and down from -1e15, the amount is a whole number, in exponent form
-    beyond the suffix `E`.
-    Raises ValueError for NaN and infinities.
+    From 9.2e15 up, where int64 milli-units end, and from -1e15 down, the amount is a whole number; it has an exponent
+    where the suffix `E` is too small. Raises ValueError for NaN and infinities.
     """
     if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
         whole = int(value)
@@ -169,8 +169,8 @@ def quantity_of(value: float) -> str:
 def quantity_cut_in_binary(value: float) -> str:
     """Return a float as prometheus-adapter writes it, which may be a thousandth less than `quantity_of`.
 
-    There, thousandths are truncated from the binary product: 1.001 is a little less than that, so it is `1`. Beyond
-    int64 milli-units, where that product overflows, and down from -1e15, the result is that of `quantity_of`.
+    prometheus-adapter truncates the binary product to thousandths: 1.001 is stored as a little less, so it becomes `1`.
+    Beyond int64 milli-units, where the product overflows, and from -1e15 down, the result is that of `quantity_of`.
     """
     if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM and (milli := int(value * 1000)) > _LEAST_READ_BY_GO:
         return milli_quantity(milli)

@@ -22,7 +22,7 @@ _PIECES = re.compile(
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _MOST_REPETITIONS = 1000
 _LONGEST_CHARACTERS = 1 << 16
-"""Longest pattern. RE2 takes quadratic time to refuse some patterns: a second for this length."""
+"""Longest pattern. RE2 takes quadratic time to refuse some patterns: one second at this length."""
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -48,7 +48,7 @@ class Match:
     groups: tuple[str | None, ...]
     """Texts of the groups; group 0 is the whole match."""
     names: tuple[tuple[str, int], ...]
-    """Names of groups with their numbers; several groups can have the same name, as in Go."""
+    """Names and numbers of the named groups; several groups may have the same name, as in Go."""
 
     def named(self, name: str) -> str | None:
         """Return the text of the first participating group of this name; None if there is none."""
@@ -74,11 +74,11 @@ class Pattern:
         return Match(tuple(found.group(number) for number in range(self.group_count + 1)), self.names)
 
     def found_in(self, text: str) -> bool:
-        """Return whether it matches anywhere in the text."""
+        """Return whether the pattern matches anywhere in the text."""
         return self._compiled.search(text) is not None
 
     def matches_all_of(self, text: str) -> bool:
-        """Return whether it matches the text from end to end, as Prometheus anchors its matchers."""
+        """Return whether the pattern matches the whole text; Prometheus anchors its matchers in the same way."""
         return self._compiled.fullmatch(text) is not None
 
 
@@ -112,7 +112,7 @@ def _refuse_what_go_refuses(pieces: list[re.Match[str]]) -> None:
 
 
 def _names(pieces: list[re.Match[str]]) -> tuple[tuple[str, int], ...]:
-    """Return each named group with its number; RE2 itself returns only the first of each name."""
+    """Return each named group with its number; RE2 itself returns only the first group of each name."""
     groups = [piece["name"] for piece in pieces if piece["name"] is not None or piece["group"]]
     return tuple((name, number) for number, name in enumerate(groups, 1) if name)
 

@@ -1,7 +1,7 @@
 """One condition on one label: the operators of selectors, and the values that they accept and match.
 
 The rules are those of `NewRequirement` in `k8s.io/apimachinery/pkg/labels`. A requirement that Kubernetes would refuse
-cannot be created, so every requirement can be written to a query or a path.
+cannot be created, so every requirement can be written into a query or a path.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """Plural name, followed by the group, as in paths of metrics: `pods`, `deployments.apps`."""
+        """Plural name, followed by the group if it is not the core group, as in metric paths: `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -37,7 +37,7 @@ class Resource:
 
 
 class UnknownResourceError(LookupError):
-    """No resource of this name is known. The message contains the name and where it was searched."""
+    """No resource of this name is known. The message contains the name and says where it was looked up."""
 
 
 ResolveResource: TypeAlias = "Callable[[str, str], Resource]"
@@ -80,7 +80,7 @@ _NAMESPACED: Final = True
 
 
 def _group(api_version: str, *kinds: tuple[str, str, bool]) -> tuple[Resource, ...]:
-    """Return the resources of one API version from (plural, kind, scope)."""
+    """Return the resources of one API version; each of `kinds` is a plural name, a kind and a scope."""
     group, _, version = api_version.rpartition("/")
     return tuple(
         Resource(group=group, version=version, plural=plural, singular=kind.lower(), kind=kind, namespaced=namespaced)

@@ -1,7 +1,8 @@
 """Label selectors, which select objects or series.
 
-The API server passes on selectors as text (`app=web,tier in (a,b),!canary`). The grammar, what it tolerates, and the
-canonical text are those of `k8s.io/apimachinery/pkg/labels`, so that every selector that the API server accepts works.
+The API server passes on selectors as text (`app=web,tier in (a,b),!canary`). The grammar, the deviations from it that
+are tolerated, and the canonical text are those of `k8s.io/apimachinery/pkg/labels`, so that every selector that the API
+server accepts works.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _EXPRESSION_OPERATORS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
-    """Requirements that must all be satisfied; a selector without any matches everything. Hashable."""
+    """Requirements that must all be satisfied; a selector without requirements matches everything. Hashable."""
 
     requirements: tuple[Requirement, ...] = ()
     """Requirements in the order of their keys."""
@@ -81,7 +82,7 @@ def parse_selector(text: str) -> Selector:
 
 
 def label_selector(selector: Selector) -> dict[str, object] | None:
-    """Return the equivalent LabelSelector as JSON; None for everything.
+    """Return the equivalent LabelSelector as JSON; None for a selector that matches everything.
 
     Raises SelectorError for `!=`, `>` and `<`, which a LabelSelector cannot express.
     """
@@ -163,7 +164,7 @@ def _parse_restriction(tokens: _Tokens) -> tuple[Operator, tuple[str, ...]]:
 
 
 def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
-    """Return the values in parentheses, separated by commas; nothing between two commas is the empty value."""
+    """Return the values in parentheses, separated by commas; a value may be empty, as in `(a,,b)`."""
     if not tokens.take("("):
         tokens.refuse("'('")
     values = [tokens.take_word()]
