@@ -22,7 +22,7 @@ BACKEND_SECONDS: Final = 5.0
 def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple[Line, ...]:
     """Check whether one of several Prometheus servers answers, and for which clusters it has series.
 
-    `whom` says what selects it: `entries` or `rules`.
+    `whom` says what selects the server: `entries` or `rules`.
     """
     line = f"prometheus/{name}"
     try:
@@ -48,7 +48,7 @@ def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> N
 
 
 def look_at_clusters(settings: PrometheusSettings | None, name: str = CLUSTERS) -> tuple[Line, ...]:
-    """Query Prometheus for the clusters whose series it has; no line without a Prometheus."""
+    """Query Prometheus for the clusters whose series it has; return no line if no Prometheus is configured."""
     if settings is None:
         return ()
     try:

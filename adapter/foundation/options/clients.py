@@ -81,7 +81,7 @@ def kubernetes_client(
 
 @contextmanager
 def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
-    """Yield the objects for a command that runs once, from files or by watches that end with the block.
+    """Yield the objects for a command that runs once; they come from files, or from watches that end with the block.
 
     Raises ObjectsError if the files cannot be read, and KubernetesError if the cluster cannot be reached.
     """
@@ -104,7 +104,7 @@ def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
 def object_source(
     settings: ObjectSettings, context: WorkerContext, pace: Pace, telemetry: WatchTelemetry
 ) -> ObjectSource:
-    """Return the objects, from files or by watches, and start the tasks that keep them current; raises StartError."""
+    """Return the objects, from files or watches, and start the tasks that keep them current; raises StartError."""
     if settings.files is not None:
         return _file_objects(settings.files, context, pace)
 
@@ -128,9 +128,9 @@ def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
 def prometheus_client(
     settings: PrometheusSettings, context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry | None = None
 ) -> PrometheusClient:
-    """Return a client whose connection is checked in the background and that the worker closes; raises StartError.
+    """Return a client, checked in the background and closed by the worker; raises StartError.
 
-    `telemetry` counts its queries; None for a new one of this process.
+    `telemetry` counts the client's queries; None creates new telemetry for this process.
     """
     try:
         telemetry = telemetry or PrometheusTelemetry(context.registry, context.options.metrics_prefix)

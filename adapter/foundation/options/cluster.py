@@ -1,4 +1,4 @@
-"""Flags that say which cluster a program talks to and as whom, and the settings that are made from them."""
+"""Flags that say which cluster a program talks to, and with which identity, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER_FLAGS: tuple[Flag, ...] = in_group(
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Which cluster a client talks to, and as whom."""
+    """Which cluster a client talks to, and with which identity."""
 
     kubeconfig: Path | None
     """Path of a kubeconfig; None for the cluster that the pod runs in."""
@@ -34,7 +34,7 @@ class ClusterSettings:
 
     @property
     def is_named(self) -> bool:
-        """Whether a flag names the cluster, so that a command that can do without a cluster uses one."""
+        """Whether a flag names the cluster: a command that can do without a cluster uses one only then."""
         return self.kubeconfig is not None or self.context is not None
 
 
@@ -44,7 +44,7 @@ def cluster_settings(values: FlagValues) -> ClusterSettings:
 
 
 def object_name(flag: str, text: str) -> ObjectName:
-    """Return what a flag of the form NAMESPACE/NAME names; raises UsageError."""
+    """Return the object that a flag of the form NAMESPACE/NAME names; raises UsageError."""
     namespace, slash, name = text.partition("/")
     if not slash or not is_namespace_name(namespace) or not is_object_name(name):
         raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME")

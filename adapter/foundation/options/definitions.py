@@ -1,6 +1,6 @@
-"""Reads whether the cluster has the CustomResourceDefinition of a kind of this program, for doctors.
+"""Doctor: whether the cluster has the CustomResourceDefinition of a kind that this program defines.
 
-Whether a kind is served, everybody may ask. Only whoever may read the definition learns which keys it lacks.
+Everybody may ask whether a kind is served, but only callers that may read the definition learn which keys it lacks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def look_at_definition(client: ObjectClient, kind: DefinedKind) -> tuple[Line]:
 
 
 def _definition(client: ObjectClient, kind: DefinedKind) -> dict[str, Any] | None:
-    """Return the definition; None without the right to read it. Raises KubernetesError."""
+    """Return the definition; None if it is missing or this caller may not read it. Raises KubernetesError."""
     try:
         return client.get(f"{_DEFINITIONS}/{kind.name}").document
     except (ForbiddenError, NotFoundError):

@@ -1,7 +1,7 @@
 """Finds the Prometheus of a cluster if no address is given, and queries it through the API server's service proxy.
 
-kubectl's port-forward needs a websocket for each connection; the service proxy is plain HTTP with the caller's own
-credentials, and needs the right to `get` `services/proxy`.
+Port-forwarding, as by kubectl, needs a websocket for each connection; the service proxy is plain HTTP with the caller's
+own credentials, and needs the right to `get` `services/proxy`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def find_prometheus(
 ) -> FoundPrometheus:
     """Return the one Prometheus that answers behind a Service, or the one that the user at the terminal chooses.
 
-    Raises UsageError if there is none or nobody chooses one of several, and KubernetesError.
+    Raises KubernetesError, and UsageError if no Prometheus answers or nobody chooses one of several.
     """
     listed = ObjectClient(client, _LISTED_SECONDS).get("/api/v1/services").document
     candidates = prometheus_services(listed.get("items") or ())

@@ -49,7 +49,7 @@ QUIET_LOG_FLAGS: Final = tuple(
     else flag
     for flag in LOG_FLAGS
 )
-"""For a command that answers on the terminal: it reads a cluster once, and few users care how."""
+"""For commands that answer on the terminal: they read a cluster once, and few users want to know how."""
 
 
 def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Kinds of objects for commands that need no cluster: those of the named cluster, else those of Kubernetes itself."""
+"""Kinds of objects for commands that need no cluster: those of a named cluster, or else those built into Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def kinds_by(values: FlagValues) -> ResolveResource:
-    """Return how to find kinds: from the cluster of --kubeconfig or --context, else those of Kubernetes itself.
+    """Return the function that finds kinds: in the cluster of --kubeconfig or --context, or else among built-in kinds.
 
     Raises KubernetesError.
     """
@@ -28,9 +28,9 @@ def kinds_by(values: FlagValues) -> ResolveResource:
 
 
 def _built_in(group: str, name: str) -> Resource:
-    """Return a kind of Kubernetes, or a kind made up from the names in a rule if its group is unknown.
+    """Return a built-in kind, or if the group is unknown, a kind made up from the names in a rule.
 
-    A group that Kubernetes itself does not have belongs to custom resources, and only a cluster could say whether they
+    A group that is not built into Kubernetes belongs to custom resources, and only a cluster could say whether they
     exist.
     """
     try:

@@ -16,13 +16,13 @@ _APPLICATION_LABELS: Final = ("app.kubernetes.io/name", "app", "app.kubernetes.i
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """What the Services of a server that answers as Prometheus look like."""
+    """How to recognize the Services of a server that has Prometheus's API."""
 
     name: re.Pattern[str]
-    """Part of the Service's name, or the whole value of a label of the application."""
+    """Matches a part of the Service's name, or the whole value of one of `_APPLICATION_LABELS`."""
     ports: frozenset[int]
     prefix: str = ""
-    """Path before that of Prometheus's API."""
+    """Path prefix of Prometheus's API."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,7 +42,7 @@ class PrometheusService:
 
     @property
     def proxy_path(self) -> str:
-        """The path of the API server that proxies to it."""
+        """The path at the API server that proxies to this port."""
         service = f"{self.scheme}:{self.name}:{self.port}"
         return f"/api/v1/namespaces/{self.namespace}/services/{service}/proxy{self.prefix}"
 
@@ -54,7 +54,7 @@ _KNOWN: Final = (
     _KnownServer(re.compile(r"thanos.*query|thanos-querier"), frozenset({80, 443, 9090, 9091, 10902})),
     _KnownServer(re.compile(r"prometheus"), frozenset({80, 443, 9090, 9091})),
 )
-"""The first entry that matches a Service applies."""
+"""The known servers; the first entry that matches a Service applies."""
 
 
 def prometheus_services(services: Iterable[Mapping[str, Any]]) -> list[PrometheusService]:
@@ -63,7 +63,7 @@ def prometheus_services(services: Iterable[Mapping[str, Any]]) -> list[Prometheu
 
 
 def distinct_servers(answering: Iterable[PrometheusService]) -> list[PrometheusService]:
-    """Return the first port of each Service that answers, without governing Services if the namespace has others."""
+    """Return the first port of each Service that answers, but governing Services only if the namespace has no other."""
     by_service: dict[tuple[str, str], PrometheusService] = {}
     for found in sorted(answering):
         by_service.setdefault((found.namespace, found.name), found)

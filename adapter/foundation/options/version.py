@@ -16,8 +16,8 @@ _SUFFIX: Final = ".dist-info"
 def program_version() -> str:
     """Return the version of the installed distribution.
 
-    It is the name of a folder. `importlib.metadata`, which also finds distributions that are installed in other ways,
-    takes a quarter of the time in which a small program starts.
+    The version is read from the name of a folder. `importlib.metadata`, which also finds distributions that are
+    installed in other ways, would take a quarter of the start-up time of a small program.
     """
     for folder in sys.path:
         with suppress(OSError):

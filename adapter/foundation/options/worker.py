@@ -1,4 +1,4 @@
-"""Flags of the process that serves."""
+"""Flags of the worker process, which answers requests."""
 
 from __future__ import annotations
 
