@@ -1,7 +1,7 @@
 """Finds the selectors of a query by its tokens.
 
-The result is correct for every query in the common form of PromQL's grammar, and a guess for others. Callers that edit
-a query here must therefore prove the result (`narrowing`).
+The result is correct for every query in the common form of PromQL's grammar, and a guess for others. Callers that
+insert text at these places must therefore prove that the edited query is right (`narrowing`).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class GapKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place for further matchers."""
+    """A place in a query where matchers can be inserted."""
 
     after: int
-    """Number of the token, from 0."""
+    """Index of the token after which the place is."""
     kind: GapKind
 
 
 def gaps_in(tokens: Sequence[PromQLToken]) -> Iterator[Gap]:
-    """Yield the places for further matchers, in the order of the query."""
+    """Yield the places where matchers can be inserted, in the order of the query."""
     number, expects_operand = 0, True
     while number < len(tokens):
         token = tokens[number]
@@ -73,18 +73,18 @@ def gaps_in(tokens: Sequence[PromQLToken]) -> Iterator[Gap]:
 
 
 def _begins_list(tokens: Sequence[PromQLToken], number: int) -> bool:
-    """Return whether labels or the value of `fill` follow the word in parentheses."""
+    """Return whether a list in parentheses follows the word: labels, or the value of `fill`."""
     return tokens[number].text.lower() in _BEFORE_LISTS and _at(tokens, number + 1).is_sign("(")
 
 
 def _is_bare_name(tokens: Sequence[PromQLToken], number: int) -> bool:
-    """Return whether the word at the place of an operand is the name of a metric without braces, and no number."""
+    """Return whether the word, which is in the place of an operand, is the name of a metric without braces."""
     word = tokens[number].text
     return not (_at(tokens, number + 1).is_sign("{") or word[0].isdigit() or word.lower() in _NUMBERS)
 
 
 def _after_operand(tokens: Sequence[PromQLToken], number: int) -> tuple[int, bool]:
-    """Return the last token that belongs to a word after an operand, and whether an operand follows it."""
+    """Return the index of the last token of the word after an operand, and whether another operand must follow."""
     word = tokens[number].text.lower()
     if word == "offset":
         return _last_of_time(tokens, number), False
@@ -92,7 +92,7 @@ def _after_operand(tokens: Sequence[PromQLToken], number: int) -> tuple[int, boo
 
 
 def _is_modifier(tokens: Sequence[PromQLToken], number: int) -> bool:
-    """Return whether the word at the place of an operand belongs to the operator or the aggregation around it."""
+    """Return whether the word, which is in the place of an operand, modifies an operator or an aggregation."""
     word, following = tokens[number].text.lower(), _at(tokens, number + 1)
     if word == "bool":
         return number > 0 and any(map(tokens[number - 1].is_sign, _COMPARISONS))
@@ -103,7 +103,7 @@ def _is_modifier(tokens: Sequence[PromQLToken], number: int) -> bool:
 
 
 def _last_of_time(tokens: Sequence[PromQLToken], number: int) -> int:
-    """Return the last token of the time after `@` or `offset`."""
+    """Return the index of the last token of the time after `@` or `offset`."""
     number += 1
     if _at(tokens, number).is_sign("-") or _at(tokens, number).is_sign("+"):
         number += 1

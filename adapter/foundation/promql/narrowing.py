@@ -1,8 +1,8 @@
 """Adds matchers to every selector of a query, so that it selects the series of one cluster only.
 
-The tree of a query has no positions, so its text is edited by tokens; and because tokens are read by a grammar that is
-simpler than PromQL's, the result is parsed and compared: its tree must be that of the original, with the matchers in
-each selector and without any other difference. Every query for which this does not hold is refused.
+The tree of a query has no positions, so its text is edited by tokens. Because tokens are read by a grammar that is
+simpler than PromQL's, the result is then parsed and compared: its tree must be that of the original with the matchers
+in each selector, and must not differ otherwise. Every query for which this does not hold is refused.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
-"""Longer strings do not matter for the structure of a query, and a selection of many pods has only one."""
+"""Longer strings are replaced: they do not affect a query's structure, and a selection of many pods has only one."""
 _STANDS_FOR_LONG: Final = '"x"'
 _CACHED_QUERIES: Final = 4096
 _IMPLICIT: Final = frozenset({"info"})
-"""Functions that read series for which no selector is written."""
+"""Functions that read series without a selector in the query."""
 
 
 class MatchersError(ValueError):
@@ -51,7 +51,7 @@ class Matchers:
 
     @classmethod
     def read(cls, text: str) -> Matchers:
-        """Return the matchers that a text lists like a selector between its braces. Raises MatchersError."""
+        """Return the matchers that a text lists as a selector does between its braces. Raises MatchersError."""
         example = """write them as between the braces of a selector: cluster="eu-1",region="a\""""
         try:
             node = parse_query(f"x{{{text}\n}}")
@@ -74,14 +74,14 @@ class Matchers:
         return f"{{{self}}}"
 
     def in_query(self, query: str) -> str:
-        """Return the query with the matchers in every selector. Raises UnreadableQueryError if that is not certain."""
+        """Return the query with the matchers in every selector. Raises UnreadableQueryError unless that is proven."""
         if "\r" in query:
             raise UnreadableQueryError("it has a carriage return, which ends a comment only for some parsers")
         tokens = tokens_of(query)
         return _insert_matchers(query, tokens, _proven_gaps(_shorten_strings(query, tokens), self), str(self))
 
     def in_selector(self, selector: str) -> str:
-        """Return a selector of series, as of `match[]`, with the matchers. Raises UnreadableQueryError."""
+        """Return a selector of series, such as that of `match[]`, with the matchers. Raises UnreadableQueryError."""
         node = parse_query(selector)
         if not isinstance(node, SelectorNode) or node.timing:
             raise UnreadableQueryError("it is not a selector of series")
@@ -90,7 +90,7 @@ class Matchers:
 
 @lru_cache(maxsize=_CACHED_QUERIES)
 def _proven_gaps(query: str, matchers: Matchers) -> tuple[Gap, ...]:
-    """Return where to insert the matchers; raises UnreadableQueryError if anything else of the result would differ."""
+    """Return where to insert the matchers; raises UnreadableQueryError if that would change anything else."""
     tokens = tokens_of(query)
     gaps = tuple(gaps_in(tokens))
     wanted = _narrow_tree(parse_query(query), matchers.conditions)
@@ -126,7 +126,7 @@ def _narrowed_selector(node: SelectorNode, conditions: tuple[TreeMatcher, ...]) 
 
 
 def _shorten_strings(query: str, tokens: list[PromQLToken]) -> str:
-    """Return a query of the same tokens without long strings, which parses quickly and is equal for many queries."""
+    """Return the query with long strings replaced, so that it parses quickly and is the same for many queries."""
     pieces: list[str] = []
     at = 0
     for token in tokens:

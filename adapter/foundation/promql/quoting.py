@@ -1,6 +1,6 @@
 """Names and values in PromQL: when they need no quotes, and how they are quoted otherwise.
 
-All values that a caller controls are written to a query by this module, so that no value can end its matcher.
+All values that a caller controls are written into queries by this module, so that no value can end its matcher.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def is_metric_name(text: str) -> bool:
 
 
 def go_quoted(text: str) -> str:
-    """Return the text in double quotes, escaped as by Go's `strconv.Quote`, which PromQL decodes to the same text."""
+    """Return the text in double quotes, escaped as Go's `strconv.Quote` does, so that PromQL decodes it unchanged."""
     return f'"{go_escaped(text, quote=DOUBLE)}"'
 
 
 def go_escaped(text: str, quote: str) -> str:
-    """Return the text, escaped for quotes of this kind, double or single."""
+    """Return the text, escaped for use between these quotes, which are double or single."""
     if text.isascii() and text.isprintable() and quote not in text and "\\" not in text:
         return text
     if quote == DOUBLE:

@@ -19,12 +19,12 @@ def oldest_sample(node: Node) -> float:
 
 
 def longest_range(node: Node) -> float:
-    """Return the longest range of a query in seconds, without the look-back of its end; 0 without any."""
+    """Return how far back a query looks in seconds, without the look-back of instant selectors; 0 if not at all."""
     return _longest(node, 0.0)
 
 
 def _longest(node: Node, bare: float) -> float:
-    """Return the longest range below the node; `bare` is the range of a selector without one."""
+    """Return the longest reach of the node in seconds; `bare` is the range of a selector that has none."""
     match node:
         case SelectorNode():
             has_range, own = _own_reach(node.timing)

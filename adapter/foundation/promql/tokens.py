@@ -42,7 +42,7 @@ _KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 
 class PromQLToken(NamedTuple):
-    """One token of a query: a tuple, since a file of rules has millions of them."""
+    """One token of a query. It is a tuple because a file of rules can have millions of tokens."""
 
     kind: TokenKind
     text: str
@@ -56,7 +56,7 @@ class PromQLToken(NamedTuple):
 
 
 def tokens_of(query: str) -> list[PromQLToken]:
-    """Return the tokens of a query without white space and comments. Never fails: only the parser refuses a query."""
+    """Return the tokens of a query without white space and comments. Never fails: refusing is left to the parser."""
     return [token for token in _all_tokens(query) if token.kind is not TokenKind.BLANK]
 
 
@@ -77,7 +77,7 @@ def closing(tokens: Sequence[PromQLToken], opening: int) -> int | None:
 
 
 def nests_deeper_than(levels: int, query: str) -> bool:
-    """Return whether the query's tree may be deeper than this, by its brackets and operators outside matchers."""
+    """Judge by brackets and by operators outside matchers whether the query's tree may be deeper than `levels`."""
     # Counting all of them, even those in strings, suffices for nearly all queries and is much faster.
     if sum(map(query.lower().count, _NESTING_SIGNS | _OPERATOR_WORDS)) <= levels:
         return False

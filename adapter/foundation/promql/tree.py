@@ -23,7 +23,7 @@ class TreeMatcher:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number, as text, so that NaN equals NaN."""
+    """A number, kept as text so that NaN equals NaN."""
 
     text: str
 
@@ -77,7 +77,7 @@ class Aggregation:
 
 
 class Cardinality(Enum):
-    """How many series of each side a match may have."""
+    """How many series of each side a match may include."""
 
     ONE_TO_ONE = "one to one"
     MANY_TO_ONE = "group_left"
@@ -91,12 +91,12 @@ class Matching:
 
     cardinality: Cardinality = Cardinality.ONE_TO_ONE
     on: bool = False
-    """Whether `labels` are compared; if not, all other labels are."""
+    """Whether `labels` are compared; if false, all other labels are compared."""
     labels: frozenset[str] = frozenset()
     include: frozenset[str] = frozenset()
     """Labels that `group_left` or `group_right` copies from the "one" side."""
     fill: str = ""
-    """Values for series without a partner; empty if there are none."""
+    """Values for series without a partner; empty if no values are given."""
 
     def compares(self, label: str) -> bool:
         """Return whether two series must agree in this label."""

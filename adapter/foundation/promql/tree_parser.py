@@ -43,9 +43,9 @@ library.register_extra_functions(
 )
 
 _LONGEST_CHARACTERS = 8192
-"""Longest query: the parser's time is quadratic in the length, and with this limit it is always below a second."""
+"""Longest query: the parser takes time quadratic in the length, but at this limit always less than a second."""
 _DEEPEST_NESTING = 200
-"""Deepest query: the parser recurses without a limit, and a few thousand levels crash the whole process."""
+"""Deepest nesting: the parser recurses without a limit, and a few thousand levels would crash the process."""
 
 
 class UnreadableQueryError(ValueError):
