@@ -27,7 +27,7 @@ class Check:
 def run_checks(
     checks: Sequence[Check], seconds: float = CHECK_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> list[Line]:
-    """Return the lines of all checks in their order; a check that does not end in time gets a line that says so."""
+    """Return the lines of all checks in their order; for a check that does not end in time, a line says so."""
     runs = [_Run(check) for check in checks]
     end = clock() + seconds
     for run in runs:

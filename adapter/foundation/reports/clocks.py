@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DOUBTFUL_SECONDS = 5.0
-"""Difference between clocks that rounding cannot explain: a `Date` has whole seconds."""
+"""Differences above this cannot be due to rounding: a `Date` has whole seconds."""
 
 
 def compared(who: str, ask: Callable[[], str], most_seconds: float, clock: Callable[[], float] = time.time) -> Line:
-    """Return the line about a server's clock, which may differ by `most_seconds`.
+    """Return the line about a server's clock; a difference of more than `most_seconds` is an error.
 
-    `ask` sends a request and returns the `Date` (RFC 9110) of the answer. Its errors pass through.
+    `ask` sends a request and returns the `Date` (RFC 9110) of the answer; its errors pass through.
     """
     before = clock()
     date = ask()
@@ -26,7 +26,7 @@ def compared(who: str, ask: Callable[[], str], most_seconds: float, clock: Calla
 
 
 def judge_clock(who: str, date: str, now: float, most_seconds: float) -> Line:
-    """Return the line about a clock; `now` is our time in Unix seconds at which the server's time was `date`."""
+    """Return the line about a server's clock, which showed `date` at `now` (Unix seconds) by this machine's clock."""
     line = f"clock/{who.lower()}"
     try:
         # `Date` is cut to whole seconds, so on average half a second is missing.

@@ -1,4 +1,4 @@
-"""Lines about a cluster that could not be asked, with the same words in every program."""
+"""Lines about requests to a cluster that failed, with the same wording in every program."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def unanswered(reason: str, fault: ApiServerFault) -> Line:
 
 
 def unreached(reason: str) -> str:
-    """Return the message of a command that ends because it could not reach kube-apiserver."""
+    """Return the message of a command that ends because it cannot reach kube-apiserver."""
     return f"kube-apiserver: {reason}: {_FIXES['unreachable']}"
 
 
 def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
-    """Return the line about an object that could not be read; `right` is the missing right."""
+    """Return the line about an object that could not be read; `right` is the right that this needs."""
     if is_forbidden:
         return unknown(line, f"reading it is forbidden: {reason}", f"grant {right}, or run this as a user who has it")
     return unknown(line, f"it could not be read: {reason}", SEE_APISERVER)
 
 
 def unreviewed(line: str, right: str, subject: str, reason: str, *, is_forbidden: bool) -> Line:
-    """Return the line about a right that could not be reviewed."""
+    """Return the line about a right for which no access review could be made."""
     fix = SEE_APISERVER
     if is_forbidden:
         fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"

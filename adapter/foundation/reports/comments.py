@@ -11,7 +11,7 @@ _WIDTH: Final = 110
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Return a text as comments; no character of it can end the comment or act on a terminal."""
+    """Return a text as comment lines; none of its characters can end the comment or control a terminal."""
     width = _WIDTH - len(indent)
     lines = textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
     return [f"{indent}# {line}" for line in lines]

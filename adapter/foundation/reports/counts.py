@@ -11,12 +11,12 @@ MOST_NAMES: Final = 8
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return `1 node`, `2 nodes`."""
+    """Return a number with its noun, such as `1 node` or `2 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the first names and how many more there are."""
+    """Return the first names, and how many others there are."""
     names = tuple(names)
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{', '.join(names[:MOST_NAMES])}{more}"

@@ -1,4 +1,4 @@
-"""Lines about the CustomResourceDefinition of a kind of this program: is it installed, and of which version (pure)."""
+"""Lines about the CustomResourceDefinition of a kind: whether this version of it is installed (pure)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DefinedKind:
     keys: frozenset[str]
     """Paths of keys that the schema must have, such as `spec.rule.refresh`."""
     lost: str
-    """What fails without the kind."""
+    """What does not work if the kind is not installed."""
 
     @property
     def name(self) -> str:
@@ -35,18 +35,18 @@ class DefinedKind:
 
     @property
     def line(self) -> str:
-        """The name of the line about it."""
+        """The name of the line about the definition."""
         return f"definition/{self.name}"
 
 
 def not_installed(kind: DefinedKind) -> Line:
-    """Return the line about a kind that the cluster does not serve in this version."""
+    """Return the line about a kind that the cluster does not serve in the version that this program needs."""
     message = f"it is not installed in {kind.version}; affected: {kind.lost}"
     return error(kind.line, message, _INSTALL)
 
 
 def judge_definition(kind: DefinedKind, served: Mapping[str, Any], definition: Mapping[str, Any] | None) -> Line:
-    """Return the line about a kind: `served` are the resources of its version, `definition` is None if unreadable."""
+    """Return the line about a kind; `served` lists its version's resources, `definition` is None if unreadable."""
     found = {each.get("name") for each in served.get("resources") or () if isinstance(each, dict)}
     if kind.plural not in found:
         return not_installed(kind)

@@ -1,4 +1,4 @@
-"""Documents as text."""
+"""Turns documents into JSON text, and rounds their numbers."""
 
 from __future__ import annotations
 

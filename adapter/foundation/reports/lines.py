@@ -17,11 +17,11 @@ class CheckStatus(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """It works, but something should be changed."""
+    """What was checked works, but something should be changed."""
     ERROR = "error"
     """Clients get no values, or will soon stop getting them."""
     UNKNOWN = "unknown"
-    """It could not be checked."""
+    """The check could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Line:
     status: CheckStatus
     message: str
     fix: str = ""
-    """The repair; empty if nothing has to be done."""
+    """What to do; empty if nothing has to be done."""
 
 
 APISERVER: Final = "kube-apiserver"
-"""Name of the check that every check of the cluster depends on."""
+"""Name of the check on which all checks of the cluster depend."""
 SEE_APISERVER: Final = f"see the line about {APISERVER}"
-"""The repair of a check that could not be made because kube-apiserver does not answer."""
+"""The fix of a check that could not be made because kube-apiserver does not answer."""
 _FOLDED_FROM: Final = 3
 
 

@@ -10,11 +10,11 @@ _MOST_ATTEMPTS = 3
 
 
 Ask: TypeAlias = Callable[[str, Callable[[str], str]], str]
-"""Asks a question until the check of the answer returns an empty text; returns an empty text if there is no answer."""
+"""Asks a question until its check finds no problem with the answer; returns an empty text if there is no answer."""
 
 
 def ask_on_terminal(question: str, problem_of: Callable[[str], str]) -> str:
-    """Return the answer; empty without a terminal, for an empty line, and after several that cannot be used."""
+    """Return the answer; empty without a terminal, after an empty line, or after several unusable answers."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return ""
     for _ in range(_MOST_ATTEMPTS):

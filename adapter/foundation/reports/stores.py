@@ -1,4 +1,4 @@
-"""Reports: whether a store of metrics holds the series of several clusters."""
+"""Line about whether a store of metrics holds the series of several clusters."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CLUSTERS = "prometheus/clusters"
-"""Name of the line."""
+"""Name of the line about clusters."""
 _MOST_SHOWN = 4
 
 
 def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: str) -> Line:
     """Return the line about the clusters of a store.
 
-    `found` has the values of each label that names clusters, of those with several values; `matchers` are those in use,
-    and `setting` is the flag or key that sets them.
+    `found` has the values of each label that names clusters and has several values. `matchers` are the matchers in use;
+    `setting` is the flag or key that sets them.
     """
     if matchers:
         return ok(CLUSTERS, f"only series with {matchers} are read")

@@ -1,4 +1,4 @@
-"""Makes text from others safe for a terminal.
+"""Makes text from untrusted sources safe for a terminal.
 
 Anybody who runs a pod chooses its labels, which also occur in messages of Prometheus and API servers. Printed
 unchanged, they could move the cursor, rename the window or reverse text (CVE-2021-25743 in kubectl).
@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of several lines, stripped and with unprintable characters escaped except line feeds and tabs."""
+    """Return a text of several lines, stripped, with all unprintable characters but line feeds and tabs escaped."""
     lines = text.strip().replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)
 
