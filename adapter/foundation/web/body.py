@@ -1,4 +1,4 @@
-"""Reads the body of a request, no larger and no longer than allowed.
+"""Reads the body of a request, within limits on its size and its time.
 
 The server sets the deadline: a read of `wsgi.input` raises TimeoutError once the time for the body is over.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 RECEIVED: Final = "tidewatch.body"
-"""The key of the environ under which the server puts a body that it has received in advance."""
+"""The key of the WSGI environ under which the server puts a body that it has received in advance."""
 
 
 def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes | bytearray:
@@ -46,7 +46,7 @@ def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes | bytearray
 
 
 def _declared_bytes(environ: WSGIEnvironment) -> int | None:
-    """Return what `Content-Length` says; None for a body in chunks, and 0 if there is no body."""
+    """Return the `Content-Length`; None for a chunked body, and 0 if there is no body."""
     if environ.get("HTTP_TRANSFER_ENCODING"):
         return None
     length = environ.get("CONTENT_LENGTH") or "0"

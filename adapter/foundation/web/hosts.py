@@ -1,6 +1,6 @@
-"""Determines under which host names a server answers. Other names may be an attack by DNS rebinding.
+"""Determines to which host names a server answers. A request for another name may be a DNS rebinding attack.
 
-A foreign page may make its own name resolve to an address of this machine, and could then read the answers in the
+A malicious page can make its own name resolve to an address of this machine, and could then read the answers in the
 browser that shows the page. The name is in the `Host` header, which no page can change.
 """
 
@@ -20,7 +20,7 @@ _LOOPBACK_NAME = "localhost"
 
 
 class AllowedHosts:
-    """Loopback, and the names and addresses that are listed."""
+    """The hosts to answer to: loopback, and the listed names and addresses."""
 
     def __init__(self, listed: Iterable[str]) -> None:
         """Take names and addresses without a port; raises ValueError for anything else."""
@@ -39,9 +39,9 @@ class AllowedHosts:
 
 
 def only_hosts(application: WSGIApplication, hosts: AllowedHosts, repair: str) -> WSGIApplication:
-    """Return the application, which answers 421 to requests for other hosts; `repair` is how to allow one.
+    """Return an application that answers 421 to requests for other hosts; `repair` says how to allow a host.
 
-    A request without a `Host` header is answered, because every browser sends one.
+    A request without a `Host` header is answered, because it cannot come from a browser.
     """
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -54,7 +54,7 @@ def only_hosts(application: WSGIApplication, hosts: AllowedHosts, repair: str) -
 
 
 def _authorities(environ: WSGIEnvironment) -> list[str]:
-    """Return the hosts that a request names: in its header, and in an absolute target (RFC 9112, 3.2.2)."""
+    """Return the hosts that a request names: in its `Host` header, and in an absolute target (RFC 9112, 3.2.2)."""
     target: str = environ["RAW_URI"]
     header = environ.get("HTTP_HOST")
     absolute = [] if target.startswith("/") or "://" not in target else [_authority_of(target)]

@@ -1,7 +1,7 @@
 """Requests and responses as plain values, independent of any framework.
 
 A request is kept as it came over the wire. Paths stay percent-encoded, because `%2F` inside a segment is not a slash.
-Headers stay one entry per line, because a list that was joined at commas cannot be taken apart again.
+Headers stay one entry per line, because values that were joined by commas cannot be separated again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Response:
 
 
 class RefusedRequestError(Exception):
-    """A request that is refused before a handler sees it. `allow` lists the methods that a 405 has to name."""
+    """A request is refused before a handler sees it. `allow` lists the methods that a 405 has to name."""
 
     def __init__(self, status: int, message: str, *, allow: Sequence[str] = ()) -> None:
         super().__init__(message)

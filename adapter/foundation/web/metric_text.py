@@ -1,6 +1,6 @@
-"""Prometheus's text format, version 0.0.4, for families that no registry holds: those with very many samples.
+"""Prometheus's text format, version 0.0.4, for families that have too many samples for a registry.
 
-It needs the standard library alone, for the readiness sidecar.
+This module imports only the standard library, because the readiness sidecar uses it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def family(name: str, about: str, samples: Iterable[str] = (), kind: str = "gauge") -> str:
-    """Return a family: its help, its kind, and its samples, each a line that `sample` returned."""
+    """Return the text of a family: its help, its type, and its samples, each a line that `sample` returned."""
     return "".join((f"# HELP {name} {about}\n# TYPE {name} {kind}\n", *samples))
 
 
 def sample(name: str, labels: str, value: float) -> str:
-    """Return the line of a sample; `labels` are joined by commas, and may be none."""
+    """Return the line of a sample; `labels` is the text of the labels, joined by commas, or empty."""
     return f"{name}{{{labels}}} {value!r}\n" if labels else f"{name} {value!r}\n"
 
 
 def label(name: str, value: str) -> str:
-    """Return one label."""
+    """Return the text of one label."""
     return f'{name}="{escaped(value)}"'
 
 

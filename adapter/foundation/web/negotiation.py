@@ -51,9 +51,9 @@ def table_version(accept: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def accepts_objects(accept: str) -> bool:
-    """Return whether an `Accept` header accepts JSON or YAML of the objects themselves.
+    """Return whether an `Accept` header accepts the objects themselves, as JSON or YAML.
 
-    One that names only other forms of them (`as=Table`, `as=PartialObjectMetadata`) does not.
+    A header that names only other forms of the objects (`as=Table`, `as=PartialObjectMetadata`) does not.
     """
     plain = (media_type for media_type, given in _by_preference(accept) if "as" not in given)
     return not accept or any(media_type in _PLAIN_JSON or media_type == YAML for media_type in plain)
@@ -76,7 +76,7 @@ def served_type(accept: str) -> str | None:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether the header lists `gzip`; as in Go's API servers, one with a weight does not count."""
+    """Return whether the header lists `gzip`; as in Go's API servers, `gzip` with a weight does not count."""
     return any(token.strip() == "gzip" for token in accept_encoding.split(","))
 
 
@@ -87,13 +87,13 @@ def is_current(etag: str, if_none_match: str) -> bool:
 
 
 def wants_indent(query: str, user_agent: str) -> bool:
-    """Return whether to indent JSON: as the first `pretty` parameter says, or else if a person uses the client."""
+    """Return whether to indent JSON: the first `pretty` parameter decides, or else whether the client is for people."""
     asked = _first(query, "pretty") if "pretty" in query else ""
     return asked in _TRUE if asked else user_agent.startswith(_FOR_PEOPLE)
 
 
 def _by_preference(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield media types and their parameters in order of preference, without those of weight 0."""
+    """Yield media types and their parameters in order of preference, without types of weight 0."""
     clauses = []
     for item in accept.split(","):
         media_type, *rest = (part.strip() for part in item.split(";"))

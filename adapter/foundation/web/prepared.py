@@ -1,11 +1,11 @@
-"""Keeps the bytes of large answers, so that equal answers are made and compressed once.
+"""Keeps the bytes of large answers, so that equal answers are serialized and compressed only once.
 
-An answer for hundreds of pods takes half a millisecond to look up, and milliseconds to write, in which nothing else is
-answered. Values change with each refresh, so until the next one everybody who asks the same question gets the same
-bytes.
+An answer for hundreds of pods takes half a millisecond to look up, and several milliseconds to serialize, during which
+no other request is answered. Values change only with a refresh, so until the next refresh everybody who asks the same
+question gets the same bytes.
 
-Whether the caller may have the answer is decided before, and its values are looked up for each request: the bytes are
-reused only if the present answer equals the one that they were made of.
+Access is checked before, and the values are looked up for each request: the bytes are reused only if the present answer
+equals the one from which they were made.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FROM_ITEMS = 50
-"""Answers with fewer items are written again each time: that costs less than keeping them."""
+"""Answers with fewer items are serialized each time, which costs less than keeping them."""
 MOST_BYTES = 16 << 20
 ITEM_BYTES = 128
-"""Memory that a name and a value need in addition to the bytes."""
+"""Memory in bytes that an item, a name with its value, needs in addition to its serialized form."""
 _WAIT_SECONDS = 1.0
 
 A = TypeVar("A", bound=Hashable)
@@ -38,7 +38,7 @@ class Body:
 
     plain: bytes
     gzipped: bytes | None = None
-    """The same, compressed; None for what is sent uncompressed or is compressed for each request."""
+    """The compressed bytes; None if the body is sent uncompressed, or is compressed for each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,24 @@ class PreparedBodies(Generic[A]):
     """The bytes of the latest answer to each question, up to a limit. Thread-safe."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, item_bytes: int = ITEM_BYTES) -> None:
-        """`item_bytes` is the memory that an item of an answer takes beside its written bytes."""
+        """Keep up to `most_bytes`; an item of an answer takes `item_bytes` in addition to its serialized form."""
         self._most_bytes = most_bytes
         self._item_bytes = item_bytes
         self._lock = threading.Lock()
         self._flights: SingleFlight[Body] = SingleFlight()
         self._kept: OrderedDict[Hashable, _Kept[A]] = OrderedDict()
-        """The question that was asked longest ago comes first."""
+        """The kept answers by question; the question that was asked least recently comes first."""
         self._held_bytes = 0
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes are kept."""
+        """The approximate memory of everything that is kept, in bytes."""
         return self._held_bytes
 
     def body(self, question: Hashable, answer: A, items: int, make: Callable[[], bytes]) -> Body:
-        """Return the bytes of an answer with that many items.
+        """Return the bytes of an answer, which has `items` items.
 
-        `make` must depend on nothing but the question and the answer. Its errors are raised.
+        The result of `make` must depend only on the question and the answer. Its errors pass through.
         """
         if items < FROM_ITEMS:
             return Body(make())

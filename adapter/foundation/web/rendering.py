@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.web.http import Request, Response
 
 GZIP_FROM_BYTES = 128 * 1024
-"""Longer bodies are compressed. For shorter ones compression costs more than it saves, as Go's API servers found."""
+"""Longer bodies are compressed, as in Go's API servers; for shorter ones, compression costs more than it saves."""
 MOST_INDENTED_BYTES = 1024 * 1024
 """Longer bodies are never indented: it blocks the interpreter for 4 ms per MiB, and `jq` can do it instead."""
 
@@ -53,7 +53,7 @@ def _is_to_indent(response: Response, request: Request) -> bool:
 
 
 MOST_YAML_BYTES = 32 * 1024
-"""Longer documents stay as they are: block style takes about 0.3 s per MiB, and blocks all other requests."""
+"""Longer documents stay JSON: writing block style takes about 0.3 s per MiB, and blocks all other requests."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 """Keys that need no quotes, unless they are words that YAML reads as something other than text."""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 Handle: TypeAlias = Callable[[Request], Response]
 """Answers a request; never raises."""
 Admit: TypeAlias = Callable[[Request], Response | None]
-"""Returns the refusal of a request whose body has not been read yet; None if it may be answered. Never raises."""
+"""Returns the response that refuses a request, before its body is read; None to let it pass. Never raises."""
 Refuse: TypeAlias = Callable[[Request, RefusedRequestError], Response]
-"""Makes the answer to a request that no handler sees; never raises."""
+"""Returns the response to a request that is refused before a handler sees it; never raises."""
 
 BELOW = "/*"
 
@@ -31,18 +31,18 @@ class Route:
     does."""
     handle: Handle
     methods: tuple[str, ...] = ()
-    """Any other method is answered with 405. Empty: the handler decides."""
+    """Any other method is answered with 405. If empty, the handler decides."""
     largest_body_bytes: int = 0
-    """A larger body is answered with 413. 0: the body is not read."""
+    """A larger body is answered with 413. If 0, no body is read."""
     admit: Admit | None = None
-    """Who may ask. It is called before the body is read, so that strangers send none."""
+    """Decides who may ask. It is called before the body is read, so that nobody else can send one."""
     is_frequent: bool = False
     """Whether its GETs and POSTs bypass Flask, which would cost them more than the answer does. Only for a path without
     variables."""
 
 
 def select(routes: Sequence[Route], method: str) -> Route:
-    """Return the route, of those for one path rule, that accepts the method. Raises RefusedRequestError 405."""
+    """Return the route that accepts the method, from the routes of one path rule. Raises RefusedRequestError (405)."""
     for route in routes:
         if not route.methods or method in route.methods:
             return route
@@ -51,6 +51,6 @@ def select(routes: Sequence[Route], method: str) -> Route:
 
 
 def plain_refusal(_request: Request, error: RefusedRequestError) -> Response:
-    """Return the refusal as plain text, for programs whose clients expect no other form."""
+    """Return the refusal as plain text, for programs whose clients do not expect another form."""
     headers = (("Allow", ", ".join(error.allow)),) if error.allow else ()
     return Response(error.status, f"{error.message}\n".encode(), TEXT, headers)

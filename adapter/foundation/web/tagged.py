@@ -1,4 +1,4 @@
-"""Documents that rarely change: an entity tag spares clients that already have one a download (RFC 9110, 8.8.3)."""
+"""Documents that rarely change: with an entity tag, clients need not download them again (RFC 9110, 8.8.3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def digest(body: bytes) -> str:
 
 
 def unless_current(whole: Response, if_none_match: str) -> Response:
-    """Return the response of `entity`, or 304 without a body if the client already has it."""
+    """Return `whole`, which `entity` made, or 304 without a body if the client already has this content."""
     if if_none_match and is_current(dict(whole.headers)[_ETAG], if_none_match):
         return Response(304, b"", whole.content_type, whole.headers, whole.cache_control)
     return whole

@@ -2,7 +2,7 @@
 
 The server must put three things into the environ that WSGI itself loses: `RAW_URI`, the request target as received;
 `tidewatch.headers`, each header line by itself; `tidewatch.peer_chain`, the verified client certificate chain. Without
-the last two no caller can be identified. It may put a fourth there: `tidewatch.body`, a body that it has received.
+the last two, no caller can be identified. The server may also put there `tidewatch.body`, a body that it has received.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 MOST_BODIES: Final = 8
-"""Most bodies that are received at once: clients that never finish theirs must leave threads for everybody else."""
+"""Limit on the bodies that are received at once: clients that never finish one must leave threads for others."""
 _RECEIVED = "tidewatch.received"
-"""The key of Flask's environ that holds the environ that the server made."""
+"""The key in Flask's environ under which the original environ of the server is kept."""
 _SHORT_WAY = frozenset({"GET", "POST"})
-"""Methods of requests that may bypass Flask. Only Flask removes the body from the answer to a HEAD."""
+"""Methods of requests that may bypass Flask. HEAD may not, since Flask removes the body from the answer."""
 
 
 def wsgi_application(
@@ -41,11 +41,11 @@ def wsgi_application(
     is_frequent: Callable[[str], bool] = lambda _: False,
     most_bodies: int = MOST_BODIES,
 ) -> WSGIApplication:
-    """Return the WSGI application that answers requests by the routes, and all others by `fallback`.
+    """Return the WSGI application that answers requests by the routes, and those without a route by `fallback`.
 
-    `refuse` answers requests with a method or body that their route does not accept. A GET whose raw target
-    `is_frequent` goes straight to `fallback`, because Flask would cost it more than the answer does; requests for
-    frequent routes go straight to these. `most_bodies` is how many bodies are received by request threads at once.
+    `refuse` answers requests with a method or body that their route does not accept. A GET goes straight to `fallback`
+    if `is_frequent` returns true for its raw target, because Flask would cost it more than the answer does; requests
+    for frequent routes also bypass Flask. `most_bodies` limits how many bodies request threads receive at once.
     """
     router = _Router(routes, fallback, refuse, most_bodies)
     shell = _flask_application(router)
@@ -94,7 +94,7 @@ class _Router:
                 self.by_rule.setdefault(route.path, []).append(route)
 
     def answer(self, environ: WSGIEnvironment, rule: str | None, values: Mapping[str, str]) -> Response:
-        """Return the answer to a request that matches this rule, or that matches none."""
+        """Return the answer to a request that matches this path rule; None means that it matches no rule."""
         request = request_of(environ)
         # Flask ignores how many slashes a path begins with, and that there may be none.
         is_usual = request.path.startswith("/") and not request.path.startswith("//")
@@ -104,11 +104,11 @@ class _Router:
         return self._answer(routes, request, environ, values)
 
     def answer_by(self, routes: Sequence[Route], environ: WSGIEnvironment) -> Response:
-        """Return the answer to a request that is known to match these routes, whose path has no variables."""
+        """Return the answer to a request whose path is known to match these routes and has no variables."""
         return self._answer(routes, request_of(environ), environ, {})
 
     def frequent_routes(self) -> Mapping[str, Sequence[Route]]:
-        """Return the routes of each path that has a frequent one."""
+        """Return the routes of each path that has a frequent route."""
         return {path: routes for path, routes in self.by_rule.items() if any(route.is_frequent for route in routes)}
 
     def _answer(
@@ -138,7 +138,7 @@ class _Router:
 
 
 def _flask_application(router: _Router) -> flask.Flask:
-    """Return the Flask application, which finds rules and leaves every answer to the router."""
+    """Return the Flask application, which finds the path rule and leaves every answer to the router."""
     app = flask.Flask(__name__, static_folder=None)
     # The server logs and answers whatever a handler raises; Flask would answer it in HTML.
     app.config["PROPAGATE_EXCEPTIONS"] = True
@@ -191,5 +191,5 @@ def _send(response: Response, start_response: StartResponse) -> Iterable[bytes]:
 
 
 def _headers(response: Response) -> list[tuple[str, str]]:
-    """Return the headers that the server does not add by itself."""
+    """Return the headers of a response that the server does not add by itself."""
     return [("Cache-Control", response.cache_control), *response.headers]
