@@ -1,6 +1,6 @@
 """Metrics about the APIs.
 
-`metrics_apiserver_metric_freshness_seconds` has the name and buckets on which dashboards of prometheus-adapter rely.
+`metrics_apiserver_metric_freshness_seconds` has the name and buckets on which dashboards for prometheus-adapter rely.
 """
 
 from __future__ import annotations

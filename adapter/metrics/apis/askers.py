@@ -22,7 +22,7 @@ LONGEST_CHARACTERS = 512
 """Longest request that is recorded; no autoscaler uses longer names."""
 MOST_TOLD = 5
 _MOST_MOVED = 16
-"""Most repeated requests that are examined, and kept, to find one to drop."""
+"""How many repeated requests are examined at most, and kept, to find one to drop."""
 
 
 class RequestLog(NamedTuple):
@@ -80,7 +80,7 @@ class Askers:
     def of(
         self, group: str, namespace: str | None, metric: str, is_meant: Callable[[str], bool] = lambda _: True
     ) -> list[Asker]:
-        """Return who requested the metric in the namespace, the latest first; `is_meant` says which kinds count."""
+        """Return who requested the metric in the namespace, the latest first; `is_meant` says which resources count."""
         with self._lock:
             known = list(self._times.items())
         found: dict[str, Asker] = {}
@@ -119,7 +119,7 @@ def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
 
 
 def _join_asker(known: Asker | None, name: str, times: _Times) -> Asker:
-    """Return one asker for several spellings of the same kind."""
+    """Add a caller's requests under one spelling of the kind to what is known of the caller."""
     if known is None:
         return Asker(name, times.first, times.last, times.number)
     return Asker(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)

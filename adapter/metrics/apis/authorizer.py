@@ -23,5 +23,5 @@ class RequestAuthorizer(Protocol):
         ...
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is allowed, for a path that kube-apiserver does not pass on. Raises IdentityError."""
+        """Raise IdentityError unless the caller is allowed to use a path that kube-apiserver does not pass on."""
         ...

@@ -1,4 +1,4 @@
-"""Describes the form of answers where those of prometheus-adapter differ and are equally safe (pure).
+"""Describes the form of answers where prometheus-adapter's form differs and is equally safe (pure).
 
 There are two values of one type: ours, and the one for `--compatibility=prometheus-adapter`. Neither contains anything
 that could scale a workload wrongly: NaN as 0, the last of several samples, and infinity as a number are never returned.

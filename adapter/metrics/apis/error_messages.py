@@ -39,13 +39,13 @@ _FORMER: Mapping[type[ReadingError], ApiError] = {
     SourceUnreachableError: _NOT_FETCHED,
     ObjectsNotKnownError: NOT_LISTED,
 }
-"""The errors of prometheus-adapter for readings that fail there as well."""
+"""The errors that prometheus-adapter returns where it fails for the same reason."""
 
 
 def not_found(what: str, why: str, *, formerly: str | None = None, former: ApiError | None = None) -> ApiError:
     """Return the error for a metric that does not exist; `what` describes it, as in `metric M for pods`.
 
-    `formerly` is the description by prometheus-adapter if that differs; `former` is its error if that differs.
+    `formerly` is prometheus-adapter's description of the metric, and `former` its error, where they differ.
     """
     former = former or ApiError(404, f"the server could not find the {what if formerly is None else formerly}")
     return ApiError(404, f"the server could not find the {what}: {why}", former=former)
@@ -54,7 +54,7 @@ def not_found(what: str, why: str, *, formerly: str | None = None, former: ApiEr
 def not_known(what: str, why: str, *, formerly: str) -> ApiError:
     """Return the error for a metric that may exist, but whose series could not be looked up yet.
 
-    `formerly` is the description by prometheus-adapter, which says that it does not exist.
+    `formerly` is prometheus-adapter's description of the metric; prometheus-adapter says that it does not exist.
     """
     former = ApiError(404, f"the server could not find the {formerly}")
     return ApiError(503, f"unable to fetch the {what}: {why}", former=former)
@@ -78,8 +78,8 @@ def no_data(what: str, command: str = "") -> ApiError:
 def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
     """Turn a ReadingError into the ApiError that states it.
 
-    `command` explains more; it is named if the metric has no value and neither the request nor Prometheus is the cause.
-    `beside` is added to the message if no value is found.
+    `command` explains more. The error names it if the metric has no value and neither the request nor Prometheus is at
+    fault. `beside` is added to the message if no value is found.
     """
     try:
         yield

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
 
 MOST_AT_ONCE = 1
-"""Largest number of concurrent explanations: each occupies a thread that autoscalers need for seconds."""
+"""Limit on concurrent explanations: for seconds, each occupies a thread that autoscalers need."""
 PARAMETERS = ("metric", "namespace", "object", "selector", "api")
 ANY = "*"
 _PASSED_OVER = frozenset({"pretty"})
@@ -152,7 +152,7 @@ class Explanations:
 
 
 def path_of(question: Question) -> str:
-    """Return the path by which the API serves the metric, for one object or all; it is the one to be authorized for."""
+    """Return the path by which the API serves the metric, for one object or all; access to it must be authorized."""
     named = question.object or ANY
     resource = question.resource
     if resource is None:
@@ -173,7 +173,7 @@ def _inside(question: Question) -> tuple[str, ...]:
 
 
 def _with_namespace(question: Question) -> Question:
-    """Return the question for the namespace that it can have; raises QuestionError if none is named."""
+    """Return the question with the namespace that the metric needs. Raises QuestionError if none is named."""
     resource, namespace = question.resource, question.namespace
     if resource is not None and not resource.namespaced:
         return replace(question, namespace=None)

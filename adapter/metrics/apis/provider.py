@@ -36,11 +36,11 @@ class MetricsProvider(Protocol):
         ...
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
-        """Return the same once the first look-ups of the namespace's objects have ended. Raises ReadingError."""
+        """Return the same as `catalogue_of` once its objects' first look-ups have ended. Raises ReadingError."""
         ...
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
-        """Return the metrics once the first look-ups have ended, for a request of a namespace. Raises ReadingError."""
+        """Return `catalogue` once the first look-ups have ended, for a request in a namespace. Raises ReadingError."""
         ...
 
     def objects(

@@ -70,10 +70,10 @@ def _responses(catalogue: Catalogue, slices: Slices) -> Mapping[tuple[str, str],
 
 
 def _custom_entries(metrics: tuple[Metric, ...]) -> Iterator[bytes]:
-    """Yield the entries, which agree for each kind of object on whether it is namespaced.
+    """Yield the entries; all entries for one kind of object agree on whether it is namespaced.
 
     kube-apiserver folds the entries of a kind into one, and drops the whole version when they differ. They can, while a
-    custom resource is replaced by one of another scope; then those that disagree with the kind's first are left out.
+    custom resource is replaced by one of another scope; then entries that disagree with the kind's first are left out.
     """
     scopes: dict[str, bool] = {}
     for metric in metrics:
@@ -97,7 +97,7 @@ def _entry(name: str, kind: bytes, *, namespaced: bool) -> bytes:
 
 
 class _Writer:
-    """One document in the making, plain and compressed at once, so that neither is a long piece of work at its end."""
+    """A document that is written plain and compressed side by side, so that little work is left for its end."""
 
     def __init__(self, group: str, version: str) -> None:
         self.version = version

@@ -1,4 +1,4 @@
-"""Hints in errors about metrics that do not exist: the most similar metric, or the rule that does not make it.
+"""Hints in errors about metrics that do not exist: the most similar metric, or the rule that almost provides it.
 
 A hint is one short clause, since it becomes the text of an autoscaler's event, and names the command that explains
 more.
@@ -52,11 +52,11 @@ class _Rules:
     refused: tuple[RefusedRule, ...] = ()
     refusals: tuple[RefusedMiss, ...] = ()
     missed: dict[str, _Missed] = field(default_factory=dict)
-    """The rules that come closest to making a requested name, by that name."""
+    """Requested name to the rules that come closest to providing a metric of that name."""
 
 
 class Hints:
-    """Hints from one catalogue and its rules, indexed in advance; `prepare` changes to another catalogue.
+    """Hints from one catalogue and its rules, indexed in advance; `prepare` switches to another catalogue.
 
     `look_ups` returns the rules in force with the results of their last look-ups, and `refused` the refused rules;
     `wall` returns Unix seconds.
@@ -203,7 +203,7 @@ class Hints:
 
 
 def more(command: str) -> str:
-    """Return where to learn more, to be appended to a clause; empty if the command is not safe to type, or is empty."""
+    """Return where to learn more, to be appended to a clause; empty if the command is empty or not safe to type."""
     return f" (more: {command})" if _COMMAND.fullmatch(command) else ""
 
 

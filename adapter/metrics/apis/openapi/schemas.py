@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = dict[str, Any]
 Refer: TypeAlias = "Callable[[str, str], Schema]"
-"""Makes a reference to the schema of a name, with a description where that is not empty: versions of OpenAPI differ."""
+"""Makes a reference to a named schema, with a description unless that is empty; versions of OpenAPI differ in both."""
 
 GVK = "x-kubernetes-group-version-kind"
 _PREFIX = "io.tidewatch.apis"
@@ -52,7 +52,7 @@ def schemas_of(group: str, version: str, refer: Refer) -> dict[str, Schema]:
 
 
 def operations_of(group: str, version: str) -> Iterator[Operation]:
-    """Yield what can be asked for in one group and version."""
+    """Yield the operations that one group and version offers."""
     root = f"/apis/{group}/{version}"
     if group == RESOURCE:
         for path, kind in (("nodes", "NodeMetrics"), ("namespaces/{namespace}/pods", "PodMetrics")):

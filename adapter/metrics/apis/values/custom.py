@@ -1,4 +1,4 @@
-"""`custom.metrics.k8s.io`: metrics of objects, one by its name or all that selectors choose."""
+"""`custom.metrics.k8s.io`: metrics of one object by its name, or of all objects that selectors choose."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class CustomMetrics:
 def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector:
     """Return which objects are meant; raises ApiError 400 for names that no object can have.
 
-    A selector must be one, but says nothing about an object that is requested by its name.
+    A selector must be valid even if an object is requested by its name, although it is then ignored.
     """
     label_selector = selector(given, "labelSelector")
     if asked.namespace is not None and not is_namespace_name(asked.namespace):
@@ -173,7 +173,7 @@ def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector
 
 
 def _metric_text(asked: CustomValues) -> str:
-    """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
+    """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name of a single object."""
     named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
     return f"{_without_name(asked)}{named}"
 

@@ -85,7 +85,7 @@ class ExternalMetrics:
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
 
     def _find(self, asked: ExternalValues) -> Metric | None:
-        """Return the metric; that of a MetricRule object only if the files have none of the name.
+        """Return the metric; one from a MetricRule object only if the rule files provide none of that name.
 
         Raises ReadingError.
         """
@@ -116,14 +116,14 @@ class ExternalMetrics:
 
 
 def _formerly(asked: ExternalValues) -> str:
-    """Return prometheus-adapter's name of an unknown metric: one of namespaces in `default`, elsewhere of no object."""
+    """Return prometheus-adapter's text for an unknown metric: `for namespaces` in `default`, `for ` elsewhere."""
     return f"metric {asked.metric} for {'namespaces' if asked.namespace == 'default' else ''}"
 
 
 def _require_namespace(metric: Metric, namespace: str) -> None:
     """Raise ApiError 400 if all namespaces are requested and the metric is restricted to one.
 
-    prometheus-adapter's documentation asks for metrics of rules with `namespaced: false` as `namespaces/*/METRIC`.
+    prometheus-adapter's documentation requests metrics of rules with `namespaced: false` as `namespaces/*/METRIC`.
     """
     if namespace == ANY_NAMESPACE and metric.namespace_label is not None:
         message = f"the metric {metric.name} is restricted to the namespace of the request: name one instead of *"

@@ -18,7 +18,7 @@ NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Terms of a field, whether it must be equal, and a value; all terms must hold."""
+    """Terms, all of which must hold: each has a field, whether the field must equal the value, and the value."""
 
     terms: tuple[tuple[str, bool, str], ...] = ()
 

@@ -71,7 +71,7 @@ class ResourceMetrics:
     def _list(
         self, asked: UsageValues, kind: Resource, given: Mapping[str, str]
     ) -> tuple[UsageAnswer, tuple[UsageItem, ...]]:
-        """Return the list, with the items that the field selector leaves."""
+        """Return the whole answer, and those of its items that the field selector selects."""
         labels = selector(given, "labelSelector")
         fields = parse_field_selector(given.get("fieldSelector", ""))
         namespace = asked.namespace
@@ -121,7 +121,7 @@ class ResourceMetrics:
 
 
 def _include_parameter(given: Mapping[str, str]) -> str:
-    """Return the content of a table's rows; raises ApiError 400."""
+    """Return what a table's rows include besides the cells. Raises ApiError 400."""
     include = given.get("includeObject", "") or "Metadata"
     if include not in INCLUDES:
         raise ApiError(400, f"unable to parse includeObject {include!r}: write one of {', '.join(INCLUDES)}")

@@ -1,8 +1,8 @@
 """Answers as bytes: `MetricValueList` of both versions, and `ExternalMetricValueList` (pure).
 
 An answer for a thousand pods is the same text a thousand times except for name and value, so it is joined from pieces
-instead of being built as objects. Field names are those of `k8s.io/metrics/pkg/apis`; the window is left out, as
-prometheus-adapter does, unless the rule states it: only its query knows.
+instead of being built as objects. Field names are those of `k8s.io/metrics/pkg/apis`. The window is left out, as by
+prometheus-adapter, unless the rule states it, because otherwise only the query's text tells how long it is.
 """
 
 from __future__ import annotations
