@@ -72,7 +72,7 @@ class AccessReviews:
         return self._reviews.patience_seconds
 
     def review(self, caller: Caller, attributes: Attributes) -> ReviewDecision | Unreviewed:
-        """Return whether the caller is allowed to."""
+        """Return whether the caller is allowed to do what the attributes describe."""
         limits = (self._all,) if caller.via is Via.FRONT_PROXY else (self._of_direct, self._all)
         decision = self._reviews.ask(review_document(caller, attributes), limits)
         if isinstance(decision, ReviewDecision):

@@ -64,7 +64,7 @@ class Attributes:
         return sum(map(len, names))
 
     def refusal(self, user: str) -> str:
-        """Return the sentence by which Kubernetes refuses the user."""
+        """Return the sentence with which Kubernetes denies the user this action."""
         if self.path:
             return f"User {_quote_text(user)} cannot {self.verb} path {_quote_text(self.path)}"
         resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
@@ -113,7 +113,7 @@ class KnownAttributes:
         self._characters = 0
 
     def of(self, method: str, path: str, query: str) -> Attributes:
-        """Return the same as `attributes_of`. Raises BadPathError."""
+        """Return what `attributes_of` returns, from the cache if possible. Raises BadPathError."""
         found = self._known.get((method, path))
         if found is None:
             found = attributes_of(method, path)
@@ -131,7 +131,7 @@ class KnownAttributes:
 
 
 def _segments(path: str) -> list[str]:
-    """Return the segments of a path, split first and decoded once."""
+    """Return the segments of a path, which is split before each segment is decoded once."""
     try:
         return [decoded(segment) for segment in path.split("/")]
     except EncodingError as e:
@@ -156,7 +156,7 @@ def _is_watch(query: str) -> bool:
 
 
 def _selected_name(query: str) -> str:
-    """Return the name that a field selector restricts a list to; empty if it restricts it to none."""
+    """Return the name to which a field selector restricts a list; empty if it does not restrict the list to one."""
     if not _MAY_MATTER.search(query):
         return ""
     given = [value for name, value in parse_qsl(query, keep_blank_values=True) if name == "fieldSelector"]

@@ -33,7 +33,7 @@ class Authorities:
 
     @property
     def keys(self) -> frozenset[bytes]:
-        """The public keys: two bundles that share a key vouch for the same certificates."""
+        """The public keys; two bundles that share a key vouch for the same certificates."""
         form = PublicFormat.SubjectPublicKeyInfo
         return frozenset(one.public_key().public_bytes(Encoding.DER, form) for one in self.parsed)
 

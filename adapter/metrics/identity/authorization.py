@@ -2,8 +2,8 @@
 
 kube-apiserver authorizes a request before it passes it on, for the same user, verb and resource. For its callers the
 review is therefore a second check, and an allowed one is cached for longer (`--front-proxy-authorized-ttl`, 5 minutes).
-With 10,000 autoscalers that read a metric each, this costs the API server 34 reviews a second; with ten seconds it
-would be a review for every request. Their number has three consequences:
+With 10,000 autoscalers that read a metric each, this costs the API server 34 reviews a second; if decisions were cached
+for ten seconds, each request would need a review. The number of callers has three consequences:
 
 - Their first reviews come at the same time, and would be repeated at the same time. So the first decision for each is
   cached for a random part of the five minutes, and only later ones for all of it.
@@ -141,7 +141,7 @@ class Authorizer:
         self._lacks_right = False
 
     def require(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is allowed to. Raises DeniedError, or UnreviewedError or CrowdedError if unknown."""
+        """Raise DeniedError unless the caller is allowed to; UnreviewedError or CrowdedError if that is unknown."""
         if MASTERS in caller.groups:
             return
         memory = self._front_proxy if caller.via is Via.FRONT_PROXY else self._direct

@@ -77,7 +77,7 @@ class LookedUp:
 
 
 def compose(front_proxy: FrontProxyMaterial | None, clients: Authorities | None) -> AuthenticationMaterial:
-    """Return both as one value.
+    """Return the front proxy's settings and the client CA as one value.
 
     Raises IdentitySettingsError if every client of the cluster could act for every user: both CAs have an
     authority in common, and no names are required of front proxies.

@@ -44,7 +44,7 @@ class UnauthenticatedError(IdentityError):
 
 
 class AccessForbiddenError(IdentityError):
-    """The caller is authenticated and is not allowed what it asks for."""
+    """The caller is authenticated, but not allowed to do what it requests."""
 
     code = 403
 
@@ -60,7 +60,7 @@ class CrowdedError(IdentityError):
 
 
 class UnreviewedError(IdentityError):
-    """The API server could not review a token or an access, without which the request is refused."""
+    """The API server could not review a token or an access; the request is refused, since it needs that review."""
 
     code = 503
 
@@ -137,7 +137,7 @@ class Caller:
     """
 
     def __post_init__(self) -> None:
-        """Digest what a review is about."""
+        """Compute the digest of what access reviews know about the caller."""
         extra = sorted(self.extra.items())
         if self.via is Via.FRONT_PROXY:
             extra = [(name, values) for name, values in extra if name != CREDENTIAL_ID]

@@ -136,7 +136,7 @@ def _has_signed(anchor: x509.Certificate, certificate: x509.Certificate) -> bool
 
 
 def _may_sign(anchor: x509.Certificate) -> bool:
-    """Return whether it is a CA: a bundle may contain a client's own certificate, which cannot sign others."""
+    """Return whether the anchor is a CA; a bundle may contain a client's own certificate, which cannot sign others."""
     try:
         return anchor.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -144,7 +144,7 @@ def _may_sign(anchor: x509.Certificate) -> bool:
 
 
 def _may_be_a_client(certificate: x509.Certificate) -> bool:
-    """Return whether the extended key usage allows it; a certificate without one allows any use (RFC 5280)."""
+    """Return whether the extended key usage allows client authentication; without one, all are allowed (RFC 5280)."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:

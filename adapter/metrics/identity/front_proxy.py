@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.chains import Now
 
 MOST_CALLERS = 4096
-"""Most callers that are cached by their header lines. A cluster has few callers, which repeat their requests."""
+"""Limit on the callers cached by their header lines. A cluster has few callers, which repeat their requests."""
 MOST_HEADER_NAMES = 1024
 
 _log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class FrontProxyMaterial:
 class FrontProxies:
     """Authenticates requests through front proxies.
 
-    `now` gives the time in UTC: certificates end while connections stay open.
+    `now` returns the time in UTC, since certificates may expire while connections stay open.
     """
 
     def __init__(self, now: Now = utc_now) -> None:

@@ -49,7 +49,7 @@ class ClientCertificates:
         self._verdicts: Verdicts[Authorities, tuple[Anchored, Caller] | str | None] = Verdicts(_judge_chain)
 
     def identify(self, authorities: Authorities, peer: Peer) -> Caller | None:
-        """Return the caller that the certificate names; None if it is of another CA. Raises UnauthenticatedError."""
+        """Return the caller that the certificate names; None if another CA signed it. Raises UnauthenticatedError."""
         if not peer.chain:
             return None
         verdict = self._verdicts.of(peer.chain, authorities)
@@ -178,14 +178,14 @@ class Gate:
         raise refusal or _unknown(peer)
 
     def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is allowed to; raises IdentityError otherwise."""
+        """Raise IdentityError unless the caller is allowed to do what the attributes describe."""
         if self._authorizer is not None:
             self._authorizer.require(caller, attributes)
         elif caller.via is not Via.FRONT_PROXY:
             raise AccessForbiddenError("direct callers are not served, because this server makes no access reviews")
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller is allowed to, for a path that kube-apiserver does not pass on; raises IdentityError.
+        """Raise IdentityError unless the caller is allowed to use a path that kube-apiserver does not pass on.
 
         kube-apiserver has not authorized such a request, so it is reviewed like that of a direct caller. Without access
         reviews the front proxy is trusted, since the holder of its key can impersonate any user on any path anyway.

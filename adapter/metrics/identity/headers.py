@@ -1,7 +1,7 @@
 """Reads an identity from request headers, line by line.
 
 Each group is a header line of its own. Lines are never joined and values never split, since a group's name may hold a
-comma. Names are compared without regard to case, but to nothing else: `X_Remote_User` is another header.
+comma. Names are compared case-insensitively, but otherwise exactly: `X_Remote_User` is another header.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _values(lines: list[tuple[str, str]], names: tuple[str, ...]) -> Iterator[st
 
 
 def _text(value: str) -> str:
-    """Return the value decoded as UTF-8, because servers pass the bytes of a header on as Latin-1."""
+    """Return the value decoded as UTF-8; servers decode the bytes of a header as Latin-1."""
     if value.isascii():
         return value
     try:

@@ -2,7 +2,7 @@
 
 Reviews of one kind go through one `Reviews`, which keeps what both need: a rate limit, a deadline over all tries, and a
 pause after a failure. A server that hangs blocks every thread that asks it until the deadline. During the pause,
-threads get the result `Unreviewed` at once, and after it one of them asks for all.
+threads get the result `Unreviewed` at once; after the pause, one thread sends a review on behalf of all.
 
 An unknown result is a value (`Unreviewed`) and not an exception, because many threads share one answer.
 """
@@ -40,8 +40,8 @@ T = TypeVar("T")
 PAUSE_SECONDS = 1.0
 """Pause after a failure."""
 PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
-"""Longest pause while the API server forbids this process to create reviews. The first pause is like any other, and
-each is twice the previous one: a starting API server forbids everything until it has read its roles."""
+"""Longest pause while the API server forbids this process to create reviews. The first pause is `PAUSE_SECONDS` long,
+and each further one is twice the previous one: a starting API server forbids everything until it has read its roles."""
 _LEAST_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ def review_waiters(most: int) -> ThreadLimit:
 class Reviews(Generic[T]):
     """Creates reviews of one kind. Safe to use from many threads.
 
-    `decode` turns the answer into its meaning, and raises ValueError for one without a meaning.
+    `decode` decodes an answer, and raises ValueError for an answer that is not a review.
     `count` gets the class of each failure.
     """
 
@@ -217,13 +217,13 @@ class Reviews(Generic[T]):
 
 
 def _is_of_this_review(error: KubernetesError) -> bool:
-    """Return whether another review may succeed, because the server rejected this document alone."""
+    """Return whether the error concerns only this review's document, so that other reviews may still succeed."""
     others = (ForbiddenError, UnauthorizedError, ThrottledError, ServerError)
     return isinstance(error, StatusError) and not isinstance(error, others)
 
 
 def _failure_text(path: str, error: KubernetesError) -> str:
-    """Return the failure without any text of the server, since it or a proxy may repeat what it was sent."""
+    """Return the failure without the server's own text, since the server or a proxy may repeat what it was sent."""
     if isinstance(error, ForbiddenError):
         return f"POST {path}: 403: bind the service account to the cluster role system:auth-delegator"
     if isinstance(error, StatusError):

@@ -167,9 +167,9 @@ class Tokens:
 
 
 def bearer_token(headers: Sequence[tuple[str, str]]) -> bytes | None:
-    """Return the token of the Authorization header; None if there is no such header, or one of another scheme.
+    """Return the token of the Authorization header; None if there is no such header or it has another scheme.
 
-    Raises UnauthenticatedError for more than one, and for what cannot be a token.
+    Raises UnauthenticatedError for more than one header, and for a value that cannot be a token.
     """
     values = [value for name, value in headers if name.lower() == "authorization"]
     if not values:

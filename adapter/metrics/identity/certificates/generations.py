@@ -44,7 +44,7 @@ class Generation:
         return now >= self.certificate.not_valid_after_utc
 
     def due(self, now: datetime) -> bool:
-        """Return whether two thirds of its life are over, or it starts so late that a clock must have been wrong."""
+        """Return whether two thirds of its life are over, or it starts so far in the future that a clock was wrong."""
         end = self.certificate.not_valid_after_utc
         made = self.certificate.not_valid_before_utc + issuing.CLOCK_SKEW
         return now >= made + (end - made) * ROTATED_AT or now < self.certificate.not_valid_before_utc
@@ -80,7 +80,7 @@ def read_generation(certificate_pem: bytes, key_pem: bytes, authorities: Iterabl
 
 
 def read_authorities(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """Return the certificates of a bundle, each once; raises GenerationError for a broken one. Empty is none."""
+    """Return the distinct certificates of a bundle, which may be empty. Raises GenerationError for a broken one."""
     if not pem.strip():
         return ()
     try:

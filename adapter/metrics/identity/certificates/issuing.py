@@ -23,7 +23,7 @@ SERVING_LIFE = timedelta(days=365)
 AUTHORITY_NAME = "tidewatch-ca@"
 """Prefix of the common name of every self-signed authority."""
 CLOCK_SKEW = timedelta(hours=1)
-"""Time before their creation from which certificates are valid, because clocks of clients may lag."""
+"""How long before their creation certificates become valid, because clients' clocks may lag."""
 
 _AUTHORITY_USAGE = x509.KeyUsage(
     digital_signature=True,
@@ -63,7 +63,7 @@ def make_serving(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a certificate for these DNS names and IP addresses, signed by the authority, and its key.
 
-    It is valid for a year unless another life is given: the caller must make sure that the authority is valid as long.
+    It is valid for a year unless another life is given. The caller must make sure that the authority is valid as long.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate
@@ -77,13 +77,13 @@ def make_serving(
 
 
 def is_self_made(certificate: x509.Certificate) -> bool:
-    """Return whether, by the issuer that it names, an authority of `make_authority` signed it, or it is one itself."""
+    """Return whether the issuer named in the certificate is an authority made by `make_authority`."""
     names = certificate.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     return any(str(name.value).startswith(AUTHORITY_NAME) for name in names)
 
 
 def belong_together(certificate: x509.Certificate, key: PrivateKeyTypes) -> bool:
-    """Return whether the key is the certificate's."""
+    """Return whether the private key belongs to the certificate."""
     form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     return certificate.public_key().public_bytes(*form) == key.public_key().public_bytes(*form)
 

@@ -54,7 +54,7 @@ MOST_AUTHORITIES = 8
 
 @dataclass(frozen=True, slots=True)
 class WantedCertificate:
-    """Where the certificate is kept, and for which Service and APIServices."""
+    """Where the certificate is kept, and which Service and APIServices it is for."""
 
     secret: ObjectName
     service: ObjectName
@@ -184,7 +184,7 @@ def _age(authority: x509.Certificate) -> tuple[datetime, int]:
 def bundle_changes(
     apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> dict[str, Registered]:
-    """Return by name the APIServices whose `caBundle` must be replaced by the content's `ca.crt`."""
+    """Return the APIServices, by name, whose `caBundle` must be replaced by the content's `ca.crt`."""
     return {
         name: state
         for name, state in _concerning(apiservices, wanted).items()
@@ -205,9 +205,9 @@ def trusted_everywhere(
 def to_show(
     observed: ObservedSecret, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
-    """Return the generation that this replica should present, given the present APIServices.
+    """Return the generation that this replica should present, given the APIServices as they are now.
 
-    It is the current one as soon as its authority is settled, or more APIServices trust it than the presented one.
+    It is the current generation once its authority is settled or more APIServices trust it than the presented one.
     """
     current, shown = content.current, observed.shown
     if shown is None or shown.expired(observed.now):
@@ -217,13 +217,13 @@ def to_show(
 
 
 def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: WantedCertificate) -> int:
-    """Return how many APIServices are known not to trust it."""
+    """Return how many APIServices are known not to trust the generation's authority."""
     states = _concerning(apiservices, wanted).values()
     return sum(isinstance(state, Registered) and generation.authority not in state.authorities for state in states)
 
 
 def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertificate) -> dict[str, ApiServiceState]:
-    """Return the APIServices that verify the presented certificate, as far as is known."""
+    """Return the APIServices that verify the presented certificate, or may do so because they could not be read."""
     return {name: state for name, state in apiservices.items() if _concerns(state, wanted)}
 
 
