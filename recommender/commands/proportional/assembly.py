@@ -1,6 +1,6 @@
 """Puts the parts of `proportional` together: watches, the ConfigMap, the loop, scale calls and events.
 
-It corresponds to `run` with one recommendation of this kind, without everything that others need.
+The result corresponds to `run` with one recommendation of this kind, without the parts that only other kinds need.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ _log = logging.getLogger(__name__)
 
 
 class TargetNotes:
-    """Logs the notes about targets, again only when they change. For one thread."""
+    """Logs notes on targets, and logs them again only if they change. For use by one thread."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
 
     def polled(self, records: Sequence[Record]) -> None:
-        """Note the records of a poll. Refusals are logged with the decision."""
+        """Log the notes in the records of a poll, except refusals, which are logged with the decision."""
         outcomes = [outcome for record in records for outcome in record.targets]
         notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
         for target, note in notes.items():
@@ -85,24 +85,24 @@ class TargetNotes:
 
 READY_WITHOUT_LISTS_SECONDS: Final = 10.0
 _LOOK_UP_THREADS: Final = (2, 1)
-"""Threads for targets, and for those that were slow last time."""
+"""Number of threads for targets, and for targets that were slow the last time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProportionalOptions:
-    """The flags besides the configuration."""
+    """The values of flags that are not part of the configuration."""
 
     cluster: ClusterSettings
     dry_run: bool
     most_failures: int
     """Consecutive polls that fail before the process ends; 0 if it never does."""
     pod: str
-    """Begins this process's identity in the Lease."""
+    """The beginning of this process's identity in the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The interfaces for readers of a running program."""
+    """What a running program offers to readers such as the page."""
 
     publication: Latest
     leadership: Leadership
@@ -110,7 +110,7 @@ class Running:
 
 
 class NoHistory:
-    """The history if there is no page that shows decisions."""
+    """The history that is used if no page shows past decisions."""
 
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Drop the records."""
@@ -123,7 +123,7 @@ class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
-        """Create them. Raises StartError if no cluster can be reached."""
+        """Create the objects. Raises StartError if no cluster can be reached."""
         named = options.cluster
         try:
             connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)
@@ -148,7 +148,7 @@ def start(
     process: OneProcess,
     history: RecordHistory = _NO_HISTORY,
 ) -> Running:
-    """Start everything; raises StartError."""
+    """Start all parts. Raises StartError."""
     parts = _SharedObjects(options, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
@@ -219,7 +219,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
 
 
 def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
-    """Start the writers: scale calls and events."""
+    """Start the writers of scale calls and of events."""
     fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
     events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
 

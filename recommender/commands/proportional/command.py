@@ -71,7 +71,7 @@ def _run(values: FlagValues, configuration: Configuration, port: Port, page_list
 
 
 def _page_listener(values: FlagValues) -> socket.socket | None:
-    """Return where the page is served; None if no flag asks for it. Raises StartError."""
+    """Return the socket on which the page is served; None if no flag asks for the page. Raises StartError."""
     if not values.given & {"port", "bind-address"}:
         return None
     return listening_socket(Address(values.text("bind-address"), values.integer("port")))

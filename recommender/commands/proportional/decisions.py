@@ -1,4 +1,4 @@
-"""The one decision of a poll."""
+"""Makes the single decision of each poll."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OneDecision:
-    """Decides the one recommendation. For one thread."""
+    """Decides on the only recommendation. For use by one thread."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class OneDecision:
         telemetry: RunnerTelemetry,
         clock: Clock,
     ) -> None:
-        """`former` is called with the reason why the parameters are not the present ones, or an empty text."""
+        """`former` is called with the reason why former parameters are in use; it is empty if the present ones are."""
         self._memories = memories
         self._config_map = config_map
         self._former = former
@@ -46,7 +46,7 @@ class OneDecision:
         self._clock = clock
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
-        """Return the decision; an error becomes its record."""
+        """Return the decision; if deciding fails, its record has the error."""
         [policy] = [each.policy for each in plan.configuration.recommendations]
         memory = self._memories.load(policy.name)
         started = self._clock.monotonic()
@@ -66,10 +66,10 @@ class OneDecision:
 def _decision(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
-    """Return the decision; a first list that is empty makes no target smaller until a second one agrees.
+    """Return the decision; if the first list of nodes is empty, no target shrinks until a second list confirms it.
 
-    Nothing is stored here across restarts, so the only earlier fact is the present size of the targets: if it is larger
-    than the size that follows from the list, there were nodes.
+    Nothing is kept across restarts, so the only evidence of the past is the present size of the targets: if it is
+    larger than the size that follows from the list, there were nodes.
     """
     decision = decide(policy, calculate, inputs, memory, now)
     nodes = inputs.cluster.nodes

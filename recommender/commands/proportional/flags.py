@@ -1,4 +1,4 @@
-"""The flags of cluster-proportional-autoscaler, and additional ones."""
+"""The flags of cluster-proportional-autoscaler, and additional flags."""
 
 from __future__ import annotations
 

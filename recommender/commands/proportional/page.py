@@ -26,17 +26,17 @@ _log = logging.getLogger(__name__)
 
 
 class Page:
-    """A port of its own, with the decisions of the last day."""
+    """The page on a port of its own, with the decisions of the last day."""
 
     def __init__(self, listener: socket.socket, hosts: AllowedHosts, state: Path, process: OneProcess) -> None:
-        """`hosts` are the names under which it may be requested, `state` is the folder of the history."""
+        """`hosts` are the host names under which the page may be requested; `state` is the folder of the history."""
         self._hosts = hosts
         self._listener = listener
         self._process = process
         self.history = HistoryCache(state / "history.sqlite", lambda: None)
 
     def start(self, running: Running) -> None:
-        """Serve until the process ends."""
+        """Serve the page until the process ends."""
 
         def latest() -> Publication:
             return running.publication.get().as_of(running.clock.wall(), leads=running.leadership.is_leader())

@@ -20,7 +20,7 @@ class PollState:
     """Counts consecutive polls that failed: because of a missing input, a missing target or a failed scale call."""
 
     def __init__(self, most_failures: int, give_up: Callable[[str], None]) -> None:
-        """`give_up` is called with the reason after `most_failures` consecutive polls have failed; 0: never."""
+        """`give_up` is called with a reason after `most_failures` consecutive failed polls, and never if that is 0."""
         self._most_failures = most_failures
         self._give_up = give_up
         self._lock = threading.Lock()
@@ -38,10 +38,10 @@ class PollState:
                 self._scale_failures.pop(outcome.wish.target, None)
 
     def uses_former_parameters(self, why: str) -> None:
-        """Record why the parameters in use are not those of the present ConfigMap; empty if they are.
+        """Record why the parameters in use are not those of the present ConfigMap; `why` is empty if they are.
 
-        `/last-poll` shows it, as in the original program. It does not count for `most_failures`: a process that ends
-        would lose the last good parameters.
+        `/last-poll` shows the reason, as in the original program. It does not count towards `most_failures`, since a
+        process that ends would lose the last good parameters.
         """
         with self._lock:
             self._former_parameters = why

@@ -45,7 +45,7 @@ _SETTINGS: Final = WatchSettings(
     backoff=partial(Backoff, longest_seconds=5.0),
 )
 _REFUSED_WAIT_SECONDS: Final = 25.0
-"""HPAs usually may not be read, which is no reason to try every other second."""
+"""Wait after a refused list: HPAs usually may not be read, which is no reason to retry every other second."""
 _NODES: Final = find_resource(BUILT_IN, "", "nodes")
 _AUTOSCALERS: Final = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
 
@@ -65,7 +65,7 @@ class ProportionalWatches:
         telemetry: WatchTelemetry,
         changed: Callable[[], None],
     ) -> None:
-        """`labels` are the keys of nodes' labels that count; `changed` is called when a fact changes."""
+        """`labels` are the keys of the node labels that matter; `changed` is called when a fact changes."""
         self._client = client
         self._namespace = namespace
         self._records = WatchRecords(telemetry)
@@ -78,7 +78,7 @@ class ProportionalWatches:
         self._owners = StoreWatch(self._watch(which, AutoscalerForm, owners, when_one_is_missing()), owners)
 
     def start(self, tasks: Tasks) -> None:
-        """Start both."""
+        """Start both watches."""
         for number, watch in enumerate(self._running, 1):
             tasks.running(f"watch cluster {number}", partial(_until_stopped, watch.work), reads_only=True)
 
@@ -96,7 +96,7 @@ class ProportionalWatches:
         )
 
     def has_tried_lists(self) -> bool:
-        """Return whether the first list of each has arrived or has failed."""
+        """Return whether the first list of each watch has arrived or failed."""
         return all(watch.reflector.tried.is_set() for watch in self._running)
 
     @property
