@@ -1,4 +1,4 @@
-"""Leaves out backends that do not answer, so that the answers of others do not age meanwhile."""
+"""Leaves out backends that do not answer, so that answers of other backends do not become old in the meantime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUERY: Final = "vector(1)"
 
 
 def answering(connections: Mapping[str, BackendConnection], wanted: Collection[str]) -> Mapping[str, BackendConnection]:
-    """Return the connections to the wanted backends; if there are several, unanswering ones have the reason instead."""
+    """Return the connections to the wanted backends; of several, those that do not answer state why as `problem`."""
     chosen = {backend: each for backend, each in connections.items() if backend in wanted}
     if len(chosen) < 2:
         return chosen

@@ -49,7 +49,7 @@ def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) ->
 
 
 def _threads(stop: threading.Event) -> Callable[[str, Callable[[threading.Event], None]], None]:
-    """Return how watches are started: in threads that do not keep the program from ending."""
+    """Return a function that starts watches, in threads that do not keep the program from ending."""
 
     def start(name: str, run: Callable[[threading.Event], None]) -> None:
         threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)
 _WIDTH: Final = 80
-"""Width of a line that is not printed to a terminal."""
+"""Width of lines if they are not printed to a terminal."""
 
 RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
@@ -153,7 +153,7 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
 
 
 def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputs]:
-    """Return the configuration of the file, or of the one workload, and how the cluster is read."""
+    """Return the configuration of the file or for the one workload, and the function that reads the cluster."""
     if values.path("config") is not None and values.text("workload"):
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
     if values.text("workload"):

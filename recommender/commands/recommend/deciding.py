@@ -1,4 +1,4 @@
-"""Decides each recommendation once, from inputs that are known, without a memory."""
+"""Makes one decision for each recommendation, from known inputs and without a memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _QUERIES_AT_ONCE = 8
 
 
 def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
-    """Return both as they will be when a missing ConfigMap has been created; a note says that it is missing now."""
+    """Return both as if a missing ConfigMap had been created with its defaults; a note says that it is missing."""
     for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
         found = inputs.config_maps.get((namespace, name))
         if default is None or not isinstance(found, Observed) or found.value is not None:
@@ -49,7 +49,7 @@ def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recom
 def with_query_values(
     configuration: Configuration, connections: Mapping[str, BackendConnection], inputs: Inputs
 ) -> Inputs:
-    """Return the inputs with the value of each query, none of which waits long, or for another backend."""
+    """Return the inputs with the value of each query; no query takes long, or waits for another backend."""
     wanted = sorted(queries_of(configuration), key=lambda each: (each.backend, each.text))
     if not wanted:
         return inputs
@@ -83,7 +83,7 @@ def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list
 
 
 class _Unmeasured:
-    """Decisions that are made once are not measured."""
+    """The telemetry of decisions that are made only once, which measures nothing."""
 
     def decided(self, recommendation: str, seconds: float) -> None:
         """Do nothing."""

@@ -51,9 +51,10 @@ def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inp
 
 
 def _all_needs(path: Path, configuration: Configuration, now: float) -> ClusterNeeds:
-    """Return the facts that are needed from the files. Groups of Cluster API name the kinds of their templates.
+    """Return the facts that are needed from the files, including templates of Cluster API groups.
 
-    So only their objects are read first, which takes a small part of the time for reading a whole cluster.
+    The groups' objects name the kinds of their templates, so these objects alone are read first. That takes a small
+    part of the time for reading a whole cluster.
     """
     needs = needs_of(configuration)
     if not needs.objects:
@@ -63,7 +64,7 @@ def _all_needs(path: Path, configuration: Configuration, now: float) -> ClusterN
 
 
 def _config_maps(state: ClusterState) -> dict[tuple[str, str], ConfigMapData]:
-    """Return the ConfigMaps; one that cannot be read counts as missing, and the state names it."""
+    """Return the ConfigMaps; a ConfigMap that cannot be read counts as missing, and the state names it."""
     found: dict[tuple[str, str], ConfigMapData] = {}
     objects = state.objects.get(_CONFIG_MAPS)
     for document in objects.value if isinstance(objects, Observed) else ():

@@ -1,4 +1,4 @@
-"""The histories that recommendations follow: loads, with their progress on a terminal, and the usage of containers."""
+"""Reads the histories that recommendations need: loads, with progress on a terminal, and the usage of containers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ERASE_LINE = "\r\x1b[K"
 def load_inputs(
     configuration: Configuration, connections: Mapping[str, BackendConnection]
 ) -> Mapping[str, LoadInputs | Unknown]:
-    """Return the loads by recommendation; it may take a minute for each."""
+    """Return the loads by recommendation; reading each may take a minute."""
     if not load_needs_of(configuration):
         return {}
     # It loads numpy, which other recommendations do not need.
@@ -53,7 +53,7 @@ def load_inputs(
 def usage_inputs(
     configuration: Configuration, connections: Mapping[str, BackendConnection]
 ) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
-    """Return the usage by recommendation, as a recommender that has been running for long would see it.
+    """Return the usage by recommendation, as a recommender that has been running for a long time would see it.
 
     The history is read from Prometheus unless a recommender has stored it in the folder `state` of the configuration.
     Nothing is written.
@@ -72,7 +72,7 @@ def usage_inputs(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a line in place of the last one; without a terminal nothing is shown."""
+    """Yield a function that replaces the line shown on the terminal; without a terminal, it shows nothing."""
     if not sys.stderr.isatty():
         yield lambda _line: None
         return

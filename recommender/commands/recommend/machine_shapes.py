@@ -1,4 +1,4 @@
-"""`recommend --shapes`: the machines that node groups should have, by a history or the present cluster."""
+"""`recommend --shapes`: the machines that node groups should have for the pods of a history or of the present."""
 
 from __future__ import annotations
 

@@ -55,5 +55,5 @@ def check_shape_flags(values: FlagValues) -> None:
 
 
 def has_past(values: FlagValues) -> bool:
-    """Return whether a history is named; otherwise, the present cluster counts."""
+    """Return whether the flags name a history; otherwise, the present cluster is used."""
     return any(name in values.given for name in _PAST)

@@ -1,4 +1,4 @@
-"""The flags of what-if questions, and the inputs as they would be."""
+"""The flags of what-if questions, and the inputs as they would be under the assumptions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
 
 
 def with_assumptions(configuration: Configuration, inputs: Inputs, question: WhatIf) -> tuple[Configuration, Inputs]:
-    """Return both with the changes of the questions; a note in each record states the assumptions.
+    """Return both with the assumed changes applied; a note in each record states the assumptions.
 
     Raises UsageError.
     """
@@ -85,7 +85,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
 
 
 def _read_added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
-    """Return pods and workloads of a file; a fault in one of them is an error, since somebody asked for it."""
+    """Return the pods and workloads in a file; a faulty one is an error, since the user asked for it."""
     contents = read_contents(path, needs=_ADDED)
     state = state_of(contents, _ADDED, time.time(), path)
     pods = state.pods.value if isinstance(state.pods, Observed) else ()
