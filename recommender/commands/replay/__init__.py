@@ -1,1 +1,1 @@
-"""`tidewatch-recommender replay`: its flags, the past that they name, and the report."""
+"""`tidewatch-recommender replay`: its flags, the past that they select, and the report."""

@@ -1,4 +1,4 @@
-"""Facts that no recording shows, from flags and configuration: forecasts and spot machines."""
+"""Assumptions on what no recording shows, from the flags and the configuration: forecasts and spot machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
 _MOST_INTERRUPTIONS: Final = 60.0
-"""Most interruptions of a node in an hour."""
+"""Highest rate of interruptions that is accepted, per node and hour."""
 
 
 def assumptions_of(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> Assumptions:
@@ -39,7 +39,7 @@ def _forecasts(configuration: Configuration, settings: ClusterSizeSettings) -> I
 
 
 def _market(values: FlagValues) -> SpotMarket | None:
-    """Return how spot machines are interrupted; None where nothing is stated."""
+    """Return how spot machines are interrupted; None if no flag states it."""
     given = [name for name in ("spot-interruptions", "spot-absence") if name in values.given]
     if not given:
         return None

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender replay`: replays the past of a cluster through policies of cluster size."""
+"""`tidewatch-recommender replay`: replays the past of a cluster with several size policies."""
 
 from __future__ import annotations
 

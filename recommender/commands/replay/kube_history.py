@@ -31,7 +31,7 @@ _RESOURCES: Final = {
     "amd_com_gpu": "amd.com/gpu",
     "gpu_intel_com_i915": "gpu.intel.com/i915",
 }
-"""Names of resources as kube-state-metrics spells them; others are the same for nodes and pods."""
+"""Resources by kube-state-metrics' spelling; for other resources, its spelling is used for nodes and pods alike."""
 _NOT_A_LABEL: Final = re.compile(r"[^a-zA-Z0-9_]")
 _KNOWN_LABELS: Final = (
     "topology.kubernetes.io/zone",
@@ -55,7 +55,7 @@ _MILLI: Final = 1000
 def recording_of(state: KubeState, source: str, label_keys: Iterable[str]) -> Recording:
     """Return the recording. Raises RecordingError if too little is known.
 
-    `label_keys` are the labels by which the configuration distinguishes groups: the series spell them differently.
+    `label_keys` are the label keys by which the configuration distinguishes groups; the series spell them differently.
     """
     keys = {f"label_{_NOT_A_LABEL.sub('_', key)}": key for key in (*_KNOWN_LABELS, *label_keys)}
     nodes = tuple(_nodes(state, keys))
@@ -77,7 +77,7 @@ def recording_of(state: KubeState, source: str, label_keys: Iterable[str]) -> Re
 
 
 def _refuse_unknown_requests(state: KubeState, source: str) -> None:
-    """Refuse series without the requests of pods: every node would seem empty."""
+    """Refuse series that lack the requests of pods, since every node would seem empty."""
     asked = sum(pod in state.requests for pod in state.pods)
     owners = sum(pod in state.owners for pod in state.pods)
     if owners < _FEWEST_KNOWN_RATIO * len(state.pods):
@@ -118,12 +118,12 @@ def _nodes(state: KubeState, keys: Mapping[str, str]) -> Iterator[RecordedNode]:
 
 
 def _end(last: float, end: float, step: int) -> float | None:
-    """Return when something ended: between the last step that shows it and the next one."""
+    """Return when something ended, halfway between the last step that shows it and the next; None if it had not."""
     return last + step / 2 if last + step < end else None
 
 
 class _PodKinds:
-    """Numbers kinds of pods that are equal for every decision."""
+    """Assigns numbers to kinds of pods; pods of a kind do not differ in anything that matters to a decision."""
 
     def __init__(self, state: KubeState) -> None:
         self._state = state
@@ -171,7 +171,7 @@ class _PodKinds:
 
 
 def _tolerated_taints(state: KubeState) -> defaultdict[tuple[str, str], set[tuple[str, str, str]]]:
-    """Return, by namespace and owner, the taints of nodes that its pods have run on, which they therefore tolerate."""
+    """Return, by namespace and owner, the taints of nodes on which its pods ran: the pods must tolerate them."""
     found: defaultdict[tuple[str, str], set[tuple[str, str, str]]] = defaultdict(set)
     for pod, (node, _) in state.bound.items():
         found[pod[0], state.owners.get(pod, ("", ""))[1]] |= state.taints.get(node, set())

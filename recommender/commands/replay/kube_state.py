@@ -25,11 +25,11 @@ SLICE_STEPS: Final = 72
 """Steps of one range query: six hours of the default step."""
 _LIMITS: Final = RangeLimits(max_bytes=512 * 2**20, max_series=500_000, max_samples=40_000_000)
 _HONOURED: Final = 'exported_namespace=""'
-"""With it, `namespace` and `pod` are those of kube-state-metrics itself."""
+"""Selects series whose `namespace` and `pod` are those of the observed pod, and not of kube-state-metrics' own pod."""
 _POD: Final = ("namespace", "pod", "uid")
 _INFO: Final = (*_POD, "node", "created_by_kind", "created_by_name")
 _GAP_STEPS: Final = 2
-"""Steps without any sample from which a gap counts; Prometheus itself bridges five minutes."""
+"""More steps than this without any sample are a gap; Prometheus itself bridges five minutes."""
 
 K = TypeVar("K")
 PodId: TypeAlias = tuple[str, str, str]
@@ -45,7 +45,7 @@ class PastWindow:
     step_seconds: int
 
     def slices(self) -> list[tuple[float, float]]:
-        """Return the first and the last step of each part."""
+        """Return the first and the last step of each slice."""
         length = SLICE_STEPS * self.step_seconds
         steps = range(int(self.start), int(self.end) + 1, length)
         return [(float(begin), min(self.end, float(begin + length - self.step_seconds))) for begin in steps]
@@ -65,18 +65,18 @@ class KubeState:
 
     window: PastWindow
     pods: dict[PodId, SeenSpan] = field(default_factory=dict)
-    """When each pod existed and had not ended."""
+    """The span in which each pod existed and had not ended."""
     bound: dict[PodId, tuple[str, float]] = field(default_factory=dict)
     """The node of each pod, and when it was first seen there."""
     owners: dict[PodId, tuple[str, str]] = field(default_factory=dict)
-    """Owners, each with kind and name."""
+    """The kind and the name of each pod's owner."""
     created: dict[PodId, float] = field(default_factory=dict)
     scheduled: dict[PodId, float] = field(default_factory=dict)
     requests: dict[PodId, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     nodes: dict[str, SeenSpan] = field(default_factory=dict)
     node_created: dict[str, float] = field(default_factory=dict)
     node_labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Labels of nodes with the names that kube-state-metrics gives them, such as `label_pool`."""
+    """The labels of each node, under the names that kube-state-metrics gives them, such as `label_pool`."""
     allocatable: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     taints: dict[str, set[tuple[str, str, str]]] = field(default_factory=lambda: defaultdict(set))
     gaps: tuple[RecordingGap, ...] = ()
@@ -124,7 +124,7 @@ def _refuse_several_clusters(client: PrometheusClient, end: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """A part of the period, and the client to query."""
+    """A slice of the period, and the client with which it is queried."""
 
     client: PrometheusClient
     start: float
@@ -133,7 +133,7 @@ class _Slice:
 
     @property
     def seconds(self) -> int:
-        """Return the length, including the step before the first one."""
+        """Return the length of the slice, including one step before its start."""
         return int(self.end - self.start) + self.step_seconds
 
     def presence(self, query: str) -> tuple[RangeSeries, ...]:
@@ -151,12 +151,12 @@ class _Slice:
         return tuple(series for series in answer.series if series.timestamps)
 
     def largest(self, metric: str, labels: tuple[str, ...], where: str = "") -> list[Element]:
-        """Return the largest value that a metric has had, by labels."""
+        """Return the largest value of a metric in the slice, by labels."""
         selected = f"max_over_time({metric}{{{where}}}[{self.seconds}s])"
         return _possible(vector(self.client, f"max by ({', '.join(labels)}) ({selected})", self.end, labels))
 
     def requests(self) -> list[Element]:
-        """Return the sum of the requests of each pod's containers; a label of the node must not count it twice."""
+        """Return the sum of each pod's container requests, counted once even if series differ in their `node` label."""
         selected = f"max_over_time(kube_pod_container_resource_requests{{{_HONOURED}}}[{self.seconds}s])"
         labels = (*_POD, "resource")
         by_container = f"max by ({', '.join(labels)}, container) ({selected})"
@@ -164,7 +164,7 @@ class _Slice:
 
 
 def _possible(found: Iterable[Element]) -> list[Element]:
-    """Return the samples whose values may be amounts or times."""
+    """Return the samples whose values can be amounts or times, which are finite and not negative."""
     return [each for each in found if 0 <= each.value < math.inf]
 
 
@@ -232,7 +232,7 @@ def _see(seen: dict[K, SeenSpan], key: K, series: RangeSeries) -> None:
 
 
 def _gaps(window: PastWindow, steps: Iterable[float]) -> Iterable[RecordingGap]:
-    """Yield the times without any node: then kube-state-metrics was not scraped."""
+    """Yield the periods in which no node was seen, since kube-state-metrics was not scraped."""
     step = window.step_seconds
     for before, after in pairwise([window.start - step, *sorted(steps), window.end + step]):
         if after - before > _GAP_STEPS * step:

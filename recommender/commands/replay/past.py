@@ -1,4 +1,4 @@
-"""The past for a replay: a recording of `run`, or the series of kube-state-metrics."""
+"""Reads the past for a replay: a recording of `run`, or the series of kube-state-metrics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _end(values: FlagValues, now: float) -> float:
 
 
 def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
-    """Yield the labels by which node groups differ."""
+    """Yield the keys of the labels by which the configuration distinguishes node groups."""
     for group in settings.node_groups.static:
         yield from group.selector.keys
         yield from group.labels
@@ -77,7 +77,7 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection: credentials of the configuration are only for its own address, its matchers for any."""
+    """Return the connection; configured credentials are used only for the configured address, matchers for any."""
     url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
     if known is not None and url in {"", known.url}:
         return known
