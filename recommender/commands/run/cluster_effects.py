@@ -1,4 +1,4 @@
-"""Carries decisions out in a cluster: a writer for each kind of object, removals of nodes, and events."""
+"""Carries out decisions in a cluster, with a writer for each kind of object, removals of nodes, and events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The clients and rights that all writers share."""
+    """What all writers share: clients, the fence, memories, and the state of the cluster."""
 
     objects: Writes
     resolve: ResolveResource
@@ -52,13 +52,13 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class _Announcer:
-    """Makes events from the outcomes of wishes."""
+    """Creates events from the outcomes of wishes."""
 
     events: EventWriter
     limits: EventLimits
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Make an event from an outcome, if it is worth one."""
+        """Create an event from an outcome if it deserves one and the limits permit it."""
         event = event_of_scale_call(outcome)
         if event is not None and self.limits.permits(outcome.wish.recommendation):
             self.events.add(event)
@@ -88,7 +88,7 @@ class _WriterStart:
         on_result: Callable[[ScaleOutcome], None],
         before_write: Callable[[Wish], bool] | None = None,
     ) -> ScaleWriter:
-        """Return a writer whose task has started; by default, its memory is stored before it writes."""
+        """Return a writer whose task has started; by default, a recommendation's memory is stored before each write."""
         hooks = replace(self.hooks, on_result=on_result, before_write=before_write or self.hooks.before_write)
         writing = self.writing
         writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks, attempt=attempt)
@@ -97,7 +97,7 @@ class _WriterStart:
 
 
 def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writing) -> ClusterEffects:
-    """Return the effects of decisions in a cluster, and start their tasks."""
+    """Return the effects of decisions in a cluster, whose tasks are started."""
     objects, resolve, clock = writing.objects, writing.resolve, parts.clock
     events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
@@ -125,7 +125,7 @@ def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writ
 
 
 def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announcer) -> SizeWriters:
-    """Return the writers of cluster sizes: of objects, of providers, and of CapacityBuffers."""
+    """Return the writers of cluster sizes: for Cluster API objects, for providers, and for CapacityBuffers."""
     objects, resolve = start.writing.objects, start.writing.resolve
     groups = start.started(
         "sizes of node groups", ClusterApiAttempt(objects, resolve), announcer.after(parts.size_writes.note)

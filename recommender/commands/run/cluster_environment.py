@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def cluster_environment(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> RunEnvironment:
-    """Return the environment of a cluster, and start its tasks; raises StartError."""
+    """Return the environment of a cluster, and start its tasks. Raises StartError."""
     try:
         client = kubernetes_client(settings.objects.cluster)
     except KubernetesError as error:

@@ -32,12 +32,12 @@ class RunEnvironment:
     memories: Memories
     effects: Effects
     change: Callable[[PollPlan], None]
-    """Follows a changed configuration."""
+    """Adapts the environment to a changed configuration."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
-    """Returns why requests were not written."""
+    """Returns why the requests of containers were not written, by recommendation and target."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
-    """Returns the sizes that the last attempt to write them found in place."""
+    """Returns the sizes that the last attempt to write them found already in place."""
     has_tried_lists: Callable[[], bool]
     """Returns whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects
-    """Makes objects of the kind Recommendation count."""
+    """Returns the tasks that read objects of the kind Recommendation, so that they count as configuration."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StatusAccess:
-    """The client and the fence of a process that writes statuses."""
+    """The client and the fence with which a process writes statuses."""
 
     objects: ObjectClient
     fence: Fence
@@ -34,16 +34,16 @@ class StatusAccess:
 
 @dataclass(frozen=True, slots=True)
 class FollowedObjects:
-    """The tasks for objects of the kind Recommendation in a worker."""
+    """A worker's tasks for objects of the kind Recommendation."""
 
     publish: Callable[[Publication], None]
-    """Takes publications, from which statuses are made."""
+    """Accepts publications, from which statuses are written."""
     start: Callable[[], None]
-    """Starts the tasks, when everything is ready for changes."""
+    """Starts the tasks; to be called when everything is ready for changes."""
 
 
 def without_objects(_source: ObjectConfigurations | None = None) -> FollowedObjects:
-    """Return the tasks of a process that follows no objects or has no cluster: none."""
+    """Return an empty set of tasks, for a process that follows no objects or has no cluster."""
     return FollowedObjects(lambda _publication: None, lambda: None)
 
 
@@ -54,7 +54,7 @@ def follow_objects(
     status: StatusAccess | None,
     source: ObjectConfigurations,
 ) -> FollowedObjects:
-    """Return the tasks that follow objects and write their statuses; without `status`, none is written."""
+    """Return the tasks that follow objects and write their statuses; without `status`, no status is written."""
     watch, store = object_watch(client, watches, most_read(source.current.objects), source.changed)
     source.connect(watch.known, store.limit)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), AnyObjectForm, store)

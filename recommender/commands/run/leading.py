@@ -1,4 +1,4 @@
-"""Leader election, and how it ends with a process."""
+"""Leader election, and how it ends when the process ends."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class ElectionHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Who wants to lead by which Lease."""
+    """The pod that wants to lead, and the Lease by which it is elected."""
 
     namespace: str
     lease: str
     pod: str
-    """Begins this process's identity in the Lease."""
+    """The beginning of this process's identity in the Lease."""
 
 
 def begin_election(
@@ -57,7 +57,7 @@ def begin_election(
     metrics: LeaseMetrics,
     wake: threading.Event,
 ) -> LeaseElector:
-    """Start the election, and let it end with the process."""
+    """Start the election, and arrange that it ends with the process."""
     objects, writes = clients
     settings = LeaseSettings(
         namespace=candidate.namespace, name=candidate.lease, identity=unique_identity(candidate.pod), timing=TIMING
@@ -69,7 +69,7 @@ def begin_election(
 
 
 def release_after_writes(writes: Writes, elector: Releasable) -> None:
-    """Release the Lease once no write can have an effect any more; if that is not known, it expires by itself."""
+    """Release the Lease once no write can still take effect; if that is uncertain, let it expire by itself."""
     if writes.close(MOST_OF_A_WRITE * longest_fenced_write_seconds(TIMING)):
         elector.release(RELEASE_SECONDS)
     else:
@@ -82,5 +82,5 @@ class Releasable(Protocol):
     """An object that can be released (`LeaseElector`)."""
 
     def release(self, seconds: float) -> bool:
-        """Give up the leadership; return whether that has succeeded."""
+        """Give up the leadership; return whether that succeeded."""
         ...

@@ -35,7 +35,7 @@ class PrometheusInputs:
     telemetry: BackendTelemetry
 
     def use(self, configuration: Configuration) -> None:
-        """Follow a configuration."""
+        """Adopt a configuration."""
         connections = connections_of(configuration)
         self.queries.use(connections)
         self.telemetry.keep(configuration.backends)
@@ -43,18 +43,18 @@ class PrometheusInputs:
         self.usage.use(configuration, connections)
 
     def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
-        """Return the one value of a query at present."""
+        """Return the present value of a query, which must be a single one."""
         return self.queries.of(asked.backend, asked.source).value(asked.text)
 
     def keep_learning(self, context: WorkerContext) -> None:
-        """Start the tasks that read the past of loads and of containers, and learn from it."""
+        """Start the tasks that read the history of loads and of container usage, and learn from it."""
         context.tasks.running("loads", lambda stop: self.loads.keep_histories(stop.event))
         context.tasks.running("usage", lambda stop: self.usage.keep(stop.event))
         context.tasks.running("models", lambda stop: self.loads.learn(stop.event))
 
 
 def prometheus_inputs(context: WorkerContext, parts: SharedServices, configuration: Configuration) -> PrometheusInputs:
-    """Return what asks the Prometheus of a configuration; it is closed when the worker ends."""
+    """Return the services that query the Prometheus of a configuration; they are closed when the worker ends."""
     telemetry = BackendTelemetry(context.registry, METRICS_PREFIX)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)

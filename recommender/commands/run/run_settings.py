@@ -1,4 +1,4 @@
-"""The settings of `run` from flags and file: everything that can be wrong is found before a port is opened."""
+"""The settings of `run` from flags and file, checked completely before a port is opened."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration, LeaderElection, Listen
 
 STOP_SECONDS = 6.0
-"""For a write that is under way, and for the release of the Lease."""
+"""Time that a shutdown leaves for a write under way and for the release of the Lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """All that a running recommender needs to know besides its configuration."""
+    """The settings of a running recommender that are not in its configuration."""
 
     server: ServerOptions
     page_hosts: AllowedHosts
@@ -35,9 +35,9 @@ class RunSettings:
     objects: ObjectSettings
     dry_run: bool
     pod: str
-    """Begins this process's identity in the Lease."""
+    """The beginning of this process's identity in the Lease."""
     namespace: str
-    """Where Lease and memories are; empty if they are not used."""
+    """The namespace of the Lease and the memories; empty if they are not used."""
 
     @property
     def writes(self) -> bool:
@@ -46,7 +46,7 @@ class RunSettings:
 
 
 def run_settings(values: FlagValues, configuration: Configuration) -> RunSettings:
-    """Return what `run` needs to know. Raises UsageError."""
+    """Return the settings in the flags and the configuration. Raises UsageError."""
     objects = object_settings(values)
     dry_run = values.boolean("dry-run")
     writes = not dry_run and objects.files is None
@@ -69,7 +69,7 @@ def object_settings(values: FlagValues) -> ObjectSettings:
 
 
 def server_options(values: FlagValues, listen: Listen) -> ServerOptions:
-    """Return how the process serves: flags that are given win over the file. Raises UsageError."""
+    """Return how the process serves; given flags take precedence over the file. Raises UsageError."""
     page = PAGE_ADDRESS if listen.page is None else _address("listen.page", listen.page)
     metrics = METRICS_ADDRESS if listen.metrics is None else _address("listen.metrics", listen.metrics)
     host = values.text("bind-address") if "bind-address" in values.given else page.host
@@ -89,7 +89,7 @@ def server_options(values: FlagValues, listen: Listen) -> ServerOptions:
 
 
 def page_hosts(values: FlagValues, listen: Listen) -> AllowedHosts:
-    """Return the names by which the page may be asked: flags that are given win over the file. Raises UsageError."""
+    """Return the host names under which the page is served; given flags override the file. Raises UsageError."""
     key, listed = "listen.allowedHosts", listen.allowed_hosts
     if "allowed-hosts" in values.given:
         key, listed = "--allowed-hosts", values.texts("allowed-hosts")
@@ -101,7 +101,7 @@ def page_hosts(values: FlagValues, listen: Listen) -> AllowedHosts:
 
 
 def own_namespace(election: LeaderElection) -> str:
-    """Return the namespace of Lease and memories: that of the file, else that of the pod. Raises UsageError."""
+    """Return the namespace of the Lease and the memories: the configured one, else the pod's. Raises UsageError."""
     if election.namespace:
         return election.namespace
     if named := pod_namespace():

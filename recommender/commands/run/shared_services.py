@@ -1,4 +1,4 @@
-"""The parts that both worlds share."""
+"""The parts that both environments share: that of a cluster, and that of a folder of objects."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedServices:
-    """The parts that are made before it is known where objects come from."""
+    """The parts that are created before it is known where objects come from."""
 
     plan: Callable[[], PollPlan]
     wake: threading.Event
-    """Set to let the loop poll soon."""
+    """Is set to make the loop poll soon."""
     telemetry: RecommenderTelemetry
     watches: WatchTelemetry
     lease_metrics: LeaseMetrics
@@ -33,6 +33,6 @@ class SharedServices:
     pace: Pace
     clock: Clock
     providers: PluginHosts
-    """The providers of node groups, which decisions read and writes change."""
+    """The providers of node groups; decisions read their groups, and writers change the sizes of these groups."""
     size_writes: WriteResults
-    """The results of writing sizes of node groups, for the next decisions."""
+    """The results of writing the sizes of node groups, which the next decisions read."""

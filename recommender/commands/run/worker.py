@@ -64,16 +64,16 @@ _log = logging.getLogger(__name__)
 LOOK_UP_THREADS = 6
 SLOW_LOOK_UP_THREADS = 3
 LOOK_UPS_OF_A_NAMESPACE = 2
-"""Queries of the objects of one namespace at once."""
+"""Most concurrent look-ups for the objects of one namespace."""
 SIZE_THREADS = 2
-"""Decisions of huge clusters at once: each is busy for seconds, and one thread runs at a time."""
+"""Most concurrent decisions on huge clusters: each takes seconds, and only one thread runs at a time anyway."""
 _ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.allowedHosts"
 READY_WITHOUT_LISTS_SECONDS = 10.0
-"""Readiness must not depend on the API server: metrics and page are served in any case."""
+"""Readiness waits no longer than this for lists, as it must not depend on the API server to serve metrics and page."""
 
 
 def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
-    """Build the worker and start its tasks; raises StartError."""
+    """Build the worker and start its tasks. Raises StartError."""
     has_objects = source.current.objects.enabled and settings.objects.files is None
     plans = Plans(source.current)
     environment, parts = _surroundings(settings, context, plans)
@@ -170,7 +170,7 @@ def _runner(
 
 
 def _keep_recording(recorder: ClusterRecorder, plans: Plans, context: WorkerContext) -> None:
-    """Start the task that records what replays need, for as long as the configuration says."""
+    """Start the task that records what replays need and keeps it for as long as the configuration says."""
     context.tasks.periodic(
         "recording",
         lambda: recorder.record(plans.current().configuration.record_seconds),
@@ -236,7 +236,7 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
 
 
 def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
-    """Log which changes only take effect after a restart."""
+    """Log which changed keys take effect only after a restart."""
     read_once = {
         "leaderElection": at_start.leader_election != now.leader_election,
         "listen": at_start.listen != now.listen,
