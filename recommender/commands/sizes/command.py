@@ -1,4 +1,4 @@
-"""`tidewatch-recommender sizes`: the requests that every container should have, only from Prometheus."""
+"""`tidewatch-recommender sizes`: the requests that every container should have, found with Prometheus alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_queries import Resolution
 
 _GRID_SECONDS: Final = 300
-"""Queries end at a multiple of it, so that caches in front of Prometheus may keep their answers."""
+"""Queries end at a multiple of this time, so that caches in front of Prometheus can reuse their answers."""
 _PRINTED: Final[dict[str, Callable[[Sizes], str]]] = {
     "json": as_json,
     "yaml": as_yaml,
@@ -75,14 +75,14 @@ def sizes(arguments: Sequence[str]) -> NoReturn:
 
 
 def _has_value(found: Sizes | SizeBacktest) -> bool:
-    """Return whether a container has a size, or could be judged."""
+    """Return whether any container has a size, or could be judged."""
     if isinstance(found, SizeBacktest):
         return any(each.days for each in found.containers)
     return any(record.status is not SizeStatus.ERROR for record in found.records)
 
 
 def _prometheus_problem(error: PrometheusError) -> str:
-    """Return the cause and the repair, and the query only if it matters: it is long, and no user wrote it."""
+    """Return the cause and the repair, with the query only if it matters, as it is long and no user wrote it."""
     match error:
         case PrometheusUnreachableError():
             repair = "check the address, whether Prometheus runs there, and --prometheus-ca-file"

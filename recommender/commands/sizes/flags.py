@@ -34,7 +34,7 @@ def _last(text: str) -> float:
 
 
 def _percentile(text: str) -> float:
-    """Return the share; NaN for `auto`."""
+    """Return the percentile as a share of 1; NaN for `auto`."""
     if text == AUTO:
         return math.nan
     try:

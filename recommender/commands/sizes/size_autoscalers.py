@@ -65,7 +65,7 @@ def with_autoscalers(sizes: Sizes, seen: SeenAutoscalers) -> Sizes:
 
 
 def _listed(cluster: ClusterSettings, namespace: str) -> ActiveAutoscalers:
-    """Return those that write requests. Raises KubernetesError."""
+    """Return the VerticalPodAutoscalers that write requests. Raises KubernetesError."""
     which = ListWatch(_RESOURCE, WHOLE_OBJECTS, namespace or None)
     forms = whole_list(kubernetes_client(cluster), which, AnyObjectForm)
     return active_autoscalers(whole_object(_RESOURCE, form) for form in forms)

@@ -1,4 +1,4 @@
-"""Determines how well sizes would have fitted, by the history in Prometheus, some namespaces at a time."""
+"""Judges how well sizes would have fitted the usage that Prometheus knows, a few namespaces at a time."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 SHORTEST_SECONDS: Final = (FEWEST_HISTORY_DAYS + 1) * DAY_SECONDS
 _SERIES_AT_ONCE: Final = 1_000
-"""Series at a time; all of their samples are in memory."""
+"""Most series that are read at a time, since all of their samples are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeBacktest:
-    """How well present requests and those of each policy fitted."""
+    """How well the present requests, and the requests of each policy, fitted the usage."""
 
     window: SizeWindow
     settings: SizeSettings
     containers: tuple[JudgedContainer, ...]
-    """Containers in order of their names."""
+    """The judged containers, sorted by name."""
     notes: tuple[str, ...]
-    """One sentence for each thing that is unknown, with its consequence."""
+    """Sentences about what is unknown, with the consequences, and about the history that each policy had."""
 
 
 def backtest_sizes(
@@ -46,7 +46,7 @@ def backtest_sizes(
     resolution: Resolution,
     wanted: Callable[[SizedWorkload], bool],
 ) -> SizeBacktest:
-    """Return the backtest of the workloads that are wanted and have a pod at the end. Raises PrometheusError."""
+    """Return the backtest of the wanted workloads that have a pod at the end. Raises PrometheusError."""
     chosen = chosen_containers(history, wanted)
     found: list[JudgedContainer] = []
     for namespaces in namespace_groups(chosen, _SERIES_AT_ONCE):
@@ -58,7 +58,7 @@ def backtest_sizes(
 
 
 def _short_histories(days: int) -> Iterator[str]:
-    """Yield how much history each policy had, which on the first judged days is less than it uses."""
+    """Yield how much history each policy had: on the first judged days, it may be less than the policy uses."""
     for name, wanted in (("sizes", HISTORY_DAYS), ("vpa", HISTORY_DAYS), ("krr", KRR_DAYS)):
         most = min(days - 1, wanted)
         had = f"{most} days" if most == FEWEST_HISTORY_DAYS else f"{FEWEST_HISTORY_DAYS} to {most} days"

@@ -44,7 +44,7 @@ def as_backtest_json(found: SizeBacktest) -> str:
 
 
 def as_backtest_table(found: SizeBacktest, width: int | None) -> str:
-    """Return the table; `width` None is a line of any length."""
+    """Return the table; with `width` None, lines may have any length."""
     return "\n".join(_lines(found, width))
 
 
@@ -107,9 +107,9 @@ def _total_row(judged: Sequence[JudgedContainer], resource: str) -> tuple[str, .
 
 
 def _totals(containers: Sequence[JudgedContainer], resource: str) -> dict[str, dict[str, float | None]]:
-    """Return, by policy, the mean share of time over the request, and the total reserved and avoided.
+    """Return, by policy, the mean share of time over the request, and the totals of reservations and avoided kills.
 
-    Policies without a request for some container are compared only on containers for which all have one.
+    All policies are compared on the same containers, those for which each policy has a request, if there are any.
     """
     complete = [each for each in containers if len(each.fits[resource]) == len(JUDGED)]
     found: dict[str, dict[str, float | None]] = {}

@@ -1,4 +1,4 @@
-"""Sizes as a document for programs: JSON, YAML, and CSV with a line for each container."""
+"""Sizes as documents for programs: JSON, YAML, and CSV with a line for each container."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def size_list(sizes: Sizes) -> dict[str, object]:
 
 
 def totals(records: Iterable[SizeRecord]) -> dict[str, object]:
-    """Return how many records have each status, and the total savings of those with known savings."""
+    """Return how many records have each status, and the total of the known savings."""
     counts = dict.fromkeys((status.value for status in SizeStatus), 0)
     cpu_milli = memory_bytes = 0
     for record in records:
@@ -67,7 +67,7 @@ def as_yaml(sizes: Sizes) -> str:
 
 
 def as_csv(sizes: Sizes) -> str:
-    """Return a line for each container under a line with the names of the columns; unknown values are empty."""
+    """Return a header line with the names of the columns, and a line for each container; unknown values are empty."""
     rows = [_flat(_item(record)) for record in sizes.records]
     written = io.StringIO()
     writer = csv.DictWriter(written, _columns(), lineterminator="\n")

@@ -27,12 +27,12 @@ _KINDS: Final = {
     "DaemonSet": ("daemonset.apps", ("spec", "template", "spec")),
     "CronJob": ("cronjob.batch", ("spec", "jobTemplate", "spec", "template", "spec")),
 }
-"""kubectl's name of each kind, and the path to its containers. Pods of other kinds do not follow a patch."""
+"""kubectl's name of each kind, and the path to its pod spec. Patching other kinds does not change their pods."""
 _MEBIBYTE: Final = 2**20
 
 
 def as_patches(sizes: Sizes) -> str:
-    """Return a script: a command for each workload, and a comment with notes on it."""
+    """Return a script with a command for each workload, and notes on it as comments."""
     lines = ["# Each command restarts the pods of its workload. Read it before you run it."]
     lines += [f"# {shortened(text)}" for text in sizes.missing]
     by_workload = sorted(sizes.records, key=lambda record: record.workload)
@@ -44,7 +44,7 @@ def as_patches(sizes: Sizes) -> str:
 
 
 def patch_of(workload: SizedWorkload, records: Iterable[SizeRecord]) -> dict[str, object] | None:
-    """Return the strategic merge patch with the requests that change; None if nothing changes or may be patched."""
+    """Return the strategic merge patch of the requests that change; None if none changes or none may be patched."""
     containers = [
         {"name": record.container, "resources": resources}
         for record in records

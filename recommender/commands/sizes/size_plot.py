@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_queries import Resolution
 
 MOST_PODS: Final = 200
-"""Most pods that are drawn, those with the newest names: more lines cannot be distinguished."""
+"""Most pods that are drawn, the last ones by name, since more lines cannot be distinguished."""
 _USAGE: Final = "#8c8c8c"
 _TARGET: Final = "#0b6fb8"
 _REQUEST: Final = "#d7191c"
 _TITLE_COLUMNS: Final = 110
 _FAR_RATIO: Final = 10.0
-"""A request of more than this many times the usage and the recommendation would flatten both."""
+"""A request that is larger than the usage and the recommendation by more than this factor would flatten both."""
 _UNITS: Final = {CPU: ("cores", 1.0, 0.001), MEMORY: ("MiB", 2.0**-20, 2.0**-20)}
-"""The name of each unit, and the factors for samples and sizes."""
+"""By resource: the unit, and the factors that convert samples and sizes to it."""
 
 
 def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution, path: Path) -> None:
@@ -64,7 +64,7 @@ def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution,
 def _draw_usage(
     panel: Axes, reader: ClusterReader, sizes: Sizes, record: SizeRecord, resolution: Resolution, resource: str
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Draw a line for each pod, and return them: days, and values in the unit of the panel."""
+    """Draw a line for each pod; return the lines, each as days and as values in the unit of the panel."""
     lines = []
     pods = sizes.pods[record.workload][-MOST_PODS:]
     where = (
@@ -87,7 +87,7 @@ def _draw_usage(
 
 
 def _draw_size(panel: Axes, resource: str, size: ResourceSize, lines: list[tuple[FloatArray, FloatArray]]) -> None:
-    """Draw the size, and end the axis so that usage and size are visible; a request far above both is only a text."""
+    """Draw the size, and limit the axis to usage and size; a request far above both appears only in the legend."""
     unit, _, factor = _UNITS[resource]
     panel.axhline(size.target * factor, color=_TARGET, label="recommended")
     panel.axhspan(size.lower * factor, size.upper * factor, color=_TARGET, alpha=0.12, label="lower to upper bound")

@@ -1,4 +1,4 @@
-"""The sizes of all containers from Prometheus, some namespaces at a time: memory does not grow with the cluster."""
+"""Reads the sizes of all containers from Prometheus, a few namespaces at a time to limit the use of memory."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Sizes:
     window: SizeWindow
     options: SizingOptions
     records: tuple[SizeRecord, ...]
-    """Records with the largest savings first; those without a size last."""
+    """The records, largest savings first; records without a size come last."""
     missing: tuple[str, ...]
-    """Unknown facts, with their consequences."""
+    """Sentences about unknown facts, with their consequences."""
     pods: Mapping[SizedWorkload, tuple[str, ...]]
     """The names of all pods that each workload had."""
 
@@ -89,7 +89,7 @@ def chosen_containers(
 
 
 def namespace_groups(chosen: Mapping[PodContainer, WorkloadContainer], most: int) -> Iterator[frozenset[str]]:
-    """Yield namespaces that together have at most `most` containers, or one namespace that has more."""
+    """Yield groups of namespaces that together have at most `most` containers, or a single namespace with more."""
     counts = Counter(pod.namespace for pod in chosen)
     group: set[str] = set()
     series = 0

@@ -22,7 +22,7 @@ _HEAD: Final = ("WORKLOAD", "CONTAINER", "", "NOW", "RECOMMENDED", "SAVES", "SUR
 
 
 def as_table(sizes: Sizes, width: int | None) -> str:
-    """Return the table; `width` None is a line of any length."""
+    """Return the table; with `width` None, lines may have any length."""
     return "\n".join(_lines(sizes, width))
 
 
@@ -86,7 +86,7 @@ def _saves(resource: str, size: ResourceSize, status: SizeStatus) -> str:
 
 
 def _sure(size: ResourceSize) -> str:
-    """Return the half-width of the target's 90 % interval over resampled days, or that there are too few days."""
+    """Return the relative half-width of the target's 90 % interval over resampled days, or `few days` if unknown."""
     if size.low is None or size.high is None:
         return "few days"
     down, up = size.target - size.low, size.high - size.target
