@@ -1,4 +1,4 @@
-"""The size of the cluster: nodes and their cores, or containers, only from lists."""
+"""Reads the size of the cluster, as nodes and their cores or as containers, with lists and no watches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RUNNING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(frozen=True, slots=True)
 class NodesAndCores:
-    """Numbers of all nodes, including cordoned and unready ones, and of their cores."""
+    """The number of all nodes, including cordoned and unready ones, and of their cores."""
 
     nodes: int
     cores: int
@@ -40,10 +40,10 @@ class NodesAndCores:
 
 
 class ConfirmedCounts:
-    """Refuses the first of several empty lists. For one thread."""
+    """Rejects an empty list until a second list confirms it. For use by one thread."""
 
     def __init__(self, outcome: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`outcome` is that of a poll whose list is not believed."""
+        """`outcome` is the outcome of a poll whose list is rejected."""
         self._outcome = outcome
         self._clock = clock
         self._empty = EmptyLists()

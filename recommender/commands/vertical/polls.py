@@ -1,4 +1,4 @@
-"""The results of polls, for the log, `/last-poll`, metrics and health checks."""
+"""Runs polls, and reports their results to the log, `/last-poll`, metrics and health checks."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ class PollError(Exception):
     """A poll failed to make a change that was due; the message says why and what to do."""
 
     def __init__(self, outcome: str, reason: str) -> None:
-        """`outcome` is the value of a label."""
+        """`outcome` is the value of the label `outcome` in the metrics."""
         super().__init__(reason)
         self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True)
 class CounterFamily:
-    """The name and the help of the counter of polls, whose label is `outcome`."""
+    """The name and the help text of the counter of polls, whose label is `outcome`."""
 
     name: str
     about: str
 
 
 class Polls:
-    """Runs polls one after another. `run` is for one thread, everything else for any."""
+    """Runs polls one after another. Only one thread may call `run`; any thread may call the other methods."""
 
     def __init__(
         self, poll: Callable[[], str], counter: CounterFamily, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`poll` returns its outcome, the value of a label, or raises PollError."""
+        """`poll` returns its outcome, which becomes the value of a label, or raises PollError."""
         self._poll = poll
         self._counter = counter
         self._clock = clock
@@ -72,7 +72,7 @@ class Polls:
             self._active = self._clock()
 
     def idle_seconds(self) -> float:
-        """Return the seconds since the last poll ended."""
+        """Return the seconds since the last poll ended, or since the start if none has."""
         with self._lock:
             return self._clock() - self._active
 
@@ -96,7 +96,7 @@ def run_polls(
 ) -> int:
     """Poll until the process ends, and serve the results of the polls; return the exit status.
 
-    `more` are further paths of the port.
+    `more` has further paths of the port.
     """
     process.serve(polls.last_poll, polls.metrics, more)
     process.tasks.periodic("polls", polls.run, every_seconds=every_seconds, deadline_seconds=_DEADLINE_SECONDS)

@@ -1,4 +1,4 @@
-"""The object whose containers are resized: its patch, and the answer of the API server."""
+"""The object whose containers are resized: its path, its patch, and the write of the patch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resources_patch(
 ) -> dict[str, Any]:
     """Return the strategic merge patch that sets resources of containers in a pod template, and nothing else.
 
-    With a resourceVersion, it applies only to that version of the object.
+    If `resource_version` is given, the patch applies only to that version of the object.
     """
     metadata = {"name": target.name} | ({"resourceVersion": resource_version} if resource_version else {})
     listed = [{"name": name, "resources": resources} for name, resources in containers.items()]
@@ -61,7 +61,7 @@ def write_resources(
     resource_version: str = "",
     fence: Fence | None = None,
 ) -> None:
-    """Patch the object. Raises KubernetesError."""
+    """Patch the resources of the object's containers. Raises KubernetesError."""
     patch = resources_patch(target, containers, resource_version)
     objects.patch_strategically(path_of(target), patch, fence)
 
