@@ -1,4 +1,4 @@
-"""Adds the value that the history of the load suggests to refused entries that lack `maxReplicas`."""
+"""Suggests a value, from the history of the load, for refused entries that lack `maxReplicas`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUERY_SECONDS: Final = 20.0
 
 
 def with_suggested_limits(configuration: Configuration, values: FlagValues) -> Configuration:
-    """Return the configuration with the figure in the problems of such entries; Prometheus is queried for each."""
+    """Return the configuration with suggested limits in the entries' problems; each entry queries Prometheus."""
     unlimited = {each.name for each in configuration.refused if any(map(_lacks_limit, each.problems))}
     if not unlimited:
         return configuration
