@@ -68,7 +68,7 @@ class KeeperServices:
     refresher: Callable[[SchedulingSettings], SampleRefresher]
     """Makes a refresher for a configuration."""
     file: Callable[[SchedulingSettings], SampleFile | None]
-    """Makes the state file for a configuration: one whose samples come from other queries is not used."""
+    """Makes the state file for a configuration; a file whose samples come from other queries is not used."""
     day_file: Callable[[SchedulingSettings], SampleFile | None]
     """Makes the file of the last day for a configuration."""
     week_file: Callable[[SchedulingSettings], WeekFile | None]
@@ -99,7 +99,7 @@ class BoardKeeper:
         self._selectors = OwnerSelectors()
         self._selected: object = ()
         self._generation = 0
-        """How often the queries have changed; answers to older ones are dropped."""
+        """How often the queries have changed; answers to earlier queries are dropped."""
         columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
         self._published = Published(Board(columns, None, "none"), self._selectors)
         self.has_tried = False
@@ -128,7 +128,7 @@ class BoardKeeper:
             self.has_tried = True
 
     def rebuild(self) -> None:
-        """Follow a change of pods or nodes: the columns are new, the loads are those of the last refresh."""
+        """Follow a change of pods or nodes: rebuild the columns, and keep the loads of the last refresh."""
         with self._lock:
             facts, loads = self._parts.facts(), self._published.board.loads
             self._published = replace(
@@ -192,7 +192,7 @@ class BoardKeeper:
         past.fill(refresher, result, facts.nodes, needs_week=needs_week)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
-        """Assemble everything from the samples, and publish it together, unless the queries have changed since.
+        """Assemble everything from the samples, and publish it as a whole, unless the queries have changed since.
 
         `asked_with` are the facts that were known when Prometheus was asked. Pods that were bound since then count,
         too.
@@ -223,9 +223,9 @@ class BoardKeeper:
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
 
     def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
-        """Return the present facts, or the former ones if it has just changed whether Node objects are known.
+        """Return the present facts, or `asked_with` if Node objects have just become known or unknown.
 
-        The samples then have other names until the next refresh.
+        In that case, the samples have other node names until the next refresh.
         """
         facts = self._parts.facts()
         return facts if (facts.nodes is None) == (asked_with.nodes is None) else asked_with

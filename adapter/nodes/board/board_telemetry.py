@@ -1,4 +1,4 @@
-"""Own metrics of the board."""
+"""Metrics about the board itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASES: tuple[ScoreBasis, ...] = ("metrics", "none", "requests")
 
 
 class BoardMetrics:
-    """Metrics of the basis of scores and the cost of the last refresh."""
+    """Metrics about the basis of scores and the cost of the last refresh."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         self._basis = Gauge(

@@ -34,7 +34,7 @@ class NodeFacts:
 
 
 def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> NodeFacts:
-    """Return the facts of a state of the cluster."""
+    """Return the facts in a state of the cluster."""
     return NodeFacts(
         nodes=_by_name(state.nodes.value) if isinstance(state.nodes, Observed) else None,
         why_unknown="" if isinstance(state.nodes, Observed) else state.nodes.reason,
@@ -45,7 +45,7 @@ def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> Nod
 
 
 def needs_of(settings: SchedulingSettings) -> ClusterNeeds:
-    """Return what must be watched."""
+    """Return which objects of the cluster must be watched."""
     return ClusterNeeds(nodes=True, pods=True, pod_selectors=True, gpu_annotation=settings.gpu.allocation_annotation)
 
 
@@ -58,7 +58,7 @@ def node_topology(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodeT
 
 
 def _by_name(nodes: tuple[ClusterNode, ...]) -> tuple[ClusterNode, ...]:
-    """Return the nodes in order: the same tuple if they already are, so that `is` shows that nothing has changed."""
+    """Return the nodes sorted by name: the same tuple if it is sorted, so that `is` shows that nothing has changed."""
     if all(one.name < other.name for one, other in pairwise(nodes)):
         return nodes
     return tuple(sorted(nodes, key=lambda node: node.name))

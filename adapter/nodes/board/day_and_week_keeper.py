@@ -1,4 +1,4 @@
-"""Keeps the last day and week of nodes, and requests missing parts with the queries that remain."""
+"""Keeps the last day and week of nodes, and requests missing parts with queries that refreshes leave unused."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PastKeeper:
     refresh_seconds: float
     refreshes: int = 0
     fills: int = 0
-    """How often a part of the past could be requested."""
+    """How often there was a query to spare for a part of the past."""
 
     @property
     def kept_queries(self) -> int:
-        """How many queries the next refresh leaves for the past."""
+        """How many queries the next refresh reserves for the past."""
         return 1 if self.refreshes % _KEPT_EVERY == _KEPT_EVERY - 1 else 0
 
     def read_files(self) -> None:
@@ -51,7 +51,7 @@ class PastKeeper:
         self.week.refreshed(self.day.day, result, nodes)
 
     def added_to(self, snapshot: LoadSnapshot) -> LoadSnapshot:
-        """Return the snapshot with the windows of the day, and with the next hour."""
+        """Return the snapshot with the windows of the day and the forecast of the next hour added."""
         found = with_day(snapshot, self.day.day)
         return replace(found, forecast=self.week.forecast(found))
 
@@ -63,7 +63,7 @@ class PastKeeper:
         *,
         needs_week: bool,
     ) -> None:
-        """Ask for a part of the past if a query is left for that, then judge the known past. Day and week take turns.
+        """Ask for a part of the past if a query is left for that, then backtest the week. Day and week take turns.
 
         `needs_week` is whether a policy of the configuration predicts.
         """
@@ -77,6 +77,6 @@ class PastKeeper:
         self.week.judge()
 
     def write_files(self) -> None:
-        """Write the state files that are due."""
+        """Write those state files that are due."""
         self.day.write_file()
         self.week.write_file()

@@ -48,7 +48,7 @@ class DayKeeper:
         self._use(day_after(self._day, slots, now, _names(nodes), result.moved))
 
     def fill(self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> int:
-        """Ask for a part of the past, for at most this number of seconds; return the number of queries sent."""
+        """Ask for a part of the past, and wait at most `seconds` for it; return the number of queries sent."""
         answer = refresher.fill_day(self._wall(), self._day, nodes, seconds)
         if answer.failure:
             message = "the load of the last day is not complete, so windows of an hour and a day may be missing"

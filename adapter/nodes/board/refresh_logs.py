@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 _LONGEST_SHOWN: Final = 300
 _MOST_REMEMBERED: Final = 100_000
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
-"""A number in a message: each query of an outage has its own time limit, so another number is nothing new."""
+"""A number in a message. Messages that differ only in numbers are not news: each query has its own time limit."""
 
 BASIS_TEXTS: Final = {
     "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests",
@@ -42,12 +42,12 @@ class RefreshReports:
         self._refused: frozenset[Source] = frozenset()
         """The sources whose series were refused in the last refresh."""
         self._failed: dict[LoadResource, tuple[str, int]] = {}
-        """Why a resource's newest samples are missing, and where its samples ended when that began."""
+        """Why a resource's newest samples are missing, and the end of its samples when they began to be missing."""
         self._logged: dict[LoadResource, str] = {}
-        """The message that is logged."""
+        """The message that was logged for each resource."""
 
     def unmapped(self, series: Collection[UnmappedSeries]) -> None:
-        """Log instances that no node has, each once."""
+        """Log each instance that matches no node, once."""
         new = [one for one in series if one.instance not in self._unmapped]
         if not new:
             return
@@ -64,7 +64,7 @@ class RefreshReports:
         )
 
     def exporters(self, result: RefreshResult) -> None:
-        """Log from which jobs the load of nodes is taken when that changes, and each job whose series are refused."""
+        """Log the jobs from which the load of nodes is taken when they change, and jobs whose series are refused."""
         jobs = tuple(sorted(job.labels for job in result.measured_by))
         if jobs != self._jobs:
             self._jobs = jobs
@@ -85,7 +85,7 @@ class RefreshReports:
         self._refused = frozenset(refused)
 
     def objects(self, problems: Collection[str]) -> None:
-        """Log which objects are left out, in whole or in part, and why: each when it begins."""
+        """Log which objects are left out, in whole or in part, and why: each when it is first left out."""
         # The number of pods at the beginning of a text changes all the time.
         known = {problem.lstrip("0123456789"): problem for problem in problems}
         new = [problem for key, problem in known.items() if key not in self._left_out]
@@ -95,7 +95,7 @@ class RefreshReports:
             _log.warning("objects are left out, or parts of them: %s", shown, extra=fields(count=len(new)))
 
     def failures(self, result: RefreshResult) -> Mapping[LoadResource, str]:
-        """Return why the newest samples of resources are missing, and log changes.
+        """Return why the newest samples of resources are missing, and log when that changes.
 
         A refresh does not always ask for each resource, so a failure stands until the resource has newer samples.
         """
@@ -113,14 +113,14 @@ class RefreshReports:
         return {resource: why for resource, (why, _) in self._failed.items()}
 
     def basis(self, basis: ScoreBasis) -> None:
-        """Log the basis of scores when it is not metrics, and when it is metrics again."""
+        """Log the basis of scores when it is something other than metrics, and when it is metrics again."""
         if basis == "metrics":
             self._states.recovered("basis", "scores rest on metrics again")
         else:
             self._states.failed("basis", BASIS_TEXTS[basis], level=logging.WARNING)
 
     def names(self, reason: str | None) -> None:
-        """Log once why the names of nodes come from the label `instance`; None if they come from Node objects."""
+        """Log once why node names come from the label `instance`; `reason` is None if they come from Node objects."""
         if reason is None:
             self._states.recovered("names", "nodes are known: series are mapped to them")
         else:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHARE_OF_JUDGING: Final = 0.05
-"""Largest part of the time that backtests take while the past is being filled."""
+"""Largest share of time that backtests may take while the past is being filled."""
 
 
 class WeekKeeper:
@@ -51,7 +51,7 @@ class WeekKeeper:
             self._is_from_file = True
 
     def refreshed(self, day: LoadDay, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
-        """Follow the clock, the nodes, and the day after a refresh."""
+        """Bring the week up to date with the clock, the nodes and the day after a refresh."""
         names = None if nodes is None else tuple(sorted(node.name for node in nodes))
         week = week_at(self._week, self._clock.wall(), names, result.moved)
         if day is not self._day:
@@ -65,7 +65,7 @@ class WeekKeeper:
     def fill(
         self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
     ) -> int:
-        """Ask for a part of the past, for at most this number of seconds; return the number of queries sent.
+        """Ask for a part of the past, and wait at most `seconds` for it; return the number of queries sent.
 
         `is_needed` is whether a policy of the configuration predicts.
         """
@@ -82,7 +82,7 @@ class WeekKeeper:
         return answer.queries
 
     def judge(self) -> None:
-        """Backtest the week if it has changed: right after each quarter of an hour, else as often as is cheap."""
+        """Backtest the week if it has changed: right after each quarter of an hour, or else as often as is cheap."""
         began, judged = self._clock.monotonic(), self._judged
         if judged is self._week or (judged and judged.end == self._week.end and began < self._judge_again_at):
             return
@@ -91,7 +91,7 @@ class WeekKeeper:
         self._judge_again_at = ended + (ended - began) / _SHARE_OF_JUDGING
 
     def forecast(self, snapshot: LoadSnapshot) -> HourForecast:
-        """Return the next hour of the nodes of a snapshot."""
+        """Return the forecast of the next hour for a snapshot's nodes."""
         return forecast(snapshot, self._week, self._backtest, self._clock.wall())
 
     def write_file(self) -> None:
