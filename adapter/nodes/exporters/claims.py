@@ -1,4 +1,4 @@
-"""Exporters: which node each claims to measure, who scraped it, and who owns a node."""
+"""Exporters: the nodes that they claim to measure, the sources that they belong to, and the owner of each node."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCE_LABELS: Final = ("job", "namespace", "kubernetes_namespace")
-"""Labels that Prometheus adds at a scrape, which say whose target it was. A job whose targets are in several
+"""Labels that Prometheus adds at a scrape, which say whose target was scraped. A job whose targets are in several
 namespaces, such as one that scrapes all annotated pods, is one source in each of them."""
 HOLD_SECONDS: Final = 3600.0
 """How long a node stays with the source that measured it while that source is silent."""
 SETTLING_SECONDS: Final = 300.0
-"""How long after the start a new source counts as one that was there from the beginning."""
+"""How long after the start a new source is treated as one that was there from the beginning."""
 
 Source: TypeAlias = tuple[tuple[str, str], ...]
 """The source labels of a series, with their values."""
@@ -43,17 +43,17 @@ class Past:
     """The history of a source in Prometheus from before the start."""
 
     first_seen: float
-    """Unix seconds of its first sample, as far back as was asked."""
+    """Unix seconds of its earliest sample, as far back as the survey looked."""
     last_seen: float
     exporters: int
     """How many exporters it had when it was last seen."""
     is_missed: bool
-    """Whether it had at least half as many exporters as any source, and has none now."""
+    """Whether it had at least half as many exporters as any other source, and has none now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who measures a node."""
+    """The exporter that measures a node."""
 
     source: Source
     exporter: str
@@ -64,7 +64,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Who measures which node, and why. It is replaced after each answer with something new."""
+    """Which exporter measures which node, and why. It is replaced after each answer that brings something new."""
 
     began_at: float
     """Unix seconds of the first answer."""
@@ -74,7 +74,7 @@ class Ownership:
     last_live: Mapping[Source, float] = field(default_factory=dict)
     """Unix seconds at which a source was last live."""
     owners: Mapping[str, Owner] = field(default_factory=dict)
-    """By node."""
+    """The present owner of each node, by name."""
     strangers: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """When an exporter was last refused because another one of its source was live, by node and exporter."""
 
@@ -84,10 +84,10 @@ class ClaimRefusal:
     """Why a series does not count."""
 
     why: Literal["measured", "exporter", "held", "untrusted"]
-    """Its node is measured by another source, is measured by another exporter of its source, or belongs to a silent
-    source; or most nodes of its source are measured by a better one."""
+    """In this order: its node is measured by another source; its node is measured by another exporter of its source;
+    its node belongs to a silent source; too many nodes of its source belong to better sources."""
     by: Source
-    """The source that is preferred to it."""
+    """The source that is preferred to that of the series."""
 
 
 def source_of(labels: Mapping[str, str]) -> Source:
@@ -96,7 +96,7 @@ def source_of(labels: Mapping[str, str]) -> Source:
 
 
 def exporter_text(labels: Mapping[str, str]) -> str:
-    """Return the text that stands for the target of a series: `instance`, and its source if there is one."""
+    """Return the text that identifies the target of a series: its `instance`, and its source if there is one."""
     return "\0".join(labels.get(name, "") for name in ("instance", *SOURCE_LABELS)).rstrip("\0")
 
 

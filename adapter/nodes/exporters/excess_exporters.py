@@ -1,4 +1,4 @@
-"""Sources that have far more exporters than there are nodes: their series are not asked for. Pure.
+"""Finds sources with far more exporters than there are nodes, whose series are then not queried. Pure.
 
 Anybody whose pods are scraped can export the load of a hundred thousand made-up nodes. Each query would then be too
 large for Prometheus, or for the memory of this process, and no node would have a load.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
 
 _EXPORTERS_PER_NODE: Final = 4
-"""Exporters per node: more than in installations that scrape everything twice."""
+"""Exporters per node that are allowed: more than in installations that scrape everything twice."""
 _LEAST_ALLOWED: Final = 1000
 _MOST_WITHOUT_NODES: Final = 20_000
 NAMESPACE_LABELS: Final = tuple(label for label in SOURCE_LABELS if label != "job")
@@ -29,7 +29,7 @@ NAMESPACE_LABELS: Final = tuple(label for label in SOURCE_LABELS if label != "jo
 
 @dataclass(frozen=True, slots=True)
 class CrowdedOut:
-    """The sources whose series are not asked for."""
+    """The sources whose series are not queried."""
 
     exporters: Mapping[Source, int] = field(default_factory=dict)
     """How many exporters each of them has; all jobs of a namespace together count as a source without a job."""
@@ -42,21 +42,21 @@ class CrowdedOut:
 
     @property
     def matchers(self) -> tuple[str, ...]:
-        """The matchers of the selectors, in PromQL."""
+        """The matchers that exclude these sources, in PromQL."""
         return tuple(f"{name}!={go_quoted(value)}" for name, value in sorted(self.labels))
 
 
 def most_exporters(nodes: int | None) -> int:
-    """Return how many exporters a source may have with this number of nodes; None if the number is not known."""
+    """Return how many exporters a source may have; `nodes` is the number of nodes, or None if it is not known."""
     return _MOST_WITHOUT_NODES if nodes is None else max(_LEAST_ALLOWED, _EXPORTERS_PER_NODE * nodes)
 
 
 def left_out(exporters: Mapping[Source, int], of_namespaces: Mapping[Source, int], most: int) -> CrowdedOut:
-    """Return the sources with more exporters than that, and the namespaces whose other sources have more together.
+    """Return the sources with more than `most` exporters, and namespaces whose other sources together have more.
 
-    `of_namespaces` has the exporters of all sources in a namespace, by the namespace label alone. A selector cannot
-    name pairs of labels. So sources are left out by their job if no other source has it, and otherwise by their
-    namespace: the exports of one tenant cost only that tenant, whatever its jobs are called.
+    `of_namespaces` counts the exporters of all sources in a namespace, by the namespace label alone. A selector cannot
+    exclude pairs of labels. So sources are left out by their job if no other source has that job, and otherwise by
+    their namespace: the exports of one tenant cost only that tenant, whatever its jobs are called.
     """
     crowds = {source: count for source, count in exporters.items() if source and count > most}
     others = [dict(source).get("job") for source in exporters if source not in crowds]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.nodes.exporters.claims import ExporterClaim, Ownership, Source
 
 _SILENT_SECONDS: Final = 180.0
-"""An exporter without a sample for this long is called silent."""
+"""An exporter without a sample for this long counts as silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Judgement:
     ownership: Ownership
     refused: Mapping[int, ClaimRefusal]
     earlier: Mapping[int, int]
-    """Exporters that counted before the present one, such as before a restart. They count where the present one, whose
-    place is the value, has no sample."""
+    """Claims of exporters that counted before the present one, such as before a restart, with the place of the present
+    one's claim. They count where the present one has no sample."""
     moved: Mapping[str, Source]
-    """Nodes that another source measures from now on, with their former source. Older samples do not count."""
+    """Nodes that another source measures from now on, with their former source. Their older samples do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class _Judging:
     rank: Mapping[Source, int]
     untrusted: Mapping[Source, Source | None]
     silent: Source | None
-    """The best source that Prometheus knows but that measures no node now."""
+    """The best source that Prometheus knew before the start but that measures no node now."""
     now: float
 
 
 def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float) -> Judgement:
-    """Return which claims count, and who measures each node from now on."""
+    """Return which claims count, and which exporter measures each node from now on."""
     judging, last_live = _judging(before, claims, now)
     by_node: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
@@ -133,7 +133,7 @@ def _winner(judging: _Judging, claims: Sequence[ExporterClaim], places: Sequence
 
 
 def _last_of(holder: Source, owner: Owner | None, claims: Sequence[ExporterClaim], places: Sequence[int]) -> int | None:
-    """Return the place of the claim that holds the last samples of the silent source of a node; None if none does."""
+    """Return the place of the claim that has the last samples of a node's silent source; None if no claim has."""
     mine = [place for place in places if claims[place].source == holder]
     if owner is not None:
         return next((place for place in mine if claims[place].exporter == owner.exporter), None)
@@ -162,7 +162,7 @@ def _owner_of_claim(owner: Owner | None, claim: ExporterClaim) -> Owner:
 
 
 def _had_its_turn(claim: ExporterClaim, winner: ExporterClaim, strangers: Mapping[tuple[str, str], float]) -> bool:
-    """Return whether a claim is that of an exporter which another one of the same source has replaced."""
+    """Return whether a claim comes from an exporter that the winner, which is of the same source, has replaced."""
     return (
         winner.is_live
         and not claim.is_live

@@ -1,10 +1,11 @@
 """Determines the order of sources, and which are not trusted at all. Pure.
 
-Sources that Prometheus has known for longer come first. Among sources of the same age, those come first whose exporters
-have the addresses of the nodes that they measure, if these cover more than half as many nodes as the others; then those
-that cover the most nodes, or, with nearly as many, the one with the older samples. Only nodes that exist count. Some
-minutes after the start, the order is settled: a later source comes after the others, unless it is the only one whose
-exporters have the addresses of their nodes, and has more than twice as many of these.
+Sources that Prometheus has known for longer come first. Among sources of the same age, those whose exporters have the
+addresses of the nodes that they measure come first, if they cover more than half as many nodes as the other sources.
+Next come those that cover the most nodes; among sources that cover nearly as many, the one with the older samples. Only
+nodes that exist count. Some minutes after the start, the order is settled: a source that appears later comes last,
+unless it is the only one whose exporters have the addresses of their nodes, and it covers more than twice as many nodes
+as the others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _FOREIGN_SHARE: Final = 0.25
 
 
 def live_sources(before: Ownership, claims: Iterable[ExporterClaim], now: float) -> dict[Source, float]:
-    """Return when each source was last live, without those that have been silent for too long."""
+    """Return when each source was last live, without sources that have been silent for too long."""
     known = {**before.last_live, **dict.fromkeys((claim.source for claim in claims if claim.is_live), now)}
     return {source: at for source, at in known.items() if now - at < HOLD_SECONDS}
 
@@ -36,7 +37,7 @@ def silent_sources(before: Ownership, live: Iterable[Source], now: float) -> set
 
 
 def covered_nodes(before: Ownership, claims: Iterable[ExporterClaim], now: float) -> dict[Source, set[str]]:
-    """Return the nodes that each source measures, or measured until a moment ago."""
+    """Return the nodes that each source measures, or measured within the last hour."""
     covered: dict[Source, set[str]] = {}
     for node, owner in before.owners.items():
         if now - owner.seen_at < HOLD_SECONDS:
@@ -89,8 +90,8 @@ def ordered(
 def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]]) -> dict[Source, Source | None]:
     """Return for each source None if it is trusted, otherwise the source from which it claims the most nodes.
 
-    A source is not trusted if at least a quarter of its nodes belong to trusted sources before it: then its purpose is
-    not to measure nodes that others lack.
+    A source is not trusted if at least a quarter of its nodes belong to trusted sources ranked before it, since its
+    purpose is then not to measure nodes that the others lack.
     """
     found: dict[Source, Source | None] = {}
     trusted: list[Source] = []
@@ -107,7 +108,7 @@ def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]])
 
 
 def _speaking_for_themselves(claims: Iterable[ExporterClaim]) -> set[Source]:
-    """Return the sources at least half of whose exporters have the address or name of their node."""
+    """Return the sources of whose exporters at least half have the address or name of their node."""
     counts: dict[Source, int] = {}
     for claim in claims:
         if claim.is_live:
