@@ -1,4 +1,4 @@
-"""Documents of the paths that are this project's own, in the shape of Kubernetes objects."""
+"""Documents for this project's own paths, in the shape of Kubernetes objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one value that all requests are answered from: the load, the columns of scores, and their basis."""
+"""The one value from which all requests are answered: the load, the columns for scores, and the basis of scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Board:
     daemon_sets: frozenset[str] = frozenset()
     """UIDs of all DaemonSets; empty if they are not known."""
     are_nodes_known: bool = True
-    """Whether there are Node objects, so that the capacities of nodes are known. Without them nothing can be scored."""
+    """Whether Node objects are known, and so the capacities of nodes. Without them, nothing can be scored."""
 
 
 REQUESTS_AFTER_SECONDS: Final = 300.0
@@ -59,7 +59,7 @@ class BasisState:
     """Seconds of a monotonic clock; None while some node has usable metrics."""
 
     def after(self, loads: LoadSnapshot | None, now: float) -> BasisState:
-        """Return the state that follows; `now` is of the same clock."""
+        """Return the state after these loads; `now` is a time of the same clock."""
         if has_usable_metrics(loads):
             return BasisState("metrics", None)
         since = now if self.without_since is None else self.without_since
@@ -67,5 +67,5 @@ class BasisState:
 
 
 def basis_at_start(now: float) -> BasisState:
-    """Return the state of a process that has just started, by a monotonic clock."""
+    """Return the state of a process that has just started; `now` is a time of a monotonic clock."""
     return BasisState("none", now)

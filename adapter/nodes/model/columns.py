@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class KeptRows:
     """Arrays with a column for each node; each column is computed when it is first requested.
 
-    For any number of threads. It belongs to values that never change, so nothing in it ever becomes wrong.
+    It may be used by any number of threads. It belongs to values that never change, so its content stays valid.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class KeptRows:
     def of(
         self, name: Hashable, height: int, rows: NDArray[np.intp], compute: Callable[[NDArray[np.intp]], Floats]
     ) -> Floats:
-        """Return an array of shape (height, rows); `compute` makes such arrays for rows that are lacking.
+        """Return an array of shape (height, rows); `compute` makes such an array for the rows that are not kept yet.
 
         `name` identifies the function and everything that it depends on besides the rows. Rows are not negative.
         """
@@ -64,8 +64,8 @@ class KeptRows:
 class NodeColumns:
     """All nodes. CPU in millicores, memory in bytes, other resources as counts; arrays of shape (nodes,), read-only.
 
-    Resources are named as in Kubernetes (`cpu`, `memory`, `pods`, `nvidia.com/gpu`); one that a node
-    does not have is 0.
+    Resources are named as in Kubernetes (`cpu`, `memory`, `pods`, `nvidia.com/gpu`); a resource that a node does not
+    have is 0.
     """
 
     names: tuple[str, ...]
@@ -85,20 +85,20 @@ class NodeColumns:
     std_ratio: Mapping[LoadResource, Floats]
     """Standard deviation of the same window; NaN if unknown."""
     recent_cpu_prediction_milli: Floats
-    """CPU that TargetLoadPacking predicts for recently bound pods, as far as the metrics do not contain it yet."""
+    """CPU that TargetLoadPacking predicts for those recently bound pods that the metrics do not contain yet."""
     recent_requests: Mapping[LoadResource, Floats]
     """Requests of recently bound pods that the metrics do not contain yet: millicores for CPU, bytes for memory."""
     recent_limits: Mapping[LoadResource, Floats]
-    """The limits of the same pods, raised to at least the requests."""
+    """The limits of the same pods, each raised to at least the request."""
     zone: NDArray[np.int32]
     """Number of the node's zone (region and zone together); -1 for none."""
     pool: tuple[str, ...]
     """Value of the pool label of each node; empty for none."""
     gpu_left_milli: tuple[tuple[int, ...], ...]
-    """The remainder of each GPU of each node (1000 for a whole one)."""
+    """What is left of each GPU of each node, in thousandths (1000 for a free GPU)."""
     gpu_workload: Mapping[GpuPodKind, float] = field(default_factory=dict)
-    """The pods that request GPUs, by kind: bound ones count 1; all pending ones together count at most as much as
-    these, so that nobody dominates the mix with pods that no node could ever hold."""
+    """The pods that request GPUs, by kind: each bound pod counts 1; all pending pods together count at most as much as
+    all bound ones, so that nobody dominates the mix with pods that no node could ever hold."""
     usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """Use over windows up to a day, measured or estimated; NaN if unknown. A longer window is at least as high as the
     shorter ones of its resource: the present load is also a peak of the day."""
@@ -125,7 +125,7 @@ class PendingPod:
     resources: PodResources = field(default_factory=PodResources)
     has_spread_constraints: bool = False
     has_resource_claims: bool = False
-    """Whether it gets devices by dynamic resource allocation: nothing shows which devices, or how many of them are
+    """Whether it gets devices by dynamic resource allocation; nothing shows which devices, or how many of them are
     left."""
     gpu_count: int = 0
     gpu_milli: int = 0

@@ -33,8 +33,7 @@ class LoadDay:
     """Sorted names."""
     means: Mapping[LoadResource, SlotMeans] = field(default_factory=dict)
     """Ratios (0..1) of shape (nodes, SLOTS); NaN where a slot has too few samples. Column `i` is the mean of the five
-    minutes until `end - (SLOTS - 1 - i) * SLOT_SECONDS`. They are in single precision, in which 5,000 nodes take 12
-    MB."""
+    minutes until `end - (SLOTS - 1 - i) * SLOT_SECONDS`. They are in single precision: 5,000 nodes take 12 MB."""
     stats: Mapping[LoadResource, Floats] = field(default_factory=dict)
     """Statistics of the means over each window of `SLOT_WINDOWS_SECONDS`, of shape (windows, stats, nodes); NaN where a
     window has too few slots."""

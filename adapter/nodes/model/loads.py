@@ -1,6 +1,6 @@
 """The load of all nodes at one moment: the value that every reader of the windows sees.
 
-numpy is not loaded for these types: flags name resources even in a process that only supervises the worker.
+These types do not import numpy, since flags name resources even in a process that only supervises the worker.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LoadResource(StrEnum):
 
 
 class NodeVerdict(StrEnum):
-    """The verdict on the samples of one node and resource."""
+    """The verdict on the samples of one resource of one node."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -82,7 +82,7 @@ class ResourceLoad:
     def measured(self, window: int, stat: int) -> Floats:
         """Return a statistic of a window for each node; NaN where it is estimated or unknown.
 
-        Code that refuses a node, calls it hot or moves pods away from it uses this, never an estimate.
+        Code that rejects a node, calls it hot or moves pods away from it must use this, never an estimate.
         """
         found: Floats = self.stats[window, stat].copy()
         found[self.is_estimated] = math.nan
@@ -97,7 +97,7 @@ class UnmappedSeries:
     labels: Mapping[str, str]
     resources: tuple[LoadResource, ...]
     fix: str
-    """How to repair it, one sentence."""
+    """How to get the series mapped or counted, in one sentence."""
     refused_for: str = ""
     """Why the series does not count, although its node is known; empty if its node is not known."""
 

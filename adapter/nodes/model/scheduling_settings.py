@@ -34,7 +34,7 @@ NodeMatch: TypeAlias = Literal["auto", "instance", "ip", "nodename"]
 
 @dataclass(frozen=True, slots=True)
 class TargetLoadPackingArgs:
-    """`TargetLoadPackingArgs` of scheduler-plugins; `predicted-load-packing` has the same ones."""
+    """`TargetLoadPackingArgs` of scheduler-plugins; `predicted-load-packing` has the same arguments."""
 
     target_utilization_percent: float = 40.0
     default_requests_cpu_milli: int = 1000
@@ -76,7 +76,7 @@ class PeaksArgs:
 
 @dataclass(frozen=True, slots=True)
 class DailyPeaksArgs:
-    """`priority` and `predicate` of crane's DynamicSchedulerPolicy, with crane's defaults for the former."""
+    """`priority` and `predicate` of crane's DynamicSchedulerPolicy, with crane's defaults for `priority`."""
 
     weights: Mapping[UsageName, float] = field(default_factory=lambda: dict(_CRANE_WEIGHTS))
     limits: Mapping[UsageName, float] = field(default_factory=dict)
@@ -180,24 +180,24 @@ class PolicySettings:
 
 
 def predicts(policies: Sequence[PolicySettings]) -> bool:
-    """Return whether any of the policies needs the week of nodes."""
+    """Return whether any of the policies needs the last week's load of nodes."""
     return any(policy.name is PolicyName.PREDICTED_LOAD_PACKING for policy in policies)
 
 
 def usage_limits(policies: Sequence[PolicySettings]) -> Mapping[UsageName, float]:
-    """Return the ratios above which nodes are filtered out, of all policies that have some."""
+    """Return the ratios of usage above which `daily-peaks` filters nodes out; empty if it is not among the policies."""
     return next((policy.args.limits for policy in policies if isinstance(policy.args, DailyPeaksArgs)), {})
 
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Hard limits of utilisation after placement, as ratios; a resource without one is not limited."""
+    """Hard limits of utilisation after placement, as ratios; a resource without a limit is not limited."""
 
     limits: Mapping[LoadResource, float] = field(default_factory=dict)
     use: Literal["requests", "limits"] = "requests"
     """Whether requests or limits count as the load of a pod."""
     pools: Mapping[str, Mapping[LoadResource, float]] = field(default_factory=dict)
-    """Limits of single pools (values of `poolLabel`), which replace the general one of the same resource."""
+    """Limits of single pools (values of `poolLabel`), which replace the general limit of the same resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class GpuSettings:
 
 @dataclass(frozen=True, slots=True)
 class HotspotSettings:
-    """When a node is hot: above a limit for `rounds` refreshes, and until it is below for `clear` refreshes."""
+    """When a node is hot: from `rounds` refreshes above a limit until `clear` refreshes below it."""
 
     limits: Mapping[LoadResource, float] = field(
         default_factory=lambda: {LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}
@@ -222,7 +222,7 @@ class HotspotSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingSettings:
-    """The whole file; its defaults are the behaviour of `nodes` without a file."""
+    """The whole file; the defaults are the behaviour of `nodes` without a file."""
 
     policies: tuple[PolicySettings, ...] = (PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs()),)
     filter: FilterSettings = FilterSettings()

@@ -1,4 +1,4 @@
-"""The numbers of a node's use by which `daily-peaks` places pods, with the names of crane-scheduler's policies."""
+"""The kinds of node usage by which `daily-peaks` places pods, under the names of crane-scheduler's policies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UsageName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UsageKind:
-    """A statistic of a window of a resource."""
+    """A statistic of one resource over one window."""
 
     resource: LoadResource
     window: int

@@ -35,8 +35,8 @@ class LoadWeek:
     """Sorted names."""
     means: QuarterMeans = field(default_factory=_no_means)
     """Ratios (0..1) of shape (nodes, QUARTERS); NaN where a quarter is not known. Column `i` is the mean of the quarter
-    until `end - (QUARTERS - 1 - i) * QUARTER_SECONDS`. They are in half precision, whose error is at most 0.0005, and
-    in which 5,000 nodes take 7 MB."""
+    until `end - (QUARTERS - 1 - i) * QUARTER_SECONDS`. They are in half precision, whose error is at most 0.0005, so
+    that 5,000 nodes take 7 MB."""
 
 
 class ForecastVerdict(StrEnum):
@@ -54,12 +54,12 @@ FORECAST_VERDICTS: Final = tuple(ForecastVerdict)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backtest:
-    """How good predictions of each node were within its week."""
+    """How good the predictions for each node were within its week."""
 
     nodes: tuple[str, ...] = ()
     loss_ratio: Floats = field(default_factory=lambda: np.empty(0))
-    """The loss of predictions by the time of day divided by that of the last 15 minutes, of shape (nodes,); NaN where
-    too little is known."""
+    """The loss of predictions by the time of day divided by the loss of the last 15 minutes, of shape (nodes,); NaN
+    where too little is known."""
     highest: Floats = field(default_factory=lambda: np.empty(0))
     """The largest mean of the week, with the same shape."""
 

@@ -1,4 +1,4 @@
-"""The pods that a cluster runs, as far as they determine where GPUs are left."""
+"""The kinds of pods that a cluster runs, as far as they matter for the use of its GPUs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class GpuPodKind(NamedTuple):
-    """The requests of a pod that decide whether it fits; pods of one shape are one kind."""
+    """The requests of a pod that decide whether it fits; pods with equal requests are of one kind."""
 
     cpu_milli: int
     gpu_count: int
     gpu_milli: int
-    """Thousandths of each of its GPUs that it needs: 1000 for whole ones, 0 without GPUs."""
+    """The thousandths that the pod needs of each of its GPUs: 1000 for whole GPUs, 0 without GPUs."""
