@@ -60,13 +60,13 @@ class Trail:
         self.change("hysteresis", held[driver], detail)
 
     def limit(self, limits: Iterable[Limit]) -> None:
-        """Apply bounds in their order."""
+        """Apply bounds in the given order."""
         for limit in limits:
             self.change(limit.name, limit.applied(self.value), limit.detail)
 
 
 def limits_of_mode(mode: Mode | None) -> tuple[Limit, ...]:
-    """Return the bounds that hold whatever the counts are, for sizes that are kept while these are unknown."""
+    """Return the bounds that apply whatever the counts are, for sizes that are kept while the counts are unknown."""
     if not isinstance(mode, (Linear, Interpolated)):
         return ()
     exceeds = isinstance(mode, Linear) and mode.prevent_single_point_failure and mode.max == 1
@@ -137,7 +137,7 @@ class _Calculator:
         )
 
     def _keep_quiet(self, trail: Trail, memory: Memory, now: float) -> None:
-        """Stay at the last value for a while after a change; one in the future means that the clock was set back."""
+        """Stay at the last value for a while after a change; a change in the future (a clock set back) is ignored."""
         quiet = self.settings.quiet_period_seconds
         last = None if memory.last is None else memory.last.replicas
         if last is not None and memory.changes and 0 <= now - memory.changes[-1] < quiet:

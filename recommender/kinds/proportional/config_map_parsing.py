@@ -1,8 +1,8 @@
 """Reads parameters out of cluster-proportional-autoscaler's ConfigMap, with the laxness of Go's encoding/json.
 
 Keys match in any case, unknown ones are ignored, the last of duplicate ones wins, and null leaves a value unchanged.
-Values that cluster-proportional-autoscaler refuses are also refused here, in the same order. All modes can be used in a
-ConfigMap, even those that it does not have.
+Values that cluster-proportional-autoscaler rejects are also rejected here, in the same order. A ConfigMap can have any
+mode, even those that cluster-proportional-autoscaler lacks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ParametersError(ValueError):
 
 
 def mode_entry(data: Mapping[str, str]) -> tuple[str, str]:
-    """Return mode and text of a ConfigMap's one entry; raises ParametersError."""
+    """Return mode and text of a ConfigMap's only entry; raises ParametersError."""
     if len(data) != 1:
         found = f"it has {', '.join(sorted(data))}" if data else "it is empty"
         raise ParametersError(f"`data` must have exactly one key, the mode, but {shortened(found, 200)}: write one key")
@@ -67,7 +67,7 @@ def _parse_json(text: str, mode: str) -> Json:
 
 @dataclass(slots=True)
 class _Fields:
-    """Values while they are being read."""
+    """The values of an object while it is being read."""
 
     ratios: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class _Fields:
 
 
 def _values(parsed: Json, definition: ModeDefinition[Any]) -> Values:
-    """Return the values of an object, or none of null; raises ParametersError for a wrong type."""
+    """Return the values of an object; null has no values. Raises ParametersError for a wrong type."""
     fields = _Fields()
     if parsed is not None and not isinstance(parsed, JsonObject):
         _refuse(definition.name, parsed, "an object")
@@ -90,7 +90,7 @@ def _values(parsed: Json, definition: ModeDefinition[Any]) -> Values:
 
 
 def _take(fields: _Fields, key: str, kind: ParameterKind, value: Json) -> None:
-    """Replace the former value of the key."""
+    """Take the value of a key, which replaces the key's former value."""
     if kind is ParameterKind.RUNGS:
         fields.rungs.setdefault(key, _Slots()).take(key, value)
     elif value is None:
@@ -120,14 +120,14 @@ def _ratio(key: str, value: Json) -> float:
 
 
 class _Slots:
-    """A Go slice of arrays of two numbers, which keeps its memory when a duplicate key is read into it."""
+    """A Go slice of arrays of two numbers, which keeps its former elements when a duplicate key is read into it."""
 
     def __init__(self) -> None:
         self._slots: list[list[int]] = []
         self._length = 0
 
     def take(self, key: str, value: Json) -> None:
-        """Read a list into the former one; null and an empty list drop it."""
+        """Read a list over the former one; null and an empty list discard the former one."""
         if not value and (value is None or value == []):
             self._slots, self._length = [], 0
             return

@@ -1,4 +1,4 @@
-"""Values of cluster-proportional-autoscaler's command line, accepted and refused as it does.
+"""Values of cluster-proportional-autoscaler's command line, accepted and rejected as that program does.
 
 Sources: `cmd/…/options/options.go` and `getScaleTargets` in `k8sclient.go` of that project.
 """
@@ -33,7 +33,7 @@ _TARGET_FIX: Final = "write deployment/NAME, replicationcontroller/NAME or repli
 
 
 class FlagError(ValueError):
-    """A value of the command line is refused; the message says which flag, why, and what to do."""
+    """A value of the command line is rejected; the message says which flag it is, why, and what to do."""
 
 
 class NamedTarget(NamedTuple):
@@ -66,8 +66,8 @@ def lower_case(text: str) -> str:
 def read_targets(text: str, namespace: str) -> tuple[TargetReference, ...]:
     """Return the targets of `--target` in a namespace; raises FlagError.
 
-    Names become lower case, like the whole flag in that program. A target without a name is refused here; that program
-    accepts it, and then each poll fails.
+    Names become lower case, as does the whole flag in that program. A target without a name is rejected here; that
+    program accepts it, and then each poll fails.
     """
     check_target_flag(text)
     named = parse_targets(lower_case(text))
@@ -85,9 +85,9 @@ def read_node_labels(text: str) -> Selector:
 
 
 def read_default_params(text: str) -> dict[str, str]:
-    """Return the data of the ConfigMap that `--default-params` creates: mode to JSON; raises FlagError.
+    """Return the data of the ConfigMap that `--default-params` creates, from mode to JSON; raises FlagError.
 
-    As in that program, only the JSON is checked. The texts are those that Go writes for the values: compact, with
+    As in that program, only the JSON syntax is checked. The texts are what Go writes for the values: compact JSON with
     sorted keys.
     """
     try:
@@ -140,7 +140,7 @@ def _go_text(text: str) -> str:
 
 
 def _well_formed(text: str) -> str:
-    """Return the text with everything that is invalid in UTF-8 replaced, as in Go."""
+    """Return the text with everything that is invalid in UTF-8 replaced as Go does."""
     return _SURROGATE.sub("\ufffd", text)
 
 

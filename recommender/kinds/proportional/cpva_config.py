@@ -1,4 +1,4 @@
-"""The configuration of cluster-proportional-vertical-autoscaler: by container, how requests and limits grow.
+"""The configuration of cluster-proportional-vertical-autoscaler: how each container's requests and limits grow.
 
 It is read with the laxness of Go's encoding/json, which that program uses: keys match in any case, unknown ones are
 ignored, and null counts as absent. Source: `ScaleConfig` in `autoscaler_server.go` of that project.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.go_json import Json
 
 ScaleConfig: TypeAlias = dict[str, dict[str, dict[str, ResourceStep]]]
-"""Container to `requests` or `limits` to resource."""
+"""How sizes grow, by container, by `requests` or `limits`, and by resource."""
 
 _SECTIONS: Final = ("requests", "limits")
 _AMOUNTS: Final = ("base", "max", "step")
@@ -41,7 +41,7 @@ class ScaleConfigError(ValueError):
 
 
 def parse_scale_config(text: str) -> ScaleConfig:
-    """Return the configuration of a JSON text. Raises ScaleConfigError."""
+    """Return the configuration in a JSON text. Raises ScaleConfigError."""
     try:
         parsed = parse_go_json(text)
     except GoJsonError as error:
@@ -54,7 +54,7 @@ def parse_scale_config(text: str) -> ScaleConfig:
 
 
 def overridden(defaults: ScaleConfig, config: ScaleConfig) -> ScaleConfig:
-    """Return the defaults with the containers of a configuration in place of theirs. Raises ScaleConfigError."""
+    """Return the defaults, overridden by the containers of a configuration. Raises ScaleConfigError."""
     whole = {**defaults, **config}
     if not any(steps for sections in whole.values() for steps in sections.values()):
         raise ScaleConfigError(f"it names no size of any container: {_FIX}")
@@ -97,7 +97,7 @@ def _container(container: str, value: Json) -> dict[str, dict[str, ResourceStep]
 
 
 def _entries(where: str, value: Json) -> Iterator[tuple[str, Json]]:
-    """Yield keys and values of an object, none of null. Raises ScaleConfigError for anything else."""
+    """Yield keys and values of an object, and nothing for null. Raises ScaleConfigError for anything else."""
     if value is None:
         return
     if not isinstance(value, JsonObject):

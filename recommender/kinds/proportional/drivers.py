@@ -1,4 +1,4 @@
-"""The steps of a calculation before its constraints: those of the mode and those of the other drivers."""
+"""The steps of a calculation before its constraints: the mode's steps and those of the other drivers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Drivers:
         return ModeSteps((*own.drivers, *self._other_steps(0.0)), (*own.limits, *at_least))
 
     def from_raised_counts(self, ratio: float) -> tuple[Step, ...]:
-        """Return the raw values of counts that are raised for hysteresis by the ratio."""
+        """Return the raw values for counts that are raised by the ratio, for hysteresis."""
         return (*self._mode_steps(ratio).drivers, *self._other_steps(ratio))
 
     def _mode_steps(self, ratio: float) -> ModeSteps:

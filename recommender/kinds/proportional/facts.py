@@ -1,4 +1,4 @@
-"""The inputs of a calculation, each looked up once, and the time of the oldest."""
+"""The inputs of a calculation, each looked up once, and the time of the oldest input."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Facts:
     """The facts of one calculation. Each method raises InputMissingError if the fact is unknown."""
 
     def __init__(self, inputs: Inputs, now: float, counts: LastCounts, known: Mapping[str, int]) -> None:
-        """`known` are the facts about the cluster in the memory."""
+        """`known` are the facts about the cluster that the memory holds."""
         self.known = known
-        """The same, updated by the facts that were read."""
+        """The remembered facts about the cluster, updated with the facts that were read."""
         self._inputs = inputs
         self._now = now
         self._counts = counts

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import Rungs
 
 _LARGEST: Final = 2.0**53
-"""The largest result, even of a ratio close to 0. No workload has that many replicas, and floats are exact up to
-here."""
+"""The largest result, even for a ratio close to 0. No workload has that many replicas, and floats are exact up to this
+number."""
 
 
 def number_text(value: float) -> str:
@@ -43,7 +43,7 @@ def by_rungs(driver: str, count: float, rungs: Rungs) -> Step:
 def between_rungs(driver: str, count: float, rungs: Rungs) -> Step:
     """Return the replicas on the line between the two rungs around the count, rounded up.
 
-    Outside the ladder, they are those of its first or its last rung.
+    Outside the ladder, the replicas are those of its first or its last rung.
     """
     name = f"interpolated/{driver}"
     above = _rungs_reached(count, rungs)

@@ -1,4 +1,4 @@
-"""JSON as Go's encoding/json reads it: keys match in any case, and duplicate ones are all seen."""
+"""JSON as Go's encoding/json reads it: keys match in any case, and duplicate keys are all kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parse_go_json(text: str) -> Json:
 
 
 def fold_key(key: str) -> str:
-    """Return a form that is equal for keys that Go treats as equal: U+017F is an s, and the Kelvin sign is a k."""
+    """Return a form that is the same for keys that Go treats as equal: U+017F is an s, and the Kelvin sign is a k."""
     return key.lower().replace("\u017f", "s")
 
 

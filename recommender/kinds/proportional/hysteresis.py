@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def raised(count: float, ratio: float) -> float:
-    """Return the raised count: the present count is below any rung above it by at least the ratio.
+    """Return the raised count: the present count is below any rung above the raised count by more than the ratio.
 
     The ratio is less than 1. A ratio such as 0.05 counts as the decimal that it prints as: 95 becomes 100.
     """
@@ -20,7 +20,7 @@ def raised(count: float, ratio: float) -> float:
 
 
 def held(raw: Sequence[Step], from_raised_counts: Sequence[Step], memory: Mapping[str, int]) -> dict[str, int]:
-    """Return the value of each driver: the raw value upwards, but downwards only if below the rung by the whole ratio.
+    """Return each driver's value, which rises at once but falls only if the count is below the rung by the whole ratio.
 
     `from_raised_counts` are the steps of the same drivers from raised counts. `memory` holds the last values by driver.
     """

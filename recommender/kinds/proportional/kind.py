@@ -65,7 +65,7 @@ def resource_samples(sized: Iterable[tuple[Record, ContainerResources]]) -> dict
 
 
 def _bounds(kinds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Yield resource, bound and quantity."""
+    """Yield each resource with its bound and quantity."""
     requests, limits = kinds.get("requests", {}), kinds.get("limits", {})
     for resource, quantity in requests.items():
         yield resource, "target", quantity
@@ -74,7 +74,7 @@ def _bounds(kinds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, 
 
 
 def resources_of(record: Record) -> ContainerResources | None:
-    """Return the sizes of containers of a record; None if it has none."""
+    """Return the sizes of containers in a record; None if it has none."""
     return record.details.by_container if isinstance(record.details, ContainerSizes) else None
 
 
@@ -143,7 +143,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         namespace: str,  # noqa: ARG002 - as RecommendationKind has it
         narrow: Callable[[str], str],
     ) -> ProportionalSettings:
-        """Return the settings with the query narrowed. Whole namespaces are counted only for the file."""
+        """Return the settings with the query narrowed. Only the file may count the objects of namespaces."""
         if settings.config_map is not None:
             message = "configMap is for the administrator's file alone: write linear or ladder into the object"
             raise NotForObjectsError("OnlyInFile", message)
@@ -163,7 +163,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         return replace(settings, drivers=drivers)
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
-        """Return the nodes, objects, queries and the ConfigMap that the settings name."""
+        """Return the nodes, objects, queries and ConfigMap that the settings name."""
         settings: ProportionalSettings = recommendation.subject
         found = settings.config_map
         queries = frozenset(driver.source.expr for driver in settings.drivers if isinstance(driver.source, DriverQuery))

@@ -1,4 +1,4 @@
-"""Parameters from a ConfigMap; while it cannot be used, the last good ones."""
+"""Parameters from a ConfigMap, or the last good parameters while it cannot be used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def current_parameters(
 
 
 def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastParameters | None) -> str:
-    """Return why parameters of a former ConfigMap are in use; empty if none are, or if they equal the present ones."""
+    """Return why former parameters are in use instead of the ConfigMap's; empty if the ConfigMap can be used."""
     found = _read_parameters(config_map, inputs)
     return str(found) if in_use is not None and isinstance(found, Exception) else ""
 
@@ -56,7 +56,7 @@ def _read(found: ConfigMapData) -> tuple[Mode, LastParameters]:
 
 
 def _last_good(last: LastParameters | None, reason: str) -> tuple[Mode, LastParameters, str] | None:
-    """Return the last good parameters with a note; None if there are none that this version can read."""
+    """Return the last good parameters with a note; None if this version has none that it can read."""
     if last is None:
         return None
     try:

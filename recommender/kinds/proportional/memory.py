@@ -8,7 +8,7 @@ from recommender.decisions.memory import Count, KindMemory
 
 
 class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Readable parameters of a ConfigMap, kept for the time in which it cannot be read."""
+    """The last readable parameters of a ConfigMap, kept for times when it cannot be read."""
 
     mode: str
     text: str

@@ -28,7 +28,7 @@ def is_virtual(node: ClusterNode) -> bool:
 
 
 class LastCounts:
-    """Counts nodes again only when they have changed: there are more polls than changes. For one thread."""
+    """Counts nodes again only when they have changed, since there are more polls than changes. For one thread."""
 
     def __init__(self) -> None:
         self._of: Sequence[ClusterNode] | None = None
@@ -37,9 +37,9 @@ class LastCounts:
     def counted(
         self, nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
     ) -> NodeCounts:
-        """Return the same as `counted`, for the same filter each time.
+        """Return what the function `counted` returns; each call must have the same filter.
 
-        Unchanged nodes are recognized as the same object.
+        Nodes count as unchanged if they are the same object.
         """
         if self._counts is None or nodes is not self._of or node_filter.min_node_age_seconds:
             self._of, self._counts = nodes, counted(nodes, node_filter, selector, now)
@@ -47,7 +47,7 @@ class LastCounts:
 
 
 def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
-    """Return the counts of the nodes that pass the filter, whose parsed selector is `selector`.
+    """Return the counts of the nodes that pass the filter; `selector` is the filter's parsed selector.
 
     `now` is in seconds since the Unix epoch.
     """

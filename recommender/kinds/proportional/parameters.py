@@ -89,26 +89,26 @@ class NodeFilter:
     ignore_taints: frozenset[str] = frozenset()
     """Nodes with a taint of one of these keys do not count."""
     ignore_virtual_nodes: bool = False
-    """Nodes of virtual-kubelet and of EKS Fargate do not count."""
+    """If true, nodes of virtual-kubelet and of EKS Fargate do not count."""
     min_node_age_seconds: float = 0.0
     """Younger nodes do not count. A node of unknown age counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParametersConfigMap:
-    """Parameters that cluster-proportional-autoscaler's ConfigMap holds."""
+    """Parameters in a ConfigMap of cluster-proportional-autoscaler."""
 
     namespace: str
     name: str
     default_params: Mapping[str, str] | None = None
-    """The data of the ConfigMap: mode to parameters as JSON. Used only to create a missing ConfigMap."""
+    """The data of the ConfigMap, from mode to parameters as JSON. It is used only to create a missing ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceStep:
     """The size of one resource of one container, as cluster-proportional-vertical-autoscaler computes it.
 
-    `pods_and_services_per_step` is not one of its keys.
+    That program has no key for `pods_and_services_per_step`.
     """
 
     base: str
@@ -128,18 +128,19 @@ class ProportionalSettings:
     drivers: tuple[Driver, ...] = ()
     node_filter: NodeFilter = field(default_factory=NodeFilter)
     hysteresis_ratio: float = 0.0
-    """Share of a rung by which a count must fall below it before the size follows; only downwards."""
+    """The share of a rung by which a count must fall below the rung before the size follows it downwards."""
     quiet_period_seconds: float = 0.0
     """How long the size stays after a change."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
-    """Container to `requests` or `limits` to resource. All nodes that pass the filter count."""
+    """How sizes grow, by container, by `requests` or `limits`, and by resource. All nodes that pass the filter
+    count."""
     resize: ResizeSettings = field(default_factory=ResizeSettings)
     also_with_hpa: bool = False
     """Whether sizes are also written if an HPA follows their resource."""
 
     @property
     def sizes_by_objects(self) -> bool:
-        """Whether a size grows with the pods and Services of the cluster."""
+        """Whether any size grows with the pods and Services of the cluster."""
         return any(
             step.pods_and_services_per_step > 0
             for sections in self.resources.values()

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import ResourceStep
 
 ContainerResources = dict[str, dict[str, dict[str, str]]]
-"""Container to `requests` or `limits` to resource to quantity."""
+"""Quantities by container, by `requests` or `limits`, and by resource."""
 _MOST_STEPS: Final = 2.0**53
-"""Most steps, for a number per step that is close to 0."""
+"""The largest number of steps, which a number per step close to 0 could exceed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def sizes_of(
 
 
 def size_of(nodes: int, cores: int, step: ResourceStep, pods_and_services: int = 0) -> Quantity:
-    """Return base + step x ceil(count / per step), at most max; of all counts, the largest."""
+    """Return base + step x ceil(count / per step) for the count that gives the largest size, at most max."""
     return max(
         _grown_size(nodes, step.nodes_per_step, step),
         _grown_size(cores, step.cores_per_step, step),

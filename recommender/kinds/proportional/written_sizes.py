@@ -1,6 +1,6 @@
-"""Sizes by the cluster's size that the output resize writes: the effects of brakes and HPAs on them (pure).
+"""The effects of brakes and HPAs on sizes that follow the cluster and that the output resize writes (pure).
 
-Without that output, nothing acts on them, not even a brake.
+Without that output, nothing acts on these sizes, not even a brake.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CPU: Final = "cpu"
 
 
 class _Place(NamedTuple):
-    """The subject of an amount."""
+    """What an amount is for: a container's request or limit of a resource."""
 
     container: str
     section: str
@@ -59,7 +59,7 @@ class _Amount:
 
     amount: int | None
     format: Format
-    """The format in the configuration."""
+    """The format of the quantity in the configuration."""
 
 
 def calculate_written_sizes(policy: RecommendationPolicy, settings: ProportionalSettings) -> Calculate:
@@ -88,15 +88,15 @@ class WrittenSizes:
     resize: ResizeSettings
     before: ProportionalMemory
     held: Mapping[str, str]
-    """Why sizes of a resource stay unchanged, by resource."""
+    """The reasons why sizes stay unchanged, by resource."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     may_grow: bool = True
-    """Whether no pause forbids larger sizes, whatever the present ones are."""
+    """False if a pause forbids larger sizes, whatever the present sizes are."""
     may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
-        """Return what is kept."""
+        """Return a text that says what is kept."""
         return "the sizes are kept"
 
     def above_rollouts(self, _situation: Situation) -> WrittenSizes:
@@ -130,7 +130,7 @@ class WrittenSizes:
         return replace(found, holds=(*self.holds, hold))
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Leave requests that an HPA divides by unchanged, and state what is written."""
+        """Leave requests unchanged if an HPA divides usage by them, and return the value with what is to be written."""
         calculation, policy = question.calculation, question.policy
         left = {
             place: found
@@ -159,7 +159,7 @@ class WrittenSizes:
         )
 
     def _last_sizes(self, left: Mapping[_Place, _Amount]) -> dict[str, dict[str, dict[str, int]]]:
-        """Return the sizes to remember: sizes that stay for now keep their last value, where the next step begins."""
+        """Return the sizes to remember; sizes that stay for now keep their last value, the base of the next step."""
         kept = {
             place: replace(found, amount=left[place].amount if place in left else self._base(place))
             for place, found in self.amounts.items()
@@ -180,7 +180,7 @@ class WrittenSizes:
         )
 
     def _is_written(self, writes: RequestWrites | None, question: DecisionContext) -> bool:
-        """Return whether anything is written, as far as is known: not sizes that the last attempt found in place."""
+        """Return whether anything will be written; nothing is if the last attempt found the same sizes in place."""
         if writes is None or not (self.may_grow or self.may_shrink):
             return False
         return question.inputs.settled.get((question.policy.name, writes.target)) != writes.resizing
@@ -191,7 +191,7 @@ class WrittenSizes:
     def _with_amounts(
         self, change: Callable[[int | None, int | None], int | None], name: str, detail: str
     ) -> WrittenSizes:
-        """Return the sizes with other amounts, and a step for each that differs."""
+        """Return the sizes with changed amounts, and with a step for each amount that differs."""
         amounts = {
             place: replace(found, amount=change(found.amount, self._base(place)))
             for place, found in self.amounts.items()

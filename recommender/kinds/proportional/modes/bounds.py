@@ -19,7 +19,7 @@ SPREAD_REPLICAS: Final = 2
 
 
 def min_of(values: Values) -> int:
-    """Return `min`, in which 0 means 1."""
+    """Return the value of `min`, where 0 means 1."""
     return values.count("min") or 1
 
 
@@ -34,10 +34,10 @@ def flaws_of_bounds(values: Values) -> Iterator[Flaw]:
 
 
 def limits_of(lowest: int, highest: int) -> tuple[Limit, ...]:
-    """Return the limits for a range; 0 as the highest means no limit.
+    """Return the limits for a range of replicas; if `highest` is 0, there is no upper limit.
 
-    cluster-proportional-autoscaler limits each component before it takes the largest. Limiting the largest has the same
-    result, since neither bound changes the order of values.
+    cluster-proportional-autoscaler limits each component before it takes the largest. Limiting only the largest has the
+    same result, since neither bound changes the order of values.
     """
     upper = (Limit("max", highest, is_upper=True, detail=f"max {highest}"),) if highest else ()
     return (*upper, Limit("min", lowest, is_upper=False, detail=f"min {lowest}"))

@@ -1,7 +1,8 @@
 """The definition of a mode: its keys, the checks of values, and the function from counts to steps.
 
-To add a mode, write a file like `ladder.py` and add its definition to `registry.py`. Both key readers (the ConfigMap of
-cluster-proportional-autoscaler and the configuration file), the calculation and the contract test then know it.
+To add a mode, write a file like `ladder.py` and add its definition to `registry.py`. Both readers of keys (for the
+ConfigMap of cluster-proportional-autoscaler and for the configuration file), the calculation and the contract test then
+know the new mode.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Values:
     counts: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, bool] = field(default_factory=dict)
     rungs: Mapping[str, Rungs] = field(default_factory=dict)
-    """In the order of the file."""
+    """The rungs in the order of the file."""
 
     def ratio(self, key: str) -> float:
         """Return the number under the key, or 0."""
@@ -58,7 +59,7 @@ class Values:
         return self.flags.get(key, False)
 
     def ladder(self, key: str) -> Rungs:
-        """Return the rungs under the key in ascending order of thresholds; of equal ones, in the order of the file."""
+        """Return the rungs under the key, sorted by threshold; rungs with equal thresholds keep the file's order."""
         return tuple(sorted(self.rungs.get(key, ()), key=lambda rung: rung[0]))
 
 
@@ -97,10 +98,10 @@ class ModeDefinition(Generic[M]):
     parameters: type[M]
     keys: Mapping[str, ParameterKind]
     parameters_of: Callable[[Values], M]
-    """Returns the parameters of flawless values."""
+    """Returns the parameters that flawless values describe."""
     steps: Callable[[ClusterSize, M], ModeSteps]
     flaws: Callable[[Values], Iterable[Flaw]]
-    """Yields flaws that no source of parameters may have, in the order in which cluster-proportional-autoscaler checks
-    them."""
+    """Yields the flaws that are errors in any source of parameters, in the order in which
+    cluster-proportional-autoscaler checks them."""
     strict_flaws: Callable[[Values], Iterable[Flaw]] = lambda _: ()
-    """Yields flaws that only a ConfigMap may contain, since cluster-proportional-autoscaler accepts them."""
+    """Yields the flaws that are tolerated only in a ConfigMap, since cluster-proportional-autoscaler accepts them."""

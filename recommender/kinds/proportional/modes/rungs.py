@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import Rungs
 
 LADDERS: Final = ("coresToReplicas", "nodesToReplicas")
-"""The keys of modes that hold rungs, in the order in which they are checked."""
+"""The keys of modes under which there are rungs, in the order in which they are checked."""
 
 
 def negative_rungs(values: Values) -> Iterator[Flaw]:

@@ -1,1 +1,1 @@
-"""The arithmetic of addon-resizer: a base, an extra for each node, and when the difference matters."""
+"""The arithmetic of addon-resizer: a base, an extra for each node, and which differences matter."""

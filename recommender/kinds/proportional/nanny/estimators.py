@@ -35,9 +35,9 @@ def linear_sizes(cluster_size: int, resources: Sequence[GrowingResource]) -> Siz
 
 
 def exponential_size(cluster_size: int, smallest: int) -> int:
-    """Return the first of `smallest`, 1.5 x it, … that is not below the size of the cluster.
+    """Return `smallest`, multiplied by 1.5 until it is not below the size of the cluster.
 
-    Each is rounded down; `smallest` is 2 or more, so that they grow.
+    Each product is rounded down; `smallest` must be 2 or more, so that the products grow.
     """
     size = smallest
     while size < cluster_size:
@@ -46,6 +46,6 @@ def exponential_size(cluster_size: int, smallest: int) -> int:
 
 
 def offset_sizes(nodes: int, offset_percent: int, resources: Sequence[GrowingResource]) -> tuple[Sizes, Sizes]:
-    """Return the sizes for this percentage of nodes fewer and more, both rounded away from the real number."""
+    """Return the sizes for this percentage of nodes fewer and more; the difference in nodes is rounded up."""
     difference = -(-nodes * offset_percent // 100)
     return linear_sizes(nodes - difference, resources), linear_sizes(nodes + difference, resources)

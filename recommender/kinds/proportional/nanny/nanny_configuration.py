@@ -32,7 +32,7 @@ class NannyConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NannyParameters:
-    """The texts of a base and an extra by resource; empty if there is none."""
+    """The base and the extra of each resource, as texts; empty if there is none."""
 
     base_cpu: str = ""
     extra_cpu: str = ""
@@ -48,7 +48,7 @@ class NannyFile:
 
     parameters: NannyParameters
     ignored: tuple[str, ...]
-    """A note on each key that has no meaning, as in addon-resizer."""
+    """A note on each key that is ignored, as in addon-resizer."""
 
 
 def parse_nanny_configuration(text: str, file: str) -> NannyFile:
@@ -78,7 +78,7 @@ def parse_nanny_configuration(text: str, file: str) -> NannyFile:
 
 
 def overlaid(flags: NannyParameters, file: NannyParameters) -> NannyParameters:
-    """Return the parameters of the file, or of the flags if it has none; as in addon-resizer, `0` per node is none."""
+    """Return the file's parameters over those of the flags; as in addon-resizer, a file's extra of `0` is ignored."""
     merged = {
         each.name: given
         for each in fields(file)
@@ -89,9 +89,9 @@ def overlaid(flags: NannyParameters, file: NannyParameters) -> NannyParameters:
 
 
 def growing_resources(parameters: NannyParameters, origin: str) -> tuple[GrowingResource, ...]:
-    """Return the resources that have a base; `origin` names it in messages. Raises NannyConfigurationError.
+    """Return the resources that have a base; messages name `origin` as the source. Raises NannyConfigurationError.
 
-    An extra without a base has no meaning, but must still be a quantity.
+    An extra without a base has no effect, but must still be a quantity.
     """
     rows = (
         ("cpu", parameters.base_cpu, parameters.extra_cpu),
@@ -105,7 +105,7 @@ def growing_resources(parameters: NannyParameters, origin: str) -> tuple[Growing
 
 
 def _quantity(origin: str, text: str) -> Quantity:
-    """Return the quantity of a text, 0 if there is none. Raises NannyConfigurationError."""
+    """Return the quantity in a text; 0 if there is none. Raises NannyConfigurationError."""
     try:
         found = parse_quantity("0" if text in {"", NO_VALUE} else text)
     except QuantityError as error:

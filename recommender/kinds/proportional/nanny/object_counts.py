@@ -1,4 +1,4 @@
-"""Counts nodes or pods by the metrics of kube-apiserver in Prometheus's text format.
+"""Counts nodes or pods from kube-apiserver's metrics in Prometheus's text format.
 
 Source: `kubernetes_client.go` of addon-resizer in kubernetes/autoscaler, branch addon-resizer-release-1.8.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FAMILIES: Final = (b"apiserver_resource_objects", b"apiserver_storage_objects", b"etcd_object_counts")
-"""Families of Kubernetes from 1.34 on, of 1.21 to 1.36, and of older versions: the first that has a value counts."""
+"""Metric families of Kubernetes from 1.34 on, of 1.21 to 1.36, and of older versions; the first with a value counts."""
 _SAMPLE: Final = re.compile(rb"(" + b"|".join(_FAMILIES) + rb")\{([^}]*)\}\s+(\S+)")
 _LABEL: Final = re.compile(rb'(\w+)="([^"]*)"')
 

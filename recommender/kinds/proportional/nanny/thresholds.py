@@ -1,4 +1,4 @@
-"""Determines whether the sizes of a container differ so much from the wanted ones that a restart is worth it.
+"""Determines whether a container's sizes differ enough from the wanted sizes to be worth a restart.
 
 Sources: `nanny/nanny_lib.go` of addon-resizer in kubernetes/autoscaler, of the branch addon-resizer-release-1.8 for
 `beyond_threshold` and of version 2 for `beyond_offsets`. Unlike in addon-resizer, a resource without a base is left
@@ -21,7 +21,7 @@ _ORDER: Final = ("cpu", "memory", "storage")
 
 
 class ResizeDirection(StrEnum):
-    """The direction of the first resource that matters."""
+    """The direction of change of the first resource whose difference matters."""
 
     UP = "up"
     DOWN = "down"
@@ -39,7 +39,7 @@ class PresentSizes:
 
 @dataclass(frozen=True, slots=True)
 class SizeChange:
-    """Sizes to write, of all resources, because one differs too much."""
+    """The sizes of all resources to write, because one size differs too much."""
 
     sizes: Sizes
     direction: ResizeDirection
@@ -49,7 +49,7 @@ class SizeChange:
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Least seconds since the start or the last change before the next one."""
+    """The least number of seconds from the start or the last change to the next change."""
 
     up_seconds: float
     down_seconds: float
@@ -61,7 +61,7 @@ class Delays:
 
 
 def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
-    """Return the wanted sizes if one present size differs from its own by more than the threshold; else None.
+    """Return the wanted sizes if a present size differs from the wanted one by more than the threshold; else None.
 
     The ratio is truncated to whole percent, so that a size may exceed the threshold by up to one percent.
     """
@@ -76,7 +76,7 @@ def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: in
 def beyond_offsets(
     present: PresentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
 ) -> SizeChange | None:
-    """Return the nearer end of the recommended range if one present size is outside the accepted one; else None."""
+    """Return the nearer end of the recommended range if a present size is outside the accepted range; else None."""
     lowest, highest = accepted
     lower, upper = recommended
     for section, sizes in (("limit", present.limits), ("request", present.requests)):
