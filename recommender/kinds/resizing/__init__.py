@@ -1,1 +1,1 @@
-"""The output resize: the common parts of kinds that size containers."""
+"""The output resize: what kinds that size containers have in common."""

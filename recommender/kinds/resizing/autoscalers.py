@@ -1,4 +1,4 @@
-"""Determines which requests stay because an HPA divides usage by them (pure)."""
+"""Determines which requests stay unchanged because an HPA divides usage by them (pure)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESOURCES: Final = ("cpu", "memory")
 def held_by_autoscalers(
     policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
 ) -> dict[str, str]:
-    """Return why requests of a target stay, by resource: an HPA divides usage by them, or may do so."""
+    """Return, by resource, why requests of a target stay unchanged: an HPA divides usage by them, or may do so."""
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
     seen = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
     if isinstance(seen, Unknown):

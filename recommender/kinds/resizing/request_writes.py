@@ -24,13 +24,13 @@ class RequestWrites:
     target: TargetReference
     resizing: Resizing
     valid_until: float
-    """The end of their validity, in seconds since the Unix epoch."""
+    """The time until which the writes are valid, in seconds since the Unix epoch."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class WantedSizes:
-    """The sizes that a target should have, and which pauses permit."""
+    """The sizes that a target should have, and the directions of change that pauses permit."""
 
     requests: tuple[RequestedSize, ...]
     summary: str
@@ -40,14 +40,14 @@ class WantedSizes:
 
 
 def sized_target(policy: RecommendationPolicy) -> TargetReference | None:
-    """Return the one target of a decision; None without one."""
+    """Return the only target of a decision; None if it has none."""
     return policy.each if policy.each is not None else next(iter(policy.targets), None)
 
 
 def writes_of(
     wanted: WantedSizes, settings: ResizeSettings, policy: RecommendationPolicy, confirmed: float
 ) -> RequestWrites | None:
-    """Return the writes; None without the output, or while another recommendation writes the same."""
+    """Return the writes; None without the output resize, or while another recommendation resizes the same target."""
     target = sized_target(policy)
     if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
         return None
@@ -66,7 +66,7 @@ def writes_of(
 
 
 def resize_outcomes(question: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
-    """Return the outcome of sizes for the target; `is_written` says whether they differ enough from those now."""
+    """Return the sizes' outcome for the target; `is_written` says whether they differ enough from the present ones."""
     policy, target = question.policy, sized_target(question.policy)
     if target is None:
         return ()

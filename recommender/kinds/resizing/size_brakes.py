@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> int | None:
-    """Return an amount within the largest single change from `base`; unchanged if either is unknown."""
+    """Return the amount, limited to the largest single change from `base`; unchanged if either is unknown."""
     if wanted is None or base is None:
         return wanted
     # The decimal digits of the ratio are used, so that 29 % of 100 are 29.
@@ -20,9 +20,9 @@ def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> i
 
 
 def amount_when_stopped(wanted: int | None, base: int | None, stop: ChangeStop) -> int | None:
-    """Return an amount without changes from `base` in the directions that are stopped.
+    """Return the amount, without changes from `base` in the directions that are stopped.
 
-    If either is unknown while both directions are stopped, the result is unknown.
+    If the amount or `base` is unknown while both directions are stopped, the result is unknown.
     """
     if wanted is None or base is None:
         return None if stop.up and stop.down else wanted

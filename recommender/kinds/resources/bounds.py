@@ -22,17 +22,17 @@ POD_MINIMUM_BYTES: Final = 250.0 * 2**20
 SHORTEST_HISTORY_SECONDS: Final = 3600.0
 
 _OWN_HALF_LIFE_SECONDS: Final = 4 * DAY_SECONDS
-"""Half-life of CPU if each container has its own percentile, so that a quiet weekend does not hide the days before
-it."""
+"""The half-life of CPU samples if each container has its own percentile, so that a quiet weekend does not hide the days
+before it."""
 _SWINGS: Final = 1.5
-"""Room above the usual peak of memory, in day-to-day swings."""
+"""The room above the usual peak of memory, as a multiple of the day-to-day swings."""
 _MOST_ROOM_RATIO: Final = 0.5
 _OOM_RATIO: Final = 1.2
 _OOM_BYTES: Final = 100.0 * 2**20
 _RESAMPLES: Final = 100
 _RESAMPLED_SHARES: Final = (0.05, 0.95)
 FEWEST_DAYS: Final = 3
-"""With fewer days, their variation is unknown."""
+"""With fewer days, the variation between days is unknown."""
 _SEED: Final = 27
 
 
@@ -44,7 +44,7 @@ class SizeSettings:
     """Share of the weighted samples, 0 to 1, that the target covers; None if each container has its own (`knees`)."""
     margin_ratio: float = MARGIN_RATIO
     has_interval: bool = True
-    """Whether the interval of the target is calculated, which takes longer than all the rest."""
+    """Whether the interval of the target is calculated, which takes longer than everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RequestBounds:
 
 
 def confidences(lifespans_seconds: FloatArray, samples: FloatArray, step_seconds: float) -> FloatArray:
-    """Return how much is known about each row: 1 for a day of samples, one a minute, and more for more days.
+    """Return how much is known about each row: 1 for a day with a sample each minute, and more for more days.
 
     A sample of a longer step stands for as many minutes as it covers.
     """
@@ -76,11 +76,11 @@ def bounds_of(
     minimum: FloatArray,
     swings: FloatArray | None = None,
 ) -> RequestBounds:
-    """Return the bounds of each row; `minimum` is the least of all three, by row.
+    """Return the bounds of each row; `minimum` is, by row, the least value of lower bound, target and upper bound.
 
-    `swings` are for memory without a percentile: the variation of a row's peaks from day to day, as a ratio. The target
-    is then the largest peak, or the usual peak with room in proportion to the swings, since a container that exceeds
-    its memory may be killed.
+    `swings` are given for memory without a percentile: the variation of a row's peaks from day to day, as a ratio. The
+    target is then the largest peak, or the usual peak with room in proportion to the swings, since a container that
+    exceeds its memory may be killed.
     """
     scale, margin = histograms.scale, 1.0 + settings.margin_ratio
     has_knees = settings.percentile is None and swings is None
@@ -120,7 +120,7 @@ def bounds_of(
 def _interval(
     histograms: UsageHistograms, weights: FloatArray, raw_target: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both ends of the target's interval, from targets of days that are resampled with replacement.
+    """Return both ends of the target's interval, from the targets of days that are resampled with replacement.
 
     This is the bootstrap with days as blocks, since samples within a day depend on each other. Days without samples
     count as unknown.
@@ -141,14 +141,14 @@ def _interval(
 
 
 def memory_after_oom(peaks: FloatArray, requests: FloatArray) -> FloatArray:
-    """Return the memory in bytes that containers need after they were killed because they were out of memory.
+    """Return the bytes of memory that containers need after they were killed because they were out of memory.
 
-    A kill shows that the container needed more than it had; samples never show that much. Requests may be 0.
+    A kill shows that the container needed more than it had, which samples never show. Requests may be 0.
     """
     held = np.maximum(peaks, requests)
     return np.maximum(held * _OOM_RATIO, held + _OOM_BYTES)
 
 
 def minimum_of(pod_minimum: float, containers: IntArray) -> FloatArray:
-    """Return the least request of a container: a pod's minimum is divided among its containers."""
+    """Return the least request of a container: the pod's minimum, divided among its containers."""
     return pod_minimum / np.maximum(containers, 1)

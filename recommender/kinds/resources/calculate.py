@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
 
 STALE_USAGE_SECONDS: Final = 900.0
-"""Age from which usage is stale: sizes cover days, and usage is read every five minutes, so two readings may fail."""
+"""The age from which usage is stale. Sizes cover days, and usage is read every five minutes, so two readings may
+fail."""
 SURE_HISTORY_SECONDS: Final = 86_400.0
 _FEW_DAYS: Final = "with less than a day of history, no request is lowered below its upper bound"
 _NOT_READ: Final = Unknown("its usage has not been read yet")
@@ -81,7 +82,7 @@ class UsageCalculation:
                     yield Step(f"{container}/{resource}", in_units(resource, size.target), detail)
 
     def _held(self, usage: WorkloadUsage, inputs: Inputs, now: float) -> Mapping[str, str]:
-        """Return why its requests stay, by resource: an HPA divides usage by them, or may do so."""
+        """Return, by resource, why the target's requests stay unchanged: an HPA divides usage by them, or may do so."""
         if self.settings.also_with_hpa:
             return {}
         known = usage.autoscaler
@@ -102,7 +103,7 @@ def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:
 def _careful_target(record: SizeRecord, size: ResourceSize) -> int:
     """Return the target; with less than a day of history, a request is not lowered below the upper bound.
 
-    That bound is high if little is known: the busy hours of the workload may still be to come.
+    That bound is high while little is known, because the busy hours of the workload may still be to come.
     """
     if size.request is None or record.history_seconds >= SURE_HISTORY_SECONDS:
         return size.target

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import Resizing
 
 HPA: Final = "hpa"
-"""The step of a request that stays because an HPA divides by it."""
+"""The step of a request that stays unchanged because an HPA divides usage by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RequestSize:
     current: int | None
     """The largest present request of the pods; None if they state none, or if it is unknown."""
     held: str = ""
-    """Why it stays unchanged whatever the usage is; empty otherwise."""
+    """Why the request stays unchanged whatever the usage is; empty otherwise."""
 
 
 Requests = dict[str, dict[str, RequestSize]]
@@ -70,15 +70,15 @@ class ContainerRequests:
     settings: ResourcesSettings
     before: ResourcesMemory
     held: Mapping[str, str] = field(default_factory=dict)
-    """Why requests of a resource stay unchanged, by resource."""
+    """The reasons why requests stay unchanged, by resource."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     may_grow: bool = True
-    """Whether no pause forbids larger requests, whatever the present ones are."""
+    """False if a pause forbids larger requests, whatever the present requests are."""
     may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
-        """Return what is kept."""
+        """Return a text that says what is kept."""
         return "the requests are kept"
 
     def above_rollouts(self, _situation: Situation) -> ContainerRequests:
@@ -86,7 +86,7 @@ class ContainerRequests:
         return self
 
     def within_step(self, step: MaxStep, _situation: Situation) -> ContainerRequests:
-        """Limit the difference of each request from the last one, or from the present one if there is no last one."""
+        """Limit each request's difference from the last one, or from the present one if there is no last one."""
 
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_within_step(size.target, self._base(container, resource, size), step)
@@ -113,7 +113,7 @@ class ContainerRequests:
         return replace(found, holds=(*self.holds, hold))
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Keep `min` and `max` whatever the brakes wanted, and leave requests that an HPA divides by unchanged."""
+        """Enforce `min` and `max` after the brakes, and leave requests unchanged if an HPA divides usage by them."""
         calculation, policy = question.calculation, question.policy
         found = self._with_targets(self._at_least, "min", "resources.min")
         found = found._with_targets(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class
@@ -176,7 +176,7 @@ class ContainerRequests:
     def _with_targets(
         self, target: Callable[[str, str, RequestSize], int | None], name: str, detail: str
     ) -> ContainerRequests:
-        """Return the requests with other targets, and a step for each that differs."""
+        """Return the requests with changed targets, and with a step for each target that differs."""
         requests = _requests_by(
             self.requests, lambda container, resource, size: replace(size, target=target(container, resource, size))
         )
@@ -224,7 +224,7 @@ def in_units(resource: str, amount: int) -> float:
 
 
 def quantity_of_request(resource: str, amount: int) -> str:
-    """Return an amount as manifests have it, such as `352m` and `363Mi`."""
+    """Return an amount as manifests spell it, such as `352m` or `363Mi`."""
     if resource == MEMORY:
         return quantity_text(amount * 1000, Format.BINARY_SI)
     return quantity_text(amount, Format.DECIMAL_SI)

@@ -1,8 +1,7 @@
 """Decaying histograms of usage, for many containers at once, with the buckets of Kubernetes' Vertical Pod Autoscaler.
 
 A sample of age a has the weight 2 ** (-a / half-life). The histograms are stored by day, each as if its day had just
-ended: their weighted sum is the decaying histogram, and other sums of days show how much it depends on single days
-(`intervals`).
+ended: their weighted sum is the decaying histogram, and sums of resampled days show how much it depends on single days.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 DAY_SECONDS: Final = 86_400.0
 HALF_LIFE_SECONDS: Final = DAY_SECONDS
 _COST_OF_TIME: Final = 20.0
-"""Chosen on generated usage (`python -m benchmarks.sizes_backtest --made`) of other seeds than those that are
+"""Chosen on generated usage (`python -m benchmarks.sizes_backtest --made`) with seeds other than those that are
 judged."""
 
 
@@ -31,7 +30,7 @@ class BucketScale:
     first: float
     """Width of the first bucket, in the unit of the values."""
     maximum: float
-    """Values above it are in the last bucket."""
+    """Values above this are in the last bucket."""
     ratio: float = 1.05
 
     @property
@@ -46,7 +45,7 @@ class BucketScale:
         return np.asarray(np.where(values < self.first, 0, np.clip(found, 1, self.count - 1)), dtype=np.int64)
 
     def ends(self) -> FloatArray:
-        """Return the value of percentiles in each bucket: its end, or the start of the last one, which has none."""
+        """Return the value that stands for each bucket: its end, or the start of the last one, which has no end."""
         numbers = np.minimum(np.arange(1, self.count + 1), self.count - 1)
         return np.asarray(self.first * (self.ratio**numbers - 1) / (self.ratio - 1), dtype=np.float64)
 
@@ -67,7 +66,7 @@ class UsageHistograms:
         """Weights by day, row and bucket."""
 
     def add(self, day: int, rows: IntArray, values: FloatArray, ages_seconds: FloatArray) -> None:
-        """Add samples of one day; ages count from the moment at which the histograms end."""
+        """Add samples of one day; ages are measured back from the moment at which the histograms end."""
         buckets = self.weights.shape[2]
         weights = np.exp2((day * DAY_SECONDS - ages_seconds) / HALF_LIFE_SECONDS)
         flat = np.bincount(
@@ -76,7 +75,7 @@ class UsageHistograms:
         self.weights[day] += flat.reshape(self.weights.shape[1:])
 
     def cumulated(self, day_weights: FloatArray) -> FloatArray:
-        """Return the sum of the days with these weights, by row, summed up along the buckets."""
+        """Return the sum of the days with these weights, by row, cumulated along the buckets."""
         combined = np.tensordot(day_weights.astype(np.float32), self.weights, axes=1)
         return np.asarray(np.cumsum(combined, axis=1, dtype=np.float64), dtype=np.float64)
 
@@ -92,7 +91,7 @@ class UsageHistograms:
 
 
 def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> FloatArray:
-    """Return, for each row of cumulated weights, the end of the first bucket up to which `share` of the weight lies.
+    """Return, for each row of cumulated weights, the end of the first bucket up to which `share` of the weight is.
 
     NaN for a row without weight.
     """
@@ -104,7 +103,7 @@ def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> Floa
 
 
 def knees(cumulated: FloatArray, scale: BucketScale) -> FloatArray:
-    """Return, for each row of cumulated weights, the request above which a larger one costs more than it is worth.
+    """Return, for each row of cumulated weights, the request above which more capacity costs more than it is worth.
 
     A request costs its amount in multiples of the mean usage; usage above the request costs `_COST_OF_TIME` of the mean
     usage if it lasts all the time. So nothing is reserved for a rare spike, and steady usage is almost always covered.

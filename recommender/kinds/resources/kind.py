@@ -68,7 +68,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
-        """Return the objects that may also size or divide by requests, and the targets, each with its own record."""
+        """Return the objects that may also set requests or divide usage by them, and the targets with own records."""
         settings: ResourcesSettings = recommendation.subject
         each, targets = settings.for_each, recommendation.policy.targets
         metrics = dict(_METRICS)

@@ -1,4 +1,4 @@
-"""The memory of a recommendation of sizes for one target."""
+"""The memory of a recommendation of requests for one target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ResourcesMemory(KindMemory, frozen=True, tag="resources"):
 
     @property
     def facts(self) -> object:
-        """Return which requests exist: their amounts change a little all the time."""
+        """Return which requests exist, without amounts, because these change a little all the time."""
         return {name: tuple(sorted(amounts)) for name, amounts in self.sizes.items()}
 
     @property

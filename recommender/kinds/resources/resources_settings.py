@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TARGET_PERCENTILE: Final = 0.9
 MARGIN_RATIO: Final = 0.15
 OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
-"""The margin if each container has its own percentile, which already covers more of its time."""
+"""The margin if each container has its own percentile, which already covers more of the container's time."""
 HISTORY_SECONDS: Final = 8 * 86_400.0
 _TARGETS_A_SHARD: Final = 400
 
@@ -27,7 +27,7 @@ class WorkloadsOfKind:
     kind: str = "Deployment"
     """One of `RESIZED_KINDS`."""
     namespaces: tuple[str, ...] = ()
-    """Namespaces; empty for all."""
+    """The namespaces of the workloads; empty for all namespaces."""
     max_targets: int = 1000
 
 
@@ -54,16 +54,16 @@ class ResourcesSettings:
     """The workloads; None if the targets are listed."""
     resize: ResizeSettings = field(default_factory=ResizeSettings)
     also_with_hpa: bool = False
-    """Whether a request also changes if an HPA follows its resource."""
+    """Whether a request is changed even if an HPA follows its resource."""
     least: Mapping[str, int] = field(default_factory=dict)
-    """Least request of each container by resource, in millicores or bytes."""
+    """The least request of each container by resource, in millicores or bytes."""
     most: Mapping[str, int] = field(default_factory=dict)
 
 
 def memory_shards(targets: int) -> int:
-    """Return how many ConfigMaps the memories of this number of targets take, a power of two.
+    """Return how many ConfigMaps the memories of this many targets take, a power of two.
 
-    The chart computes the same number for the rights on them.
+    The chart computes the same number for the rights on these ConfigMaps.
     """
     shards = 1
     while shards * _TARGETS_A_SHARD < targets:
@@ -72,5 +72,5 @@ def memory_shards(targets: int) -> int:
 
 
 def resources_settings(recommendations: Iterable[Recommendation]) -> dict[str, ResourcesSettings]:
-    """Return the settings of recommendations of resources by name."""
+    """Return the settings of all recommendations of the kind `resources` by name."""
     return {each.policy.name: each.subject for each in recommendations if isinstance(each.subject, ResourcesSettings)}

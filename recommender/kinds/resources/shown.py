@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RequestRow(NamedTuple):
-    """One request as people read it."""
+    """One request in the form that people read."""
 
     container: str
     resource: str
@@ -31,7 +31,7 @@ class RequestRow(NamedTuple):
 
 
 def request_samples(sized: Iterable[tuple[Record, RequestSizes]]) -> dict[str, Samples]:
-    """Return the samples of the family, in cores and bytes; `sized` are records that have a valid value."""
+    """Return the samples of the family, in cores and bytes; `sized` are the records that have a valid value."""
     samples: Samples = {}
     for record, found in sized:
         target = of_target(record.each)
@@ -45,7 +45,7 @@ def request_samples(sized: Iterable[tuple[Record, RequestSizes]]) -> dict[str, S
 
 
 def _bounds(size: RequestSize) -> Iterator[tuple[str, int]]:
-    """Yield the values that can be followed. The bounds of a request that stays are not advice."""
+    """Yield the values that can be followed; the bounds of a request that stays unchanged are no advice."""
     if size.target is None:
         return
     yield "target", size.target
@@ -94,7 +94,7 @@ def request_rows(record: Record) -> tuple[RequestRow, ...]:
 
 
 def request_lines(records: Sequence[Record], width: int | None) -> Iterable[str]:
-    """Return the table of the requests of some targets; targets without any show the reason."""
+    """Return the table of the requests of some targets; targets without requests show the reason."""
     rows = [("TARGET", "STATUS", "CONTAINER", "RESOURCE", "NOW", "TARGET", "LOWER", "UPPER", "NOTE")]
     for record in records:
         name = "" if record.each is None else f"{record.each.namespace}/{record.each.name}"

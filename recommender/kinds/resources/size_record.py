@@ -15,7 +15,7 @@ class SizeStatus(StrEnum):
 
     OK = "ok"
     HELD = "held"
-    """The requests stay as they are; the sizes are for information."""
+    """The requests stay as they are; the sizes are only for information."""
     ERROR = "error"
     """There is no size."""
 
@@ -31,12 +31,13 @@ class ResourceSize:
     target: int
     upper: int
     low: int | None
-    """Lower end of the 90 % interval of the target; None with less than three days."""
+    """The lower end of the 90 % interval of the target; None with fewer than three days."""
     high: int | None
     recommended_limit: int | None
-    """The recommended limit; None if it stays, or there is none."""
+    """The recommended limit; None if the limit stays unchanged or if there is none."""
     saves: int | None
-    """Savings of all present pods; below 0 if more is needed. None if the requests are unknown or stay."""
+    """What all present pods save together; below 0 if more is needed. None if the requests are unknown or stay
+    unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class SizeRecord:
     replicas: int
     """Pods that run the container now."""
     history_seconds: float
-    """Time from the first to the last sample."""
+    """The time from the first to the last sample."""
     samples: int
     oom_kills: int
     """Pod-days on which the container was killed because it was out of memory."""

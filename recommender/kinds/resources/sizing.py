@@ -1,4 +1,4 @@
-"""Computes sizes of containers from their usage, only from facts (pure)."""
+"""Computes sizes of containers from facts about their usage alone (pure)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 MEBIBYTE: Final = 2**20
 _UNITS: Final = {CPU: 0.001, MEMORY: 1.0}
-"""The units of the whole numbers in records, in those of Prometheus: millicores and bytes."""
+"""The units of the whole numbers in records, millicores and bytes, expressed in Prometheus's units."""
 _STEPS: Final = {CPU: 1, MEMORY: MEBIBYTE}
 """The steps to which sizes are rounded up, in the unit of records."""
 BYTES_LIKE_A_CORE: Final = 8 * 2**30
-"""Memory that counts as much as one core when savings are compared."""
+"""The memory that counts as much as one core when savings are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class SizingOptions:
     settings: SizeSettings = field(default_factory=SizeSettings)
     also_with_hpa: bool = False
     step_seconds: float = 300.0
-    """Step of the samples of CPU."""
+    """The step between samples of CPU."""
     rate_seconds: float = 300.0
-    """Range of the rate of a sample of CPU."""
+    """The range over which the rate of each CPU sample is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _PodsOfRow:
 def peaks_after_kills(
     memory: MemoryPeaks, kills: Sequence[AbstractSet[PodContainer]], requests: Mapping[PodContainer, float]
 ) -> FloatArray:
-    """Return the peaks, raised on each day on which a container was killed out of memory; `kills` is by day."""
+    """Return the peaks, raised on days on which a container was killed for lack of memory; `kills` is by day."""
     raised = memory.peaks.copy()
     held = np.array([requests.get(pod, 0.0) for pod in memory.pods])
     for day, killed in enumerate(kills):
@@ -81,7 +81,7 @@ def size_records(
     facts: ClusterFacts,
     options: SizingOptions,
 ) -> list[SizeRecord]:
-    """Return the record of each row of `cpu`. `memory` has the peaks after kills, and `kills` counts these."""
+    """Return the record of each row of `cpu`. `memory` has the peaks after kills, and `kills` counts the kills."""
     rows = cpu.rows
     pods = _pods_by_row(cpu, running, kills)
     containers = Counter(name.workload for name in rows.names)
@@ -166,7 +166,7 @@ def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, sa
 
 
 def _reason_to_hold(facts: ClusterFacts, workload: SizedWorkload) -> str:
-    """Return why the requests stay; empty if they may change."""
+    """Return why the requests stay unchanged; empty if they may change."""
     autoscaler = facts.autoscalers.get(workload)
     if autoscaler is None:
         return ""
@@ -222,7 +222,7 @@ def _rounded_up(resource: str, value: float) -> int:
 
 
 def _limit(limit: int | None, request: int | None, target: int, *, killed: bool) -> int | None:
-    """Return a limit that is not below the request, or that a killed container would not reach again at once.
+    """Return a limit that covers the request and that a killed container does not reach at once; None to keep it.
 
     A limit below the new request rises in proportion to it, as with the Vertical Pod Autoscaler.
     """

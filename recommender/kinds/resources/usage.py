@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
 
 MOST_CORES: Final = CPU_SCALE.maximum
-"""More cores than any machine has: a larger rate comes from a counter that jumped."""
+"""More cores than any machine has; a larger rate comes from a counter that jumped."""
 MOST_BYTES: Final = 1e15
 """More memory than any machine has."""
 _SWING_SHARE: Final = 0.75
 _FEWEST_DIFFERENCES: Final = 2
 _ASSUMED_SWING_RATIO: Final = 0.07
-"""Results in the room that the Vertical Pod Autoscaler always leaves."""
+"""The assumed swing, which results in the room that the Vertical Pod Autoscaler always leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ContainerRows:
 
 @dataclass(frozen=True, slots=True)
 class CpuSamples:
-    """Samples of one container of a pod: Unix seconds and cores, as they were received."""
+    """Samples of one container of a pod, in Unix seconds and cores, as they were received."""
 
     pod: PodContainer
     times: FloatArray
@@ -51,7 +51,7 @@ class CpuSamples:
 
 @dataclass(slots=True)
 class CollectedCpu:
-    """Histograms of the rows' CPU, with the number and the period of their samples."""
+    """Histograms of the rows' CPU usage, with the number of samples and the period that they cover."""
 
     histograms: UsageHistograms
     samples: IntArray
@@ -76,7 +76,7 @@ class CollectedCpu:
         )
 
     def add(self, day: int, found: Sequence[CpuSamples]) -> None:
-        """Add samples of a day, which is counted back from the end. Impossible values are left out."""
+        """Add samples of a day, where days are counted back from the end. Impossible values are left out."""
         known = [(self.rows.places[each.pod], each) for each in found if each.pod in self.rows.places]
         if not known:
             return
@@ -120,7 +120,8 @@ class MemoryPeaks:
     def swings(self, rows: ContainerRows) -> FloatArray:
         """Return how much the largest peak of each row differs from one day to the next, as a ratio.
 
-        Three of four days differ by no more than this. With fewer than three consecutive days, it is an assumption.
+        On three of four days, the peak differs by no more than this. With fewer than three consecutive days, it is an
+        assumption.
         """
         largest = np.full((self.peaks.shape[0], len(rows.names)), np.nan)
         for place, pod in enumerate(self.pods):

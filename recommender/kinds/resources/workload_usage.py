@@ -1,4 +1,4 @@
-"""The known usage of one workload, in the form that decisions need."""
+"""What is known about the usage of one workload, in the form that decisions need."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class WorkloadUsage:
     """The sizes that follow from the usage of a workload, before brakes, limits and owners."""
 
     sizes: tuple[SizeRecord, ...]
-    """The size of each of its containers."""
+    """The size of each of the workload's containers."""
     autoscaler: WorkloadAutoscaler | None = None
-    """An HPA that follows CPU or memory of it, as kube-state-metrics knows it."""
+    """An HPA that follows the workload's CPU or memory, as kube-state-metrics reports it."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NO_OWNER: Final = "<none>"
-"""The owner that kube-state-metrics writes for a pod, a ReplicaSet or a Job without one."""
+"""The owner that kube-state-metrics reports for a pod, a ReplicaSet or a Job without an owner."""
 _REPLICA_SET: Final = "ReplicaSet"
 _JOB: Final = "Job"
 _POD: Final = "Pod"
@@ -40,7 +40,7 @@ class PodContainer(NamedTuple):
 
 
 class SizedWorkload(NamedTuple):
-    """A workload, which creates pods: a Deployment, a StatefulSet, a CronJob; or a pod without an owner."""
+    """A workload that creates pods, such as a Deployment, a StatefulSet or a CronJob; or a pod without an owner."""
 
     namespace: str
     kind: str
@@ -59,7 +59,7 @@ class WorkloadContainer(NamedTuple):
 
 
 class ObjectOwner(NamedTuple):
-    """The owner of an object in the same namespace; `NO_OWNER` as both without one."""
+    """The owner of an object in the same namespace; both fields are `NO_OWNER` if it has none."""
 
     kind: str
     name: str
@@ -67,14 +67,14 @@ class ObjectOwner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectOwners:
-    """Owners by namespace and name. An object with several controllers cannot exist in a single cluster."""
+    """Owners by namespace and name. An object with several owners here cannot come from a single cluster."""
 
     pods: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
     replica_sets: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
     jobs: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
 
     def workload_of(self, pod: NamespacedPod) -> SizedWorkload | None:
-        """Return the workload of a pod: the pod itself if no owner is known; None if it has several."""
+        """Return the workload of a pod: the pod itself if no owner is known, and None if there are several owners."""
         direct = self.pods.get(pod, frozenset())
         if len(direct) > 1:
             return None
@@ -99,7 +99,7 @@ class WorkloadAutoscaler:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The requests and limits that kube-state-metrics states at the end of the history, in cores and bytes."""
+    """The requests and limits that kube-state-metrics reports at the end of the history, in cores and bytes."""
 
     owners: ObjectOwners = field(default_factory=ObjectOwners)
     requests: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)
@@ -109,4 +109,4 @@ class ClusterFacts:
     init_containers: frozenset[PodContainer] = frozenset()
     autoscalers: Mapping[SizedWorkload, WorkloadAutoscaler] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
-    """Metrics without any series, with the facts that are unknown without them."""
+    """Metrics that have no series, with the facts that are unknown without them."""

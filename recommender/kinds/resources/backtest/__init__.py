@@ -1,1 +1,1 @@
-"""Judges how well requests would have fitted the following days: ours, and those of other recommenders (pure)."""
+"""Judges how well our requests and those of other recommenders would have fitted the following days (pure)."""

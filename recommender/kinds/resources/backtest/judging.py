@@ -1,7 +1,7 @@
 """Judges how well requests fitted the usage of the following day, container by container (pure).
 
-The requests for a day are made only from the days before it. So a policy cannot look ahead; the present requests are
-the same on all days.
+The requests for a day are made only from the days before it, so that a policy cannot look ahead. The present requests
+are the same on all days.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOW: Final = "now"
 """The requests that kube-state-metrics states now."""
 JUDGED: Final = (NOW, *POLICIES)
 FEWEST_HISTORY_DAYS: Final = FEWEST_DAYS
-"""Fewest days with usage before a day for the day to be judged."""
+"""The least number of earlier days with usage for a day to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class RequestFit:
     over_ratio: float
     """Share of the pods' time in which usage was above the request."""
     reserved: float
-    """Mean cores or bytes that a pod reserved."""
+    """The mean of the cores or bytes that a pod reserved."""
     used: float
     days_over: int
     """Pod-days with usage above the request."""
     kills_avoided: int
-    """For memory: kills at a limit that is lower than the request would have been."""
+    """For memory, the number of kills at a limit below what the request would have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class JudgedContainer:
     days: int
     """Days that were judged; 0 if there is too little history."""
     history_days: int
-    """Days with usage of CPU."""
+    """Days for which CPU usage is known."""
     oom_kills: int
-    """Kills on the days that were judged."""
+    """Out-of-memory kills on the days that were judged."""
     fits: Mapping[str, Mapping[str, RequestFit]]
     """Fits by resource and policy; a policy without a request is absent."""
 
@@ -81,7 +81,7 @@ class _Tally:
         return cls(over, steps, reserved, used, days_over, kills_avoided)
 
     def fit(self, row: int) -> RequestFit | None:
-        """Return the fit of a row; None without usage or without a request."""
+        """Return the fit of a row; None if there is no usage or no request."""
         steps = self.steps[row]
         if not steps:
             return None
@@ -102,7 +102,7 @@ class _Judge:
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
 
     def add(self, day: int, resource: str, policy: str, requests: FloatArray, rows: BoolArray) -> None:
-        """Add a day of the rows that are judged."""
+        """Add a day for the rows that are judged on it."""
         usage = (self.grid.cores if resource == CPU else self.grid.memory)[:, self.grid.day(day)]
         tally = self.tallies.setdefault((resource, policy), _Tally.empty(len(requests)))
         places = self.grid.places
@@ -128,7 +128,7 @@ def _add(tally: _Tally, places: IntArray, usage: SampleArray, requests: FloatArr
 def judged_containers(
     grid: UsageGrid, settings: SizeSettings, facts: ClusterFacts, running: Iterable[PodContainer]
 ) -> list[JudgedContainer]:
-    """Return each row with how the policies fitted it; `settings` are those of our own policy."""
+    """Return each row with how well the policies fitted it; `settings` are those of our own policy."""
     count = len(grid.rows.names)
     present = {
         resource: _largest_amounts(grid, facts.requests.get(resource, {}), running) for resource in (CPU, MEMORY)
@@ -175,7 +175,7 @@ def _rows_with_usage(grid: UsageGrid, day: int) -> BoolArray:
 def _largest_amounts(
     grid: UsageGrid, amounts: Mapping[PodContainer, float], running: Iterable[PodContainer]
 ) -> FloatArray:
-    """Return the largest amount of the pods that run now, by row; NaN if none states one."""
+    """Return the largest amount of the pods that run now, by row; NaN if no pod of a row states one."""
     found = np.full(len(grid.rows.names), np.nan)
     for pod in running:
         row = grid.rows.places.get(pod)

@@ -1,9 +1,9 @@
 """The requests that each recommender would have made at the beginning of a day, from earlier usage.
 
-The Vertical Pod Autoscaler uses histograms whose buckets grow by 5 %, in which a sample of a day ago weighs half; the
-90th percentile and 15 %; for memory, the largest value of each day counts (kubernetes/autoscaler,
-vertical-pod-autoscaler). KRR's strategy `simple` uses the largest 95th percentile of CPU of all pods, and the largest
-memory plus 15 %, over 14 days (robusta-dev/krr).
+The Vertical Pod Autoscaler uses histograms whose buckets grow by 5 %, in which a sample from a day ago weighs half. It
+requests the 90th percentile plus 15 %; for memory, the samples are the largest values of each day
+(kubernetes/autoscaler, vertical-pod-autoscaler). KRR's strategy `simple` uses the largest 95th percentile of CPU of all
+pods, and the largest memory plus 15 %, over 14 days (robusta-dev/krr).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ VPA: Final = "vpa"
 KRR: Final = "krr"
 POLICIES: Final = (OURS, VPA, KRR)
 HISTORY_DAYS: Final = 8
-"""The history that we and the Vertical Pod Autoscaler use."""
+"""The days of history that our policy and the Vertical Pod Autoscaler use."""
 KRR_DAYS: Final = 14
 _KRR_PERCENTILE: Final = 95
 _KRR_MARGIN: Final = 1.15
 _KRR_LEAST: Final = {CPU: 0.01, MEMORY: 100.0 * 2**20}
-"""KRR's defaults of `--cpu-min` and `--mem-min`."""
+"""KRR's defaults for `--cpu-min` and `--mem-min`."""
 _PODS_AT_ONCE: Final = 500
 
 
 def requests_before(grid: UsageGrid, day: int, settings: SizeSettings) -> dict[str, dict[str, FloatArray]]:
-    """Return cores and bytes by resource, policy and row, from the days before one; NaN without any usage.
+    """Return cores and bytes by resource, policy and row, from the days before `day`; NaN without any usage.
 
-    `settings` are those of our own policy. Least requests are left out.
+    `settings` are those of our own policy. The policies' least requests are not applied.
     """
     cores = _histograms_of_cores(grid, day)
     memory = _peaks(grid, day)
@@ -74,7 +74,7 @@ def requests_before(grid: UsageGrid, day: int, settings: SizeSettings) -> dict[s
 def with_least_requests(
     requests: Mapping[str, Mapping[str, FloatArray]], grid: UsageGrid
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the requests with the least one that each policy ever makes."""
+    """Return the requests, raised to the least request that each policy ever makes."""
     containers = Counter(name.workload for name in grid.rows.names)
     counts = np.array([containers[name.workload] for name in grid.rows.names], dtype=np.int64)
     pod = {CPU: minimum_of(POD_MINIMUM_CORES, counts), MEMORY: minimum_of(POD_MINIMUM_BYTES, counts)}
@@ -108,7 +108,7 @@ def _histograms_of_cores(grid: UsageGrid, day: int) -> UsageHistograms:
 
 
 def _peaks(grid: UsageGrid, day: int) -> MemoryPeaks:
-    """Return the peaks of the days before one, raised where a container was killed; the newest day is first."""
+    """Return the peaks of the days before `day`, raised where a container was killed; the newest day is first."""
     days = min(HISTORY_DAYS, day)
     peaks = np.full((days, len(grid.pods)), np.nan)
     for age in range(days):
@@ -124,7 +124,7 @@ def _peaks(grid: UsageGrid, day: int) -> MemoryPeaks:
 def _largest(
     grid: UsageGrid, day: int, usage: SampleArray, of_pods: Callable[[SampleArray], SampleArray]
 ) -> FloatArray:
-    """Return, for each row, the largest value of its pods in the days that KRR uses."""
+    """Return, for each row, the largest of its pods' values, computed by `of_pods` over the days that KRR uses."""
     steps = slice(grid.edges[max(0, day - KRR_DAYS)], grid.edges[day])
     found = np.full(len(grid.rows.names), np.nan)
     for first in range(0, len(grid.pods), _PODS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Usage of each container of a pod at each step, for whole days."""
+"""Usage of each pod's containers at each step, for whole days."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UsageGrid:
     """The first step of each day, and the end of the last day."""
     step_seconds: float
     kills: tuple[frozenset[PodContainer], ...] = ()
-    """Containers that were killed because they were out of memory, by day, the oldest first."""
+    """Containers that were killed because they were out of memory, by day, oldest first."""
 
     @property
     def days(self) -> int:
