@@ -1,7 +1,7 @@
 """A kind of recommendation: everything that the rest of the program needs from it.
 
 A kind reads its part of the configuration, says what it needs, calculates a value, remembers, and shows its records.
-The loop, the brakes, the memory and the supervisor are the same for all kinds (`recommender/decisions`). A kind is a
+The loop, the brakes, the memory and the supervisor are the same for all kinds (`recommender/decisions`). Each kind is a
 folder beside this module and a line in `table.py`.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recommender.outputs.metric_text import Samples
 
 Paint: TypeAlias = "Callable[[str, str], str]"
-"""From text and terminal code to the text to print."""
+"""A function from a text and a terminal code to the text to print."""
 S = TypeVar("S")
 
 RECOMMENDED_RESOURCES: Final = "tidewatch_recommended_resources"
@@ -41,32 +41,32 @@ RESOURCE_FAMILIES: Final = {
     "By the cluster's size: bound=target is its request, or its limit where only that is sized; bound=upper is its "
     "limit beside a request.",
 }
-"""Help by name of families that several kinds share, since more than one kind sizes containers."""
+"""The help of metric families, by name, that several kinds share because more than one kind sizes containers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleClaim:
-    """The objects that the output scale of a recommendation writes, so that no two entries of a file write the same."""
+    """The objects that a recommendation's output scale writes, so that no two entries of a file write the same one."""
 
     place: Hashable
-    """The place, which is the same for all that may write it."""
+    """What identifies the objects; claims that may be on the same object have an equal place."""
     shown: str
-    """The object in messages."""
+    """The objects as messages name them."""
     fix: str
     """The repair if another recommendation has the same claim."""
     part: str = ""
-    """The part of the place; empty for all of it."""
+    """The part of the place that is claimed; empty for all of it."""
 
     def meets(self, other: ScaleClaim) -> bool:
-        """Return whether both may write the same object."""
+        """Return whether both claims may be on the same object."""
         return self.place == other.place and (self.part == other.part or not (self.part and other.part))
 
 
 class NotForObjectsError(Exception):
-    """An object of the kind Recommendation has something that only the file may have, or that cannot be confined."""
+    """An object of kind Recommendation has a setting that only the file may have, or that cannot be confined."""
 
     def __init__(self, reason: str, message: str) -> None:
-        """`reason` is that of its condition, in CamelCase."""
+        """`reason` is the reason of the object's condition, in CamelCase."""
         super().__init__(message)
         self.reason = reason
 
@@ -77,9 +77,9 @@ class Recommendation:
 
     policy: RecommendationPolicy
     subject: Any
-    """The settings of its kind."""
+    """The settings of the recommendation's kind."""
     line: int = 0
-    """Where it begins in the file."""
+    """Where the entry begins in the file."""
     target_lines: tuple[int, ...] = ()
     """The line of each of `policy.targets` in the file."""
 
@@ -102,11 +102,11 @@ class Needs:
 
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
-    """PromQL with one value each, which every poll queries."""
+    """PromQL expressions with one value each, which every poll queries."""
     metrics: Mapping[str, str] = field(default_factory=dict)
-    """Names of metrics that must have series in Prometheus, with the dependents of each."""
+    """Names of metrics that must have series in Prometheus, each with what depends on it."""
     load: str = ""
-    """PromQL whose history is followed elsewhere; empty for none."""
+    """PromQL of the load, whose history is followed elsewhere; empty for none."""
     has_queries: bool = False
     """Whether Prometheus is needed at all."""
     config_maps: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Logged:
     """The log line of a value that is not a number of replicas."""
 
     facts: tuple[object, ...]
-    """The part of the value whose change is logged."""
+    """The part of the value whose changes are logged."""
     fields: Mapping[str, object]
 
 
@@ -128,26 +128,27 @@ class RecommendationKind(Protocol[S]):
     """A kind of recommendation with settings of the type `S`. A kind overrides only the parts that it uses."""
 
     key: ClassVar[str]
-    """The key of its settings in entries, which is also the type of its records."""
+    """The key of the kind's settings in entries, which is also the type of its records."""
     memory: ClassVar[type[KindMemory]] = KindMemory
     has_targets: ClassVar[bool] = True
     """Whether its value is the size of targets."""
     sizes_requests: ClassVar[bool] = False
     """Whether the output resize can write its value."""
     is_replayed: ClassVar[bool] = False
-    """Whether `replay` asks Prometheus for its past."""
+    """Whether `replay` queries Prometheus for its past."""
     is_slow: ClassVar[bool] = False
-    """Whether a decision can take seconds: it is made in a thread of its own, after all others."""
+    """Whether a decision can take seconds, so that it is made in a thread of its own after all other decisions."""
 
     # Read
 
     doc: ClassVar[str]
-    """One sentence about its key, which the schema shows."""
+    """One sentence about the kind's key, which the schema shows."""
     beside: ClassVar[tuple[tuple[Key, str], ...]] = ()
-    """Further keys of the entry, with the message if they are in an entry of another kind, named by `{}`."""
+    """Further keys of the kind's entries, each with the message for its use in an entry of another kind, named by
+    `{}`."""
 
     def shape(self, *, for_backtest: bool) -> ValueShape:
-        """Return the shape of its settings. A backtest has other sources for what `run` and `recommend` need."""
+        """Return the shape of the settings. A backtest has other sources for what `run` and `recommend` require."""
         ...
 
     def check(
@@ -161,11 +162,11 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def completed(self, settings: S, **beside: Any) -> S:  # noqa: ANN401, ARG002 - the values of those keys
-        """Return the settings with the values of the further keys."""
+        """Return the settings, completed with the values of the further keys."""
         return settings
 
     def limits(self, settings: S) -> tuple[Limit, ...]:  # noqa: ARG002 - of use to kinds with `min` and `max`
-        """Return the bounds that do not depend on the cluster."""
+        """Return the bounds of the value that do not depend on the cluster."""
         return ()
 
     def wrong_references(
@@ -173,7 +174,7 @@ class RecommendationKind(Protocol[S]):
         settings: S,  # noqa: ARG002 - of use to kinds that follow others
         types: Mapping[str, str],  # noqa: ARG002
     ) -> Iterable[tuple[str, str]]:
-        """Yield message and repair for each wrong reference to another entry; `types` has their types by name."""
+        """Yield message and repair for each wrong reference to another entry; `types` maps entries' names to types."""
         return ()
 
     def claims(self, settings: S) -> Iterable[ScaleClaim]:  # noqa: ARG002 - of use to kinds that write more than targets
@@ -181,11 +182,11 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
-        """Return the settings of a process that runs in this namespace."""
+        """Return the settings for a process that runs in this namespace."""
         return settings
 
     def confined(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
-        """Return the settings of an object of this namespace, which can have no targets elsewhere.
+        """Return the settings for an object in this namespace, which cannot have targets in other namespaces.
 
         `narrow` returns a query in the form that the object may send. Raises NotForObjectsError, as does `narrow`.
         """
@@ -198,7 +199,7 @@ class RecommendationKind(Protocol[S]):
     # Needs
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002
-        """Return what a recommendation needs; known facts of the cluster may name further objects."""
+        """Return what a recommendation needs; facts that are known about the cluster may name further objects."""
         return Needs()
 
     def rights(self, recommendation: Recommendation) -> Iterable[RoleRule]:  # noqa: ARG002
@@ -210,15 +211,15 @@ class RecommendationKind(Protocol[S]):
     def calculation(
         self, recommendation: Recommendation, others: Sequence[Recommendation]
     ) -> Callable[[TargetReference | None], Calculate]:
-        """Return the calculation, with `forEach` for one of the targets. `others` are those of the same file."""
+        """Return the calculation, with `forEach` for one target. `others` are the recommendations of the same file."""
         ...
 
     # Show
 
     families: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Help of its own metrics by name, in the order in which they are served."""
+    """The help of the kind's own metrics by name, in the order in which they are served."""
     page: ClassVar[str] = ""
-    """The template of its details on the page, in the folder of the kinds; empty for none.
+    """The template of the kind's details on the page, in the folder of the kinds; empty for none.
 
     It has the macros `value(record)`, `head(record, now)` before the targets, and `tail(record)` after the steps.
     """
@@ -228,37 +229,37 @@ class RecommendationKind(Protocol[S]):
         return ("tidewatch_recommended_replicas",)
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:  # noqa: ARG002
-        """Return the samples of each family; `records` are those of all kinds that have a valid value."""
+        """Return the samples of each family; `records` are the records of all kinds that have a valid value."""
         return {}
 
     def document(self, record: Record) -> Mapping[str, object]:  # noqa: ARG002
-        """Return further keys of a record's JSON. They are never absent; a key without a value is null."""
+        """Return the kind's own keys of a record's JSON. They are never absent; a key without a value is null."""
         return {}
 
     def value_text(self, record: Record) -> str:  # noqa: ARG002
-        """Return a value that is not a number of replicas in a few words; empty if there is none."""
+        """Return, in a few words, a value that is not a number of replicas; empty if there is none."""
         return ""
 
     charted: ClassVar[str] = "replicas"
     """The unit of the chart of the last day, in the plural."""
 
     def charted_sizes(self, record: Record) -> tuple[int | None, int | None]:
-        """Return the recommended and the present size for the chart of the last day; None if it is not known."""
+        """Return the recommended and the present size for the chart of the last day; None for an unknown size."""
         return record.replicas, record.targets[0].current_replicas if record.targets else None
 
     page_filters: ClassVar[Mapping[str, Callable[..., object]]] = MappingProxyType({})
     """Functions that its template calls, by name."""
     has_own_inputs: ClassVar[bool] = False
-    """Whether its own lines show the inputs."""
+    """Whether the kind's own lines show the inputs."""
     has_own_steps: ClassVar[bool] = False
-    """Whether its own lines show the steps."""
+    """Whether the kind's own lines show the steps."""
 
     def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
-        """Return the details as text, before the targets; `width` None is one line of any length."""
+        """Return the details that come before the targets as text; if `width` is None, as one line of any length."""
         return ()
 
     def headline(self, record: Record) -> str:
-        """Return the message of a record without the parts that its lines already state."""
+        """Return the message of a record without the parts that the kind's lines already state."""
         return message_without_notes(record, self.notes(record))
 
     def explained_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
@@ -266,11 +267,11 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
-        """Return the details that come after the targets."""
+        """Return the details that come after the targets as text."""
         return ()
 
     def lines_of_targets(self, records: Sequence[Record], width: int | None) -> Iterable[str] | None:  # noqa: ARG002
-        """Return many targets of one recommendation as text; None for the table of all kinds."""
+        """Return many targets of one recommendation as text; None if the table that all kinds share is to be used."""
         return None
 
     def notes(self, record: Record) -> tuple[str, ...]:  # noqa: ARG002
@@ -278,9 +279,9 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def logged(self, record: Record) -> Logged | None:  # noqa: ARG002
-        """Return the log line of a value that is not a number of replicas; None without one."""
+        """Return the log line of a value that is not a number of replicas; None if there is no such value."""
         return None
 
     def events(self, before: Record | None, after: Record) -> Iterable[TargetEvent]:  # noqa: ARG002
-        """Yield the events of a decision besides those of targets; `before` is the last record, if there was one."""
+        """Yield a decision's events besides those of targets; `before` is the record before it, if there was one."""
         return ()

@@ -1,4 +1,4 @@
-"""One right in the cluster, and the verbs that go together."""
+"""One right in the cluster, and groups of verbs that belong together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GET: Final = ("get",)
 LIST: Final = ("list",)
 CREATE: Final = ("create",)
 APPLY: Final = ("patch",)
-"""Server-side apply, of an object that exists."""
+"""The verb for server-side apply of an existing object."""
 UPDATE: Final = ("get", "update")
 KEEP: Final = ("get", "update", "patch")
 WATCH: Final = ("list", "watch")

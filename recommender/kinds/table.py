@@ -1,4 +1,4 @@
-"""The kinds of recommendations by their keys. Each is loaded when it is requested."""
+"""The kinds of recommendations by their keys. Each kind is loaded when it is first requested."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _kind_in(folder: str) -> Callable[[], RecommendationKind[Any]]:
-    """Return what loads the `KIND` of a folder: by its name, so that a program loads no kind that it does not have."""
+    """Return a loader of the `KIND` of a folder, which imports it by name so that unused kinds are not loaded."""
 
     @cache
     def kind() -> RecommendationKind[Any]:
@@ -33,7 +33,7 @@ KINDS: Final[dict[str, Callable[[], RecommendationKind[Any]]]] = {
 
 
 def kind_named(key: str) -> RecommendationKind[Any] | None:
-    """Return a kind; None for entries whose kind cannot be read."""
+    """Return the kind with this key; None if there is none, as for entries whose kind cannot be read."""
     return KINDS[key]() if key in KINDS else None
 
 

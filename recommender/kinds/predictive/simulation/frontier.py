@@ -48,7 +48,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A policy compared with plain headroom at the same replica-hours; the policy is better if ratios are below 1."""
+    """A policy compared with plain headroom at the same replica-hours; ratios below 1 are in favour of the policy."""
 
     cost_as_headroom_ratio: float
     tau_under_versus_headroom: float | None
