@@ -24,7 +24,7 @@ class Quota:
     """The groups to which it applies; None for all."""
 
     def applies_to(self, group: str) -> bool:
-        """Return whether nodes of the group count."""
+        """Return whether nodes of the group count towards the quota."""
         return self.groups is None or group in self.groups
 
 
@@ -34,7 +34,7 @@ class QuotaVerdict:
 
     allowed: int
     exceeded: Mapping[str, tuple[str, ...]]
-    """The resources of which all wanted nodes need more than is left, by quota."""
+    """By quota, the resources of which too little is left for all wanted nodes."""
 
 
 def check_quotas(quotas: Sequence[Quota], group: str, node: Mapping[str, int], wanted: int) -> QuotaVerdict:

@@ -82,7 +82,7 @@ class UnschedulablePods:
     reason: str = ""
     """Why no group was tried, such as a missing claim; empty otherwise."""
     missing: str = ""
-    """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a reason."""
+    """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a `reason`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class LowerBound:
     nodes: int
     """New nodes of the answer."""
     bound: int
-    """No mix of groups holds the pods with fewer new nodes."""
+    """The lower bound: no mix of groups holds the pods with fewer new nodes."""
     cost: float | None = None
     cost_bound: float | None = None
-    """The same bound for the cost per hour, if all groups used have prices."""
+    """The lower bound of the cost per hour, if all groups used have prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ScaleUp:
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
     waits_until: float | None = None
-    """When the first of these pods counts, in seconds since the Unix epoch; None if there are none."""
+    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if no pod is waiting."""
     new_pods: tuple[PodName, ...] = ()
     """The young pods that may still need the existing nodes. A pod that only its own annotation delays keeps no node,
     and neither does one that no group could ever hold."""
@@ -168,7 +168,7 @@ class ScaleDownAnswer:
     unneeded_since: Mapping[str, float] = field(default_factory=dict)
     unremovable_until: Mapping[str, float] = field(default_factory=dict)
     new_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The final nodes, by namespace and name, of pods on nodes that are removed now, or that were placed on these."""
+    """By namespace and name, the final node of each pod that ran, or was placed, on a node that is removed now."""
     hold: str = ""
     """The reason why no node is removed now, such as a cool-down; empty otherwise."""
 
@@ -187,7 +187,7 @@ class ClusterSizeAnswer:
     """The pods without a node for which one was found."""
     unavailable: tuple[UnavailableNode, ...] = ()
     displaced: Mapping[PodName, str] = field(default_factory=dict)
-    """The node that a what-if question takes from each pod without a place."""
+    """By pod that finds no place, its node, which a what-if question removes."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None if there are none."""

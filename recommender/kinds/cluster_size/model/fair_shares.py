@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def beyond_shares(costs: Iterable[tuple[str, int]], most: int) -> frozenset[int]:
-    """Return the numbers of the items, given by namespace and cost, that do not get a turn within `most`.
+    """Return the indexes of the items, given as namespace and cost, that get no turn within a total cost of `most`.
 
-    Namespaces take turns, and in each its items keep their order, so no namespace gets less than its share because
+    Namespaces take turns, and the items of each keep their order, so no namespace gets less than its share because
     another one has many items.
     """
     turns: defaultdict[str, int] = defaultdict(int)

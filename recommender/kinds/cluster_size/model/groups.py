@@ -109,7 +109,7 @@ class NodeGroups:
     """All node groups at one moment."""
 
     groups: tuple[NodeGroup, ...] = ()
-    """Sorted by name; those with a problem included."""
+    """The groups sorted by name, including those with a problem."""
     group_of: Mapping[str, str] = field(default_factory=dict)
     """The group of each node; nodes outside groups are absent."""
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The memory of cluster size recommendations from one decision to the next, also over a restart.
+"""What cluster size recommendations remember from one decision to the next, also across restarts.
 
 All times are seconds since the Unix epoch.
 """
@@ -46,10 +46,10 @@ class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     size: Count
     before: Count
-    """The size at which it was decided."""
+    """The size that the group had when the new size was decided."""
     since: Time
     removes: bool = False
-    """Whether nodes are removed by it."""
+    """Whether the new size removes nodes."""
 
 
 class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def known_seconds(absences: Iterable[Absence], since: float, until: float) -> float:
-    """Return for how long something was known between two times. Negative if the second is the earlier one."""
+    """Return for how long the cluster was known between two times; negative if `until` is before `since`."""
     return until - since - sum(max(0.0, min(one.until, until) - max(one.since, since)) for one in absences)
 
 
@@ -70,7 +70,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     unneeded_since: dict[str, Time] = msgspec.field(default_factory=dict)
     """Since when each node has been unneeded."""
     unremovable_until: dict[str, Time] = msgspec.field(default_factory=dict)
-    """When a node that the simulation could not remove is looked at again, by node."""
+    """By node that the simulation could not remove, when it is simulated again."""
     last_scale_up: Time | None = None
     last_delete: Time | None = None
     last_failure: Time | None = None
@@ -90,8 +90,8 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     def repaired(self, now: float) -> ClusterSizeMemory:
         """Return the memory without times in the future: a clock that was set back must not cause an early removal.
 
-        What has been unneeded since a later time counts from now on. So do cool-downs, requests and back-offs, which
-        would otherwise stop changes for as long as the clock was ahead.
+        A node that is recorded as unneeded since a future time counts as unneeded from now on. The same applies to
+        cool-downs, requests and back-offs, which would otherwise stop changes for as long as the clock was ahead.
         """
         return replace(
             self,
@@ -106,7 +106,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
     @property
     def stored(self) -> ClusterSizeMemory:
-        """Return what is stored: no nodes that are simulated only later, so that a restart simulates all."""
+        """Return what is stored: not until when nodes are unremovable, so that a restart simulates all nodes."""
         return replace(self, unremovable_until={})
 
 
@@ -115,5 +115,5 @@ def _not_after(time: float | None, now: float) -> float | None:
 
 
 def remembered(own: KindMemory | None) -> ClusterSizeMemory:
-    """Return the memory; an empty one if another kind or none has left it."""
+    """Return the memory; an empty one if there is none, or if another kind of recommendation left it."""
     return own if isinstance(own, ClusterSizeMemory) else ClusterSizeMemory()

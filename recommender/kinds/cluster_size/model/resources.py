@@ -24,12 +24,12 @@ _GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
 
 
 def is_gpu(resource: str) -> bool:
-    """Return whether a resource is GPUs or parts of GPUs."""
+    """Return whether a resource stands for GPUs or parts of GPUs."""
     return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)
 
 
 def has_gpu_label(node: ClusterNode, further: str = "") -> bool:
-    """Whether a label says that the node has GPUs; `further` is the one of its group's provider, if it has one."""
+    """Whether a label says that the node has GPUs; `further` is the label that its group's provider uses, if any."""
     labels = node.labels
     stated = [label for label in (*_GPU_LABELS, further) if label in labels]
     return any(labels[label].lower() not in _FALSE for label in stated)

@@ -82,7 +82,7 @@ class ExternalGrpcGroups:
     address: str
     """Host and port."""
     ca_file: Path | None = None
-    """The certificates that sign the provider's; None for no TLS."""
+    """The CA certificates by which the provider's certificate is verified; None for no TLS."""
     cert_file: Path | None = None
     key_file: Path | None = None
     """Certificate and key that the provider verifies."""
@@ -208,7 +208,7 @@ class HeadroomSchedule:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadForecast:
-    """A predictive recommendation of the same file whose predicted replicas are pods of the future."""
+    """A predictive recommendation of the same file, whose predicted replicas count as future pods."""
 
     recommendation: str
 
@@ -228,7 +228,7 @@ class ClusterSizeSettings:
     node_groups: NodeGroupSources
     expanders: tuple[str, ...] = ("least-waste",)
     priorities: Mapping[int, tuple[str, ...]] | None = None
-    """Regular expressions by priority; None for those of Cluster Autoscaler's ConfigMap, or none."""
+    """Regular expressions by priority; None for those of Cluster Autoscaler's ConfigMap, or for no priorities."""
     priorities_config_map: tuple[str, str] | None = None
     """Namespace and name, `kube-system/cluster-autoscaler-priority-expander`."""
     random_seed: int = 0

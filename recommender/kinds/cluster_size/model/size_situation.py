@@ -28,7 +28,8 @@ class ClusterSituation:
     groups: NodeGroups
     workloads: tuple[WorkloadFacts, ...] = ()
     assumed_controllers: frozenset[str] = frozenset()
-    """Kinds of controllers of which no object is known although some may exist: those of pods are assumed to exist."""
+    """Kinds of controllers of which no object is known although some may exist: a pod's controller of such a kind is
+    assumed to exist."""
     budgets: tuple[DisruptionBudget, ...] | None = ()
     """The budgets; None if they are not known, so no pod may be moved."""
     namespace_labels: Mapping[str, Mapping[str, str]] | None = None
@@ -61,7 +62,7 @@ class ClusterSituation:
     """The nodes that may be removed at all; the answer says why they stay, and does not mention others. None for every
     node."""
     other_nodes: int = 0
-    """Nodes of the cluster that are not among `nodes`, as no pod of the situation can move to or from them."""
+    """How many nodes of the cluster are not among `nodes`, because no pod of the situation can move to or from them."""
 
     def known_seconds_since(self, time: float) -> float:
         """Return for how long the cluster has been watched since a time, up to the time of the facts.
