@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
 _MOST_STEPS: Final = 50
-"""The limit for the steps of the record, which are metrics; the answer has all steps."""
+"""The most steps of a record, each of which becomes a metric; the answer has all steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class GroupSizes:
         return brakes.would_change(self.answer, self.context.before.sizes)
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:
-        """Keep the last sizes after too many changes, and the present ones in a pause."""
+        """Keep the last sizes after too many changes, and the present sizes during a pause."""
         is_count = stop.name == MAX_CHANGES
         answer = brakes.stopped(self.answer, stop, self.context.before.sizes if is_count else {})
         if answer is self.answer and not (stop.up and stop.down):

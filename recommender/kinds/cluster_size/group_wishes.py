@@ -54,8 +54,8 @@ def group_wishes(
 
     `sizes` are the target sizes without removals. A group that should not grow is lowered by one for each Machine, or
     each node, of its plan. A group that another autoscaler manages, that is paused, or whose size nothing holds is
-    refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals go unless
-    the same Machine is removed now, whoever may write the size.
+    refused. `waits` has the groups to which nothing is sent before a given time. Marks of earlier removals are taken
+    off unless the same Machine is removed now, regardless of who may write the size.
     """
     wishes: list[Wish] = []
     refusals: dict[str, str] = {}

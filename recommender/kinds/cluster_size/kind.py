@@ -69,7 +69,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return CLUSTER_SIZE
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
-        """Yield what does not go together with sizes of node groups."""
+        """Yield a problem for each output or key that cannot be combined with sizes of node groups."""
         return check_entry(given, outputs)
 
     def completed(self, settings: ClusterSizeSettings, **beside: Any) -> ClusterSizeSettings:  # noqa: ANN401 - as the protocol has it
@@ -107,14 +107,14 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
             )
 
     def placed(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
-        """Return the settings by which a Cluster Autoscaler is also looked for in this namespace."""
+        """Return the settings, with this namespace added to those in which a Cluster Autoscaler is looked for."""
         known = settings.node_groups.autoscaler_namespaces
         if namespace in known:
             return settings
         return replace(settings, node_groups=replace(settings.node_groups, autoscaler_namespaces=(*known, namespace)))
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:
-        """Return all objects by which nodes are sized. Objects of Cluster API name others that are also needed."""
+        """Return all objects from which sizes are calculated, including those that objects of Cluster API name."""
         from recommender.kinds.cluster_size.node_groups.discover import object_kinds  # noqa: PLC0415 - as `calculation`
 
         settings: ClusterSizeSettings = recommendation.subject
@@ -208,7 +208,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
 
 
 _INFRASTRUCTURE: Final = "infrastructure.cluster.x-k8s.io"
-"""The API group of machine templates of every provider of Cluster API; their kinds differ."""
+"""The API group of the machine templates of all Cluster API providers; their kinds differ by provider."""
 _BUFFERS: Final = "autoscaling.x-k8s.io"
 
 
@@ -231,7 +231,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
 
 
 def _of_scaling(namespace: str, *, mark_machines: bool) -> Iterator[RoleRule]:
-    """Yield the rights to write sizes; limits and pauses are read again right before the write."""
+    """Yield the rights to write sizes, and to read limits and pauses again right before each write."""
     for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)
     for resource in SCALABLE_RESOURCES.values():

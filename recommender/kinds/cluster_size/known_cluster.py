@@ -43,14 +43,14 @@ class KnownCluster:
 
     cluster: ClusterState
     confirmed: float
-    """The time of the oldest of them, in seconds since the Unix epoch."""
+    """The time of the oldest of these facts, in seconds since the Unix epoch."""
 
 
 def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float) -> KnownCluster:
     """Return the facts if nodes and pods are known and recent enough. Raises InputMissingError.
 
-    The first answers about all other objects are waited for: without the node groups, for example, nodes would count as
-    outside of them after a restart, and the time for which they have been unneeded would be lost.
+    All other kinds of objects must also have been listed once: without the node groups, for example, all nodes would
+    count as outside groups after a restart, and the time for which they have been unneeded would be lost.
     """
     times = []
     for what, fact in (("nodes", cluster.nodes), ("pods", cluster.pods)):
@@ -74,7 +74,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
 
 
 def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float) -> ClusterState:
-    """Return the facts, with outdated storage and whole objects as unknown: each stops only decisions that need it."""
+    """Return the facts with outdated storage and whole objects as unknown; this stops only decisions that need them."""
     storage = cluster.storage
     if storage is not None:
         storage = replace(
@@ -148,7 +148,7 @@ def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
 
 
 def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:
-    """Return the priorities for the priority expander, and their problem: without priorities, nothing is filtered."""
+    """Return the priorities for the priority expander, or None to filter nothing, and why they cannot be used."""
     if settings.priorities is not None or settings.priorities_config_map is None:
         return settings.priorities, ""
     namespace, name = settings.priorities_config_map
@@ -175,7 +175,7 @@ def notes_about(cluster: ClusterState) -> tuple[str, ...]:
 
 
 def _is_named(problem: str, left_out: Iterable[LeftOut]) -> bool:
-    """Return whether a problem is about an object that is named and counted among those that are left out."""
+    """Return whether the note on left-out objects already covers the object that a problem is about."""
     return any(one.reason in problem for one in left_out)
 
 

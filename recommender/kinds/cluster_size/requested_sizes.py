@@ -1,8 +1,8 @@
-"""The outcome of requested sizes, and its memory.
+"""The outcome of requested sizes, and how it is remembered.
 
 The memory holds a size as requested before its write begins. It counts as written once its write has succeeded or the
-group has it: only then are nodes on their way, and the cool-downs begin. So a process that is killed at any moment
-neither forgets nodes that it has requested nor waits for nodes that it has not.
+group has that size: only then are nodes on their way, and the cool-downs begin. So a process that is killed at any
+moment neither forgets nodes that it has requested nor waits for nodes that it has not.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ INHERITED_SECONDS: Final = 75.0
 provider's size is relative, a call outlives its process by up to 15 s, and clouds show a new size up to a minute late.
 """
 _PROVIDER_SECONDS: Final = 2 * INHERITED_SECONDS
-"""How long a size is remembered at least that was requested from a provider: so long that a process which follows one
-that was killed knows of it while it waits."""
+"""The least time for which a size requested from a provider is remembered: long enough that the successor of a killed
+process knows of it while it waits."""
 
 
 def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
     """Return the time before which no request is sent, in seconds since the Unix epoch, by group of a provider.
 
-    A size that was requested before this process began to decide may be on its way.
+    A size that was requested before this process began to decide may still take effect.
     """
     began = situation.began
     if began is None:
@@ -86,10 +86,10 @@ def settled_writes(
     """Return the memory with the outcome of the sizes that were requested; pure.
 
     After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
-    that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has
-    failed for as long as a decision is valid, while the server answered otherwise. A failed write may have had an
-    effect all the same, so it is looked for in the size of the group for as long as a decision can be carried out
-    (`valid_seconds`), and longer in that of a provider's group, which may be shown late. `confirmed` is the time of the
+    that cannot be reached is not the failure of a group: the same size is requested again, unless this write alone has
+    failed for as long as a decision is valid, while the server answered other requests. A failed write may have had an
+    effect all the same, so the size of the group is checked for it as long as a decision can be carried out
+    (`valid_seconds`), and longer for a provider's group, whose size may be shown late. `confirmed` is the time of the
     facts; None for now.
     """
     by_name = {group.name: group for group in groups.groups}
@@ -163,8 +163,8 @@ def with_asked_sizes(
 ) -> tuple[ClusterSizeMemory, bool]:
     """Return the memory with the sizes that are requested now, and whether nodes are removed; pure.
 
-    A removal is a change of the group's last size; several of one decision, and a change of sizes beside them, count
-    once.
+    A removal counts as a change of the group's last size; all removals of one decision, and any change of sizes made
+    with them, count once.
     """
     by_target = {group_target(group): group for group in groups.groups}
     asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False

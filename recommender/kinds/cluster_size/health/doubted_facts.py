@@ -32,7 +32,7 @@ def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> Cluster
 
 
 def known_of(cluster: ClusterState, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the known objects for the memory."""
+    """Return how many objects of each kind are known, for the memory."""
     for what, fact in _facts(cluster):
         known = known_now(what, fact, len(fact.value) if isinstance(fact, Observed) else 0, known)
     return known

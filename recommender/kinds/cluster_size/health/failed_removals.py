@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 
 FAILED_REMOVAL: Final = "tidewatch.io/removal-failed"
-"""The annotation of a node that was to be removed and is in use again: since when, in seconds since the Unix epoch."""
+"""The annotation of a node that is in use again after a failed removal: since when, in seconds since the Unix epoch."""
 
 
 def with_failed_removals(memory: ClusterSizeMemory, cluster: ClusterState, now: float) -> ClusterSizeMemory:
-    """Return the memory with the last removal that failed, at which `delayAfterFailure` begins.
+    """Return the memory with the time of the last failed removal, at which `delayAfterFailure` begins.
 
-    It is stated by the node, since the process that drained it may be another one.
+    The time is read from the node, since another process may have drained it.
     """
     nodes = cluster.nodes.value if isinstance(cluster.nodes, Observed) else ()
     times = [time for node in nodes if (time := _seconds(node.annotations.get(FAILED_REMOVAL, ""))) is not None]

@@ -34,12 +34,12 @@ class NodeReadiness:
 
     ready: tuple[str, ...] = ()
     starting: tuple[str, ...] = ()
-    """They cannot hold pods yet, and are so new that they are about to."""
+    """Nodes that cannot hold pods yet, but are so new that they are about to."""
     unready: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """How many nodes are in any of the states."""
         return len(self.ready) + len(self.starting) + len(self.unready)
 
 
@@ -48,7 +48,7 @@ def readiness_of(
 ) -> dict[str, NodeReadiness]:
     """Return the readiness by group; nodes outside of groups are under the empty name.
 
-    `starting` has the names of the nodes that are on their way, whether or not they are ready for the API.
+    `starting` has the names of the nodes that are on their way, whether or not the API reports them as ready.
     """
     states: defaultdict[str, tuple[list[str], list[str], list[str]]] = defaultdict(lambda: ([], [], []))
     for node in nodes:
@@ -67,7 +67,7 @@ def readiness_of(
 def health_problem(unready: int, total: int, allowed: Unready) -> str:
     """Return why this number of unready nodes makes the cluster unhealthy; empty if it does not.
 
-    It does if it exceeds both `allowed.count` and the share `allowed.ratio` of all nodes.
+    It does if the number exceeds both `allowed.count` and the share `allowed.ratio` of all nodes.
     """
     if unready <= allowed.count or unready <= allowed.ratio * total:
         return ""

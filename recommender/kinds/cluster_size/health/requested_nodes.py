@@ -26,7 +26,7 @@ class GroupRequest:
     """The nodes that are on their way to a group."""
 
     size: int
-    """The size to go on from: the target size, corrected if requested nodes did not arrive."""
+    """The size that a decision starts from: the target size, corrected if requested nodes did not arrive."""
     missing: int = 0
     """Requested nodes that have no Node object yet, but may still arrive."""
     late: int = 0
@@ -40,7 +40,7 @@ def group_request(
     elapsed_seconds: float,
     provision_seconds: float,
 ) -> GroupRequest:
-    """Return what is on its way to a group of which this program wrote the size, if `requested` states one.
+    """Return the nodes on their way to a group: none unless `requested` states the size that this program wrote.
 
     Nodes that are missing or starting for longer than `provision_seconds` after the request, which was
     `elapsed_seconds` ago, are late. The size is then that of the nodes that exist, but not below the minimum.
@@ -59,10 +59,10 @@ def group_request(
 def requests_of(
     situation: ClusterSituation, settings: ClusterSizeSettings, readiness: Mapping[str, NodeReadiness]
 ) -> tuple[dict[str, GroupRequest], ClusterSizeMemory | None]:
-    """Return what is on its way by group, and the memory with what follows from it; None if nothing changed.
+    """Return the nodes on their way by group, and the updated memory, which is None if nothing changed.
 
     A group with late nodes backs off, and its request is forgotten, as are requests that are fulfilled and back-offs
-    that no longer count. The request of a group that is left out is kept: which nodes it has is not known.
+    that no longer count. The request of a group that is left out is kept, because the group's nodes are not known.
     """
     memory = situation.memory
     requested = dict(memory.requested) if situation.writes_sizes else {}

@@ -1,7 +1,7 @@
 """Nodes that cannot hold pods yet, but are about to: they count as their group's template until they are late.
 
-A node is Ready before its device plugin, its network or its storage is, for minutes with some GPUs. If it counted as it
-is then, a further node would be added for the pods that it is about to hold (`utils/kubernetes/ready.go`,
+A node is Ready before its device plugin, its network or its storage is, for minutes with some GPUs. If it counted in
+that state, a further node would be added for the pods that it is about to hold (`utils/kubernetes/ready.go`,
 `processors/customresources`, `utils/taints` of Cluster Autoscaler).
 """
 
@@ -53,7 +53,8 @@ def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -
 def awaited_of(node: ClusterNode, expected: frozenset[str], passing: PassingTaints, gpu_label: str = "") -> str:
     """Return what a node lacks before it can hold pods; empty if it lacks nothing.
 
-    `expected` are the extended resources that nodes of its group have, and `gpu_label` is that of its provider.
+    `expected` are the extended resources that nodes of its group have, and `gpu_label` is its provider's label of nodes
+    with GPUs.
     """
     if not node.ready:
         return "it is not ready yet"

@@ -21,10 +21,10 @@ _KEPT_SECONDS: Final = 7 * 86_400.0
 def with_absence(
     memory: ClusterSizeMemory, last: LastValue | None, confirmed: float, stale_after_seconds: float
 ) -> ClusterSizeMemory:
-    """Return the memory with the absence that ends with facts of the time `confirmed`, if there was one.
+    """Return the memory; if facts as of the time `confirmed` end an absence, it is added.
 
-    There was one if the last decision was made from outdated facts, or if none was made for twice the allowed age of
-    facts: polls are at least that frequent.
+    There was an absence if the last decision was made from outdated facts, or if no decision was made for twice the
+    allowed age of facts: polls are at least that frequent.
     """
     kept = tuple(each for each in memory.absences if confirmed - each.until < _KEPT_SECONDS)[-_MOST:]
     if last is not None and confirmed > last.confirmed:
@@ -35,7 +35,7 @@ def with_absence(
 
 
 def _up_to(absences: tuple[Absence, ...], time: float) -> tuple[Absence, ...]:
-    """Return the absences that ended before a time; one that a new one follows immediately becomes part of that."""
+    """Return the absences that ended before a time; later ones become part of the new absence."""
     return tuple(each for each in absences if each.until < time)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def unavailable_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> tuple[UnavailableNode, ...]:
-    """Return these nodes in the order of the cluster, each with the most permanent of its states."""
+    """Return the nodes that take no pods now, in the order of the cluster, each with its most permanent state."""
     deleting = nodes_being_deleted(situation)
     starting = starting_nodes(situation, settings)
     found: list[UnavailableNode] = []

@@ -34,7 +34,7 @@ BESIDE: Final = (
 
 
 def check_entry(given: Given, outputs: frozenset[Output]) -> Iterator[DocumentProblem]:
-    """Yield what does not go together with sizes of node groups."""
+    """Yield a problem for each output or key that cannot be combined with sizes of node groups."""
     if given.has("targets"):
         yield given.problem("targets", f"{_KEY} has no targets: it sizes its node groups", "remove targets")
     if Output.CAPACITY_BUFFER in outputs and not given.has("capacityBuffer"):
