@@ -1,1 +1,1 @@
-"""Replays recorded load through every policy in one simulation: how much would have been short, and at which cost."""
+"""Replays recorded load through every policy in one simulation, to measure shortage and cost."""

@@ -1,4 +1,4 @@
-"""Runs a backtest: every policy meets the recorded load, beside plain headroom at the same replica-hours."""
+"""Runs a backtest: replays every policy on the recorded load and compares it with headroom of equal replica-hours."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
 def with_refusals(
     results: Sequence[PolicyResult], arrivals: LoadHistory, judged: BoolArray, fleet: FleetSettings, sessions: str
 ) -> tuple[PolicyResult, ...]:
-    """Return the policies with the fate of the connections; without a limit, a pod takes `load_per_replica`."""
+    """Return the results, completed with connections; without a limit, a pod takes `load_per_replica` of them."""
     settings = parse_sessions(sessions, fleet.load_per_replica)
     found = []
     for result in results:
@@ -70,9 +70,9 @@ def with_refusals(
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
-"""The ratios of the frontier through an HPA, each of which takes seconds."""
+"""The headroom ratios of a frontier through an HPA, of which each takes seconds to simulate."""
 _FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
-"""The forecasts' share of the work, used only for the progress."""
+"""The forecasts' share of the work, used only to show progress."""
 
 
 def run_backtest(
@@ -83,7 +83,7 @@ def run_backtest(
     children: Children,
     show: Callable[[float, str], None] = lambda _share, _what: None,
 ) -> BacktestReport:
-    """Return the report of one series. `show` is called with the share done and the current step."""
+    """Return the report on one series. `show` is called with the share that is done and the current activity."""
     arrivals, history = history, with_connections(history, options.connections)
     load = history.values[0]
     fleet = fleet_settings(history, options)
@@ -149,7 +149,7 @@ def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
 
 
 def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:
-    """Yield which `maxReplicas` the load suggests, since the output scale needs it."""
+    """Return a note on the `maxReplicas` that the load suggests, since the output scale needs it."""
     settings, largest = options.settings, float(np.nanmax(load))
     if settings.max_replicas is not None:
         return ()
@@ -163,7 +163,7 @@ def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSetting
 
 
 def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:
-    """Return the simulated fleet; without a load per replica, one replica serves the 99th percentile / 20."""
+    """Return the simulated fleet; without a load per replica, the default is 1/20 of the load's 99th percentile."""
     return FleetSettings(
         step_seconds=history.step_seconds,
         startup_seconds=options.startup_seconds,
@@ -175,7 +175,7 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
 
 
 def default_load_per_replica(load: FloatArray) -> float:
-    """Return the 99th percentile of the known load / 20; the largest / 20 if that is 0, and 1 without any load.
+    """Return 1/20 of the known load's 99th percentile, or of its largest value if that is 0; 1 without any load.
 
     It is the only number of a backtest that depends on the whole trace, and it is only a scale.
     """
@@ -191,7 +191,7 @@ def warm_up_steps(history: LoadHistory, options: BacktestOptions) -> int:
 
 
 class _Shown:
-    """An actuator that counts its fleets for the progress."""
+    """An actuator that reports progress by counting the fleets that it simulates."""
 
     def __init__(self, act: Act, whole: int, show: Callable[[float, str], None]) -> None:
         self._act = act
@@ -214,7 +214,7 @@ def _rest(show: Callable[[float, str], None], before: float, done: float, what: 
 
 
 def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> ReplayedPolicy:
-    """Return the HPA on present load; a real HPA does the division and the tolerance itself."""
+    """Return the policy of an HPA on present load; the HPA actuator does the division and the tolerance itself."""
     if actuator is Actuator.HPA:
         return ReplayedPolicy(HPA, load / fleet.load_per_replica)
     return ReplayedPolicy(HPA, hpa_desired(load, fleet))
@@ -229,7 +229,7 @@ def _simulate(
     act: Act,
     plain: Act,
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
-    """Return the policies and the frontier through the same actuator."""
+    """Return the results of the policies, and the frontier simulated through the same actuator."""
     points = frontier(load, judged, fleet, act, ratios)
     # An HPA on present load does not know the recommendation's rules.
     simulated = [(policy, plain(policy.sizes) if policy.name == HPA else act(policy.sizes)) for policy in policies]
@@ -252,7 +252,7 @@ def _simulate(
 
 
 def _act(actuator: Actuator, fleet: FleetSettings, limits: ScaleDownLimits | None) -> Act:
-    """Return the actuator; `limits` are those of `scaleDown` and `connections`."""
+    """Return the actuator's function; `limits` are those of `scaleDown` and `connections`."""
     if actuator is Actuator.HPA:
         return lambda sizes: through_hpa(sizes if limits is None else limits.ask(sizes, fleet), fleet)
     ask: Ask = largest_of_window if limits is None else limits.ask

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class BacktestError(Exception):
-    """The backtest cannot be made; the message is one line: where, what is wrong, what to do. Exit status 2."""
+    """A backtest cannot run; the message is one line that says where, what is wrong and what to do. Exit status 2."""

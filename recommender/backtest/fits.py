@@ -1,8 +1,8 @@
-"""Fits of models: light ones here, heavy ones in child processes with a budget.
+"""Fits of models: light ones in this process, heavy ones in child processes with a time budget.
 
-A child takes seconds to start and to import its libraries, so it makes several fits in a row: those of the next
-refits, each to what is known at its own moment. If such a series of fits exceeds its budget, its fits are made one by
-one, and only those that fail are lost.
+A child takes seconds to start and to import its libraries, so it makes several fits in a row for the next refits, each
+to the data that is known at its own step. If such a series of fits exceeds its budget, its fits are made one by one,
+and only the fits that fail are lost.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 FIT_SECONDS: Final = 60.0
-"""The budget of one fit, with the start of its process; fits that one child makes in a row share it."""
+"""The budget of one fit, including the start of its process; fits that one child makes in a row share one budget."""
 FITS_AT_ONCE: Final = 8
 
 
 def fit_each(model: Model, history: LoadHistory, starts: Sequence[int], task: ForecastTask) -> list[Any]:
-    """Return the parameters of the fits to the data that is known at each of the steps. Runs in a child process."""
+    """Return the parameters of a fit to the data known at each of the `starts`. Runs in a child process."""
     return [model.fit(history.until(start), task) for start in starts]
 
 
@@ -49,7 +49,7 @@ class CountedFits:
         self.counts = FitCounts()
 
     def run(self, model: Model, history: LoadHistory, task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
-        """Return the parameters; None if the fit failed, so that the last ones stay in use."""
+        """Return the fitted parameters; None if the fit failed, so that the last parameters stay in use."""
         if not model.is_heavy:
             self._count(failed=False)
             return model.fit(history, task)
@@ -68,7 +68,7 @@ class CountedFits:
         return found
 
     def _fit_ahead(self, model: Model, start: int, task: ForecastTask) -> None:
-        """Let a child make this fit and the next ones; if it fails, all of them are made one by one."""
+        """Let a child make this fit and the next ones; if the child fails, mark them all to be made one by one."""
         later = [int(step) for step in refit_steps(model, self._history, self._options) if step >= start]
         starts = later[:FITS_AT_ONCE]
         known = self._history.until(starts[-1])

@@ -34,7 +34,7 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class ModelRuns:
-    """All models that could take part, and a sentence about each of the others."""
+    """The runs of all models that could take part, and a sentence about each of the other models."""
 
     runs: tuple[ModelRun, ...]
     notes: tuple[str, ...]

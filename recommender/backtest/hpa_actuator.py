@@ -1,10 +1,10 @@
-"""An HPA between a policy and the fleet, look after look.
+"""An HPA between a policy and the fleet, simulated sync by sync (a sync is called a look here).
 
 The HPA reads the policy's size as an External metric of type AverageValue, with the default behaviour (tolerance,
 stabilisation, rates) and minReplicas and maxReplicas of the fleet. Only this part of the HPA controller's arithmetic is
-here; tests compare it with the whole (`adapter/foundation/hpa`). A look sees the policy's size of `METRIC_AGE_SECONDS`
-before. Pods that start count in the status, and do not serve yet: for such a metric, the HPA does not ask whether a pod
-is ready.
+here; tests compare it with the whole arithmetic in `adapter/foundation/hpa`. A look sees the policy's size of
+`METRIC_AGE_SECONDS` before. Pods that are starting count as current replicas but do not serve yet, because for such a
+metric the HPA does not check whether pods are ready.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 SYNC_SECONDS: Final = 15.0
 METRIC_AGE_SECONDS: Final = 30.0
-"""From the decision until an HPA reads it: one scrape of the recommender and one refresh of the adapter, at most."""
+"""The largest delay from a decision until an HPA reads it: one scrape of the recommender and one adapter refresh."""
 _WINDOW_LOOKS: Final = 20
-"""The looks of the default look-back of five minutes, including the present one."""
+"""The number of looks in the default look-back of five minutes, including the present one."""
 _PODS_PER_LOOK: Final = 4
 _FACTOR_PER_LOOK: Final = 2
-"""How far one look scales up by default: by 4 pods or to twice as many, whichever is more. Both have the period of a
-look."""
+"""How far one look scales up by default: by 4 pods or to twice as many, whichever is more. The period of both rules is
+that of a look."""
 _MOST_MILLI: Final = 2**53
 _NOTHING_YET: Final = -1
 
 
 @dataclass(slots=True)
 class _Controller:
-    """The HPA and its workload between two looks."""
+    """The state of the HPA and its workload between two looks."""
 
     min_replicas: int
     max_replicas: int
     replicas: int
     wanted: deque[int]
-    """The replicas that the metric asked for at each sync of the look-back; 0 if it could not be used."""
+    """The replicas that the metric asked for at each look of the look-back; 0 if the metric could not be used."""
 
     def look(self, milli: int | None) -> None:
-        """Set the size for the next look; None means no metric, so nothing changes."""
+        """Set the size from the metric in thousandths of replicas; None means no metric, so nothing changes."""
         if milli is None:
             self.wanted.append(0)
             return
@@ -60,7 +60,7 @@ class _Controller:
 
 
 def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
-    """Return the fleet that results from these sizes through an HPA, shape (steps,); NaN means no metric."""
+    """Return the fleet that an HPA produces from these sizes, which have shape (steps,); NaN means no metric."""
     times = np.arange(0.0, len(sizes) * settings.step_seconds, SYNC_SECONDS)
     first = first_size(sizes, settings)
     # The first look sees no metric yet. A controller that has just started takes the size that it finds for its first
@@ -78,20 +78,20 @@ def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
 
 
 def first_size(sizes: FloatArray, settings: FleetSettings) -> int:
-    """Return the size at the beginning: as in the other simulation, the first one also holds before the start."""
+    """Return the initial size: as in the simulation without an HPA, the first size also applies before the start."""
     known = sizes[~np.isnan(sizes)]
     first = math.ceil(known[0] - 1e-9) if len(known) else 0
     return int(min(max(first, settings.min_replicas), settings.max_replicas or MOST_REPLICAS))
 
 
 def _seen_steps(times: FloatArray, settings: FleetSettings) -> IntArray:
-    """Return the last step that was over early enough to be seen by each look; -1 for none."""
+    """Return, for each look, the last step that ended early enough for the look to see it; -1 for none."""
     over = np.floor((times - METRIC_AGE_SECONDS) / settings.step_seconds + 1e-9).astype(np.int64) - 1
     return np.maximum(over, _NOTHING_YET)
 
 
 def _by_step(asked: FloatArray, changed: FloatArray, times: FloatArray, steps: int, settings: FleetSettings) -> Fleet:
-    """Return the mean of the requested replicas in each step, the least that serve in it, and the changes."""
+    """Return the fleet by step: the mean requested replicas, the least serving replicas, and the changes."""
     starting = math.ceil(settings.startup_seconds / SYNC_SECONDS - 1e-9)
     serving = -sliding_maximum(-asked, starting + 1)
     bounds = np.arange(steps + 1, dtype=np.float64) * settings.step_seconds

@@ -1,4 +1,4 @@
-"""The rule of a HorizontalPodAutoscaler on present load, without its timing, with which most workloads run today."""
+"""The rule of a HorizontalPodAutoscaler on present load, without its timing; most workloads run with it today."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 MILLI = 1000
 _TOLERANCE: Final = 0.1
-"""The share of the target by which usage may differ from it; the HPA controller's default."""
+"""The share of the target by which usage may differ from the target; the HPA controller's default."""
 
 
 def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -> int:
-    """Return the replicas that an HPA requests for a target of type AverageValue, before look-back and rate limits.
+    """Return the replicas that an HPA computes for a target of type AverageValue, before look-back and rate limits.
 
-    `usage_milli` is the total, `target_milli` the target for each replica. The formula, and its rounding, is that
-    of `replica_calculator.go` in the HPA controller.
+    `usage_milli` is the total usage, and `target_milli` the target for each replica. The formula, and its rounding, is
+    that of `replica_calculator.go` in the HPA controller.
     """
     usage, target = float(usage_milli), float(target_milli)
     if replicas and 1.0 - _TOLERANCE <= usage / (target * float(replicas)) <= 1.0 + _TOLERANCE:
@@ -34,7 +34,7 @@ def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -
 def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
     """Return the desired replicas of an HPA with the default tolerance, shape (steps,).
 
-    Within 10 % of the target, the present size is desired again, so each step needs the previous one.
+    Within 10 % of the target, the present size is desired again, so each step depends on the previous one.
     """
     least, most = settings.min_replicas, settings.max_replicas or math.inf
     target = max(1, round(settings.load_per_replica * MILLI))

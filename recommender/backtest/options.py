@@ -20,20 +20,21 @@ class BacktestOptions:
     """How the load is replayed."""
 
     settings: PredictiveSettings = field(default_factory=PredictiveSettings)
-    """The recommendation; without a configuration, the defaults."""
+    """The settings of the recommendation; without a configuration, the defaults."""
     actuator: Actuator = Actuator.SCALE
     startup_seconds: float = DEFAULT_STARTUP_SECONDS
     load_per_replica: float | None = None
-    """None means the 99th percentile of the load / 20, which is only a scale."""
+    """None means 1/20 of the load's 99th percentile, which is only a scale."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
     """Steps within this time are not judged, at most half of the trace."""
 
     connections: str = ""
-    """The trace holds arrivals of long-lived connections, such as `mean-session=10m`; empty if it holds the load."""
+    """How connections start and end, such as `mean-session=10m`, if the trace holds arrivals of long-lived connections;
+    empty if the trace holds the load."""
 
     @property
     def min_replicas(self) -> int:
-        """Return the least size: that of the configuration, else 2."""
+        """Return the least size: that of the configuration, or else 2."""
         settings = self.settings
         written = settings.is_min_replicas_written or settings.min_replicas != PredictiveSettings().min_replicas
         if written:
@@ -42,6 +43,6 @@ class BacktestOptions:
 
     @property
     def down_window_seconds(self) -> float:
-        """Return for how long capacity stays at least what was requested."""
+        """Return for how long capacity stays at or above what was requested."""
         scale_down = self.settings.scale_down
         return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -1,4 +1,4 @@
-"""One line on a terminal that shows how far a backtest is, and how long the rest takes."""
+"""One line on a terminal that shows how far along a backtest is, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 _EACH_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 2.0
-"""Before this time, the duration of the rest is unknown."""
+"""Before this time has passed, no remaining time is estimated."""
 _WIPE: Final = "\r\x1b[K"
 _BAR: Final = 24
 
 
 class ProgressLine:
-    """Shows parts of the work on a terminal; elsewhere it shows nothing."""
+    """Shows progress if the stream is a terminal, and nothing otherwise."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`stream` is stderr by default: stdout contains only the report."""
+        """`stream` is stderr by default, because stdout contains only the report."""
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty()
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Regret: how much worse auto was than the single model that was best in hindsight, all at the cost of auto."""
+"""Regret: how much worse auto was than the single model that was best in hindsight, compared at the cost of auto."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADROOM: Final = "headroom"
 
 
 def shortage_of(comparison: Comparison) -> float:
-    """Return one figure for both measures of shortage, 1 if neither the policy nor headroom has any."""
+    """Return the mean of both measures of shortage, each 1 if neither the policy nor headroom has any shortage."""
     tau, theta = comparison.tau_under_versus_headroom, comparison.theta_under_versus_headroom
     return ((1.0 if tau is None else tau) + (1.0 if theta is None else theta)) / 2
 
@@ -34,7 +34,7 @@ def regret_of(
     fleet: FleetSettings,
     points: Sequence[FrontierPoint],
 ) -> Regret:
-    """Return the regret; `rooms` is each model's requested capacity above the load, `points` are plain headroom."""
+    """Return the regret; `rooms` is each model's requested capacity above the load, `points` the plain headroom."""
     best, least = HEADROOM, 1.0
     for name, room in rooms.items():
         if name not in NOT_JUDGED:

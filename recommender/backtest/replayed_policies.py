@@ -24,13 +24,13 @@ HEADROOM = "headroom"
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPolicy:
-    """The desired sizes of a policy at each step; it knows the load up to and including that step."""
+    """The sizes that a policy desires at each step, when it knows the load up to and including that step."""
 
     name: str
     sizes: FloatArray
     """Desired replicas of shape (steps,), before any bounds."""
     predicted: FloatArray | None = None
-    """The load that it expects one lead after each step."""
+    """The load that the policy expects one lead after each step."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
 
@@ -47,7 +47,7 @@ def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> 
 
 
 def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
-    """Return the policy of a model, which acts on its upper forecast, but never on less than the present load.
+    """Return the policy of a model, which follows the model's upper forecast, but at least the present load.
 
     While the model has no forecast yet, plain headroom replaces it.
     """

@@ -1,4 +1,4 @@
-"""The results of a backtest, as values."""
+"""The results of a backtest as values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class FitCounts:
 
     done: int = 0
     failed: int = 0
-    """Fits that exceeded their budget or ended with an error: the last good parameters stayed in use."""
+    """The number of fits that exceeded their budget or ended with an error, so that the last good parameters stayed in
+    use."""
     last_failure: str = ""
 
 
@@ -61,7 +62,7 @@ class PolicyResult:
     comparison: Comparison
     fleet: Fleet = field(repr=False)
     predicted: FloatArray | None = field(default=None, repr=False)
-    """The load that it expected one lead after each step; None for a policy without forecasts."""
+    """The load that the policy expected one lead after each step; None for a policy without forecasts."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
     connections: ConnectionMeasures | None = None
@@ -70,29 +71,29 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """Auto beside the best single model in hindsight."""
+    """Auto compared with the best single model in hindsight."""
 
     best: str
-    """A model, or `headroom` if none was better."""
+    """The best model, or `headroom` if no model was better."""
     best_shortage: float
-    """Its shortage divided by that of plain headroom: the mean of how often and by how much."""
+    """The best model's shortage divided by that of plain headroom: the mean of how often and by how much."""
     regret: float
-    """Auto's figure minus this one; below 0 the mixture was better than each of its parts."""
+    """Auto's figure minus the best model's; below 0, the mixture was better than each of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestVerdict:
-    """The recommended policy; the figures are those of `model:auto`."""
+    """The recommended policy, with the figures of `model:auto`."""
 
     best: str
-    """The winner in hindsight, for information."""
+    """The policy that won in hindsight, for information."""
     use: str
     """The policy that auto used most: `headroom`, or that of a model."""
     comparison: Comparison
     cost_above_load_ratio: float | None = None
-    """Replica-hours of auto above those that the load itself fills, as a share of the latter; None without any load."""
+    """Auto's replica-hours above those that the load itself fills, as a share of the latter; None without any load."""
     regret: Regret | None = None
-    """None if models were not compared at equal cost, as with an HPA."""
+    """The regret of auto; None if models were not compared at equal cost, as with an HPA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,8 @@ class BacktestReport:
     frontier: tuple[FrontierPoint, ...]
     verdict: BacktestVerdict
     budgets: tuple[BudgetPoint, ...]
-    """Auto with each of some budgets; empty through an HPA, whose simulation takes too long for all of them."""
+    """Auto with each of several budgets; empty through an HPA, because simulating one for every budget takes too
+    long."""
     rival: Fleet = field(repr=False)
     """The fleet of plain headroom that costs as much as `model:auto`."""
     history: LoadHistory = field(repr=False)

@@ -1,4 +1,4 @@
-"""The value of more replicas: the shortage of `auto` at several budgets, and of plain headroom at the same cost."""
+"""What more replicas buy: the shortage of `auto` at several budgets, and of plain headroom at the same cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BudgetPoint:
     budget_ratio: float
     """The permitted cost: replica-hours above those that the load fills, as a share of the latter."""
     above_load_ratio: float
-    """The actual cost: the budget was kept on past data, and whole replicas cost more."""
+    """The actual cost, which differs because the budget was kept on past data, and whole replicas cost more."""
     measures: Measures
     headroom_ratio: float
     headroom_tau_under_percent: float
@@ -42,7 +42,7 @@ class BudgetPoint:
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
-    """The part of a replay that the choice among models sees. Its times are those of the models."""
+    """The part of a replay that the choice among models sees. Its times are stretched as the models' times are."""
 
     history: LoadHistory
     forecasts: Mapping[str, Forecasts]
@@ -50,7 +50,7 @@ class Choosing:
     fleet: FleetSettings
 
     def run(self, budget_ratio: float | None) -> AutoRun:
-        """Return what auto does with a budget; None means no budget."""
+        """Return auto's run with a budget; None means no budget."""
         return run_auto(self.history, self.forecasts, replace(self.task, budget_ratio=budget_ratio), self.fleet)
 
 
@@ -62,7 +62,7 @@ def shortage_by_budget(
     points: Sequence[FrontierPoint],
     act: Act,
 ) -> tuple[BudgetPoint, ...]:
-    """Return a point for each budget; none if there is no load. `fleet` and `act` are those of the simulation."""
+    """Return a point for each budget; no points if there is no load. `fleet` and `act` are those of the simulation."""
     return tuple(_points(choosing, load, judged, fleet, points, act))
 
 

@@ -1,4 +1,4 @@
-"""A load to try backtests with: generated from a seed, not recorded. It has a season, growth, noise and a spike."""
+"""A load to try backtests with, generated from a seed, not recorded. It has a season, growth, noise and a spike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPIKE_FALL_DAYS: Final = 40 / 1440
 
 
 def example_load() -> RecordedLoad:
-    """Return the requests per second of an invented shop over two weeks; each call returns the same."""
+    """Return the requests per second of an invented shop over two weeks; each call returns the same values."""
     days = np.arange(_DAYS * DAY_SECONDS / _STEP_SECONDS) * _STEP_SECONDS / DAY_SECONDS
     noise = np.random.default_rng(_SEED).normal(0.0, _NOISE_RATIO, len(days))
     growth = (1 + _GROWTH_A_DAY) ** days

@@ -1,4 +1,4 @@
-"""Recorded load from Prometheus: a range query in chunks, each of which is kept on disk."""
+"""Recorded load from Prometheus by a range query in chunks, each of which is cached on disk."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 CHUNK_STEPS: Final = 2000
-"""Steps of a chunk: fewer than the 11,000 that Prometheus answers at once, so that slow queries are still answered in
-time."""
+"""The number of steps in a chunk: fewer than the 11,000 that Prometheus returns at once, so that slow queries are still
+answered in time."""
 _MOST_STEPS: Final = 2_000_000
 _CHUNK_SECONDS: Final = 120.0
 _SETTLED_SECONDS: Final = 300.0
-"""Younger values may still change: samples arrive late, and are looked up for five minutes."""
+"""Younger values may still change, because samples arrive late and are looked up for five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def read_range(
 ) -> RecordedLoad:
     """Return the load at each whole multiple of the step from start to end. Raises BacktestError.
 
-    `show` is called with the share that is done. A value that is infinite or not a number is unknown.
+    `show` is called with the share that is done. A value that is infinite or not a number counts as unknown.
     """
     step = asked.step_seconds
     first, end = math.ceil(asked.start / step), math.floor(asked.end / step) + 1
@@ -91,7 +91,7 @@ def _require_steps(asked: LoadRange, steps: int) -> None:
 
 
 def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, int], now: float) -> FloatArray:
-    """Return the values of the wanted steps, querying only those that the cache lacks."""
+    """Return the values of the wanted steps, querying only the steps that the cache lacks."""
     begin, end = wanted
     known = cache.read(chunk)
     if known is None or begin > known.end or end < known.first:

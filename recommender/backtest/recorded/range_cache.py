@@ -1,7 +1,7 @@
-"""Answers to range queries on disk, so that a second backtest asks Prometheus only for what it lacks.
+"""A cache of range queries' answers on disk, so that a later backtest queries only what the cache lacks.
 
-Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is essential: the
-content of a damaged file is requested again.
+Each file holds a digest, the number of the first step, and the values of adjacent steps. No file is essential: what a
+damaged file held is queried again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _FORMAT: Final = "2"
 _DIGEST_BYTES: Final = 32
 _LARGEST_BYTES: Final = 1 << 30
-"""Limit of a file's size: far more than a chunk of the shortest steps has."""
+"""The limit of a file's size, far more than a chunk of the shortest steps takes."""
 _FIRST: Final = np.dtype("<i8")
 _VALUE: Final = np.dtype("<f8")
 
@@ -39,7 +39,7 @@ class CachedSteps:
     first: int
     """The number of the first step since the Unix epoch."""
     values: FloatArray
-    """NaN where Prometheus has none."""
+    """The values; NaN where Prometheus has none."""
 
     @property
     def end(self) -> int:
@@ -49,14 +49,14 @@ class CachedSteps:
 
 @dataclass(frozen=True, slots=True)
 class RangeCache:
-    """One query at one step, in a folder."""
+    """The cached answers to one query with one step, in a folder."""
 
     folder: Path
     key: str
 
     @classmethod
     def of(cls, folder: Path, settings: PrometheusSettings, query: str, step_seconds: int) -> RangeCache:
-        """Return the cache of a query, of one server, tenant, user and list of matchers; secrets are only hashed."""
+        """Return the cache of a query for one server, tenant, user and list of matchers; secrets are only hashed."""
         narrowing = () if settings.matchers is None else (str(settings.matchers),)
         source = (settings.url, settings.headers, settings.username, settings.token_file)
         parts = (_FORMAT, *source, query, step_seconds, *narrowing)
@@ -75,7 +75,7 @@ class RangeCache:
         return CachedSteps(int(first), np.frombuffer(body, _VALUE, offset=_FIRST.itemsize).astype(np.float64))
 
     def write(self, chunk: int, steps: CachedSteps) -> None:
-        """Store the known values of a chunk; a full or read-only disk affects only the cache."""
+        """Store the known values of a chunk. If the disk is full or read-only, only the cache is affected."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             body = np.array([steps.first], _FIRST).tobytes() + steps.values.astype(_VALUE).tobytes()

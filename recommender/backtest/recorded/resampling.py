@@ -1,8 +1,8 @@
 """Turns samples at any times into load on a regular grid.
 
 The grid of the median step is centred on the samples' times, so that small irregularities leave no holes. A coarser
-step covers [k * step, (k + 1) * step) of the Unix time; its value is the mean of the finer steps in it, and it is known
-when it is over. Nothing is interpolated: a step without a sample is unknown, or 0 if a missing sample means that.
+step covers [k * step, (k + 1) * step) of Unix time; its value is the mean of the finer steps in it, and is known when
+the step is over. Nothing is interpolated: a step without a sample is unknown, or 0 if a missing sample means no load.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class _Grid:
 def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
     """Return the load on a grid of this step; None means the median step of the samples.
 
-    Raises BacktestError if the step is finer than that, if there are too many steps, or if no value is known.
+    Raises BacktestError if the step is finer than the median step, if there are too many steps, or if no value is
+    known.
     """
     if np.isnan(trace.values).all():
         raise BacktestError(f"{trace.source}: no sample has a value: record some load first")
@@ -70,7 +71,7 @@ def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing)
 
 
 def median_step(trace: RecordedLoad) -> float | None:
-    """Return the median distance of neighbouring samples in seconds; None for a single sample."""
+    """Return the median distance between neighbouring samples in seconds; None for a single sample."""
     if len(trace.times) < 2:
         return None
     # The lower of the two middle values is used: a step that occurs, not one between two that occur.
@@ -92,7 +93,7 @@ def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
 
 
 def _coarse(fine: _Grid, step: float) -> _Grid:
-    """Return means over the steps of a coarser grid, without the last one if it is not over."""
+    """Return the means over the steps of a coarser grid, without the last step if it is not over."""
     times = fine.start + fine.step * np.arange(len(fine.values))
     numbers = np.floor(times / step + _ALMOST).astype(np.int64)
     first, last = int(numbers[0]), int(numbers[-1])
@@ -102,7 +103,7 @@ def _coarse(fine: _Grid, step: float) -> _Grid:
 
 
 def _means(places: IntArray, values: FloatArray, count: int) -> FloatArray:
-    """Return the mean of the known values at each place; NaN where there is none."""
+    """Return the mean of the known values at each place; NaN where no value is known."""
     known = ~np.isnan(values)
     counts = np.bincount(places[known], minlength=count).astype(np.float64)
     totals = np.bincount(places[known], weights=values[known], minlength=count)

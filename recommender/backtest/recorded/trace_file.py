@@ -1,4 +1,4 @@
-"""Recorded load as it is read from a file: `timestamp,value`, in any order.
+"""Recorded load from a file with rows `timestamp,value` in any order.
 
 Files are read in pieces, so that ten million rows need no more memory than their times and values.
 """
@@ -30,7 +30,8 @@ VALUE: Final = "value"
 _ROWS_AT_ONCE: Final = 500_000
 _FIRST_DATA_LINE: Final = 2
 _MILLISECONDS_FROM: Final = 1e11
-"""Numbers from here on are milliseconds since the Unix epoch: as seconds they would be in the year 5138 or later."""
+"""Numbers from this one on are milliseconds since the Unix epoch; as seconds, they would mean the year 5138 or
+later."""
 _LATEST_SECONDS: Final = 253_402_300_800.0
 """The end of the year 9999, after which RFC 3339 has no timestamps."""
 _UNKNOWN: Final = frozenset({"", "nan", "null", "none", "na", "n/a", "-"})
@@ -41,10 +42,10 @@ _EXAMPLE: Final = "2026-11-21T06:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class RecordedLoad:
-    """Samples in the order of time, one for each time."""
+    """Samples in order of time, one for each time."""
 
     source: str
-    """The file, or the address and the query."""
+    """Where the load comes from: the file, or the address and the query."""
     times: FloatArray
     """Seconds since the Unix epoch, strictly rising."""
     values: FloatArray
@@ -57,7 +58,7 @@ def read_trace(path: Path) -> RecordedLoad:
     """Return the samples of a CSV file with the columns `timestamp` and `value`.
 
     A time is RFC 3339, UTC if it has no offset, or a number: seconds or milliseconds since the Unix epoch. An empty
-    value is unknown. If several rows have the same time, their mean counts. Raises BacktestError.
+    value is unknown. Several rows with the same time count as their mean. Raises BacktestError.
     """
     pieces = list(_pieces(path))
     times = np.concatenate([piece[0] for piece in pieces]) if pieces else np.empty(0)
@@ -68,7 +69,7 @@ def read_trace(path: Path) -> RecordedLoad:
 
 
 def of_samples(source: str, times: FloatArray, values: FloatArray) -> RecordedLoad:
-    """Return the samples in the order of time; of several at the same time, the mean of the known ones."""
+    """Return the samples in order of time; several at the same time become the mean of their known values."""
     if np.all(np.diff(times) > 0):
         return RecordedLoad(source, times, values)
     order = np.argsort(times, kind="stable")
@@ -134,7 +135,7 @@ def _require_columns(path: Path, frame: pd.DataFrame) -> None:
 
 
 def _piece(path: Path, frame: pd.DataFrame, line: int) -> tuple[FloatArray, FloatArray]:
-    """Return the times and values of some rows; `line` is that of the first one."""
+    """Return the times and values of some rows; `line` is the line number of the first row."""
     stamps, texts = frame[TIMESTAMP].fillna("").str.strip(), frame[VALUE].fillna("").str.strip()
     blank = ((stamps == "") & (texts == "")).to_numpy(dtype=bool)
     times = _times(stamps)
@@ -171,7 +172,7 @@ def _piece(path: Path, frame: pd.DataFrame, line: int) -> tuple[FloatArray, Floa
 
 
 def _no_time(text: str) -> str:
-    """Return the fault in the field of a time, and what to do."""
+    """Return what is wrong with a text that should be a time, and what to do."""
     fix = _SEPARATORS if any(each in text for each in _OTHER_SEPARATORS) else f"write RFC 3339, such as {_EXAMPLE}"
     return f"{text!r} is not a time: {fix}"
 

@@ -1,4 +1,4 @@
-"""The panels of a plot that draw shortage over cost: plain headroom beside each policy, and what a budget buys."""
+"""The panels of a plot that show shortage over cost, of plain headroom and each policy, and what a budget buys."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _FAR_DEARER: Final = 1.6
 """A policy that costs this many times as much as auto is drawn at the edge."""
 _SHORT_AXIS: Final = 1000
-"""A logarithmic axis whose end is less than this many times its beginning has room for labels between powers of ten."""
+"""A logarithmic axis whose end is less than this many times its start has room for labels between powers of ten."""
 
 
 def _percent_on_log_scale(axes: Axes) -> None:
-    """Label a logarithmic axis at 1, 10 … percent, and a short one at 2 and 5 too: it may have no power of ten."""
+    """Label a logarithmic axis at 1, 10 … percent; a short one, which may have no power of ten, also at 2 and 5."""
 
     def between(value: float, _place: int) -> str:
         low, high = axes.get_ylim()
@@ -35,9 +35,9 @@ def _percent_on_log_scale(axes: Axes) -> None:
 
 
 def draw_frontier(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage over cost: below the line a policy beats plain headroom.
+    """Draw shortage over cost, where a policy below the line beats plain headroom.
 
-    Policies that cost far more are at the edge.
+    Policies that cost far more than auto are at the edge.
     """
     shown = [policy for policy in report.policies if policy.name not in {"model:headroom", "model:reactive"}]
     auto = report.policy(AUTO).measures.replica_hours
@@ -91,5 +91,5 @@ def draw_budgets(axes: Axes, report: BacktestReport) -> None:
 
 
 def _floor(taus: list[float]) -> float:
-    """Return where a shortage of 0 is drawn on a logarithmic axis."""
+    """Return the value at which a shortage of 0 is drawn on a logarithmic axis."""
     return 0.5 * min((tau for tau in taus if tau > 0), default=0.2)

@@ -125,7 +125,7 @@ def _verdict(verdict: BacktestVerdict) -> dict[str, object]:
 
 
 def _number(value: float | None) -> float | int | None:
-    """Return the number with its significant digits, as an integer if it is whole."""
+    """Return the number rounded to significant digits, as an integer if it is whole."""
     if value is None:
         return None
     if not math.isfinite(value):

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _NEEDED: Final = "#222222"
 _SHORT: Final = "#d7191c"
 _FAR_ABOVE: Final = 10.0
-"""A peak of the worst day that is more than this many times the usual one is cut off."""
+"""A peak of the worst day that is more than this many times the usual peak is cut off."""
 _GAP_RATIO: Final = 0.04
-"""The gap between the zero of an axis and marks below it."""
+"""The gap between an axis's zero and the marks below it."""
 _BINS: Final = 700
-"""Bins of the overview, about one for every other pixel."""
+"""The number of bins in the overview, about one for every other pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def write_plot(report: BacktestReport, path: Path) -> None:
 
 
 def _lines(report: BacktestReport) -> list[_Line]:
-    """Return auto and its rival first, then the others."""
+    """Return the policies to draw: auto and its rival first, then the others."""
     auto = report.policy(AUTO)
     ratio = auto.comparison.cost_as_headroom_ratio
     others = [each for each in report.policies if each.name != AUTO]
@@ -92,14 +92,14 @@ def _lines(report: BacktestReport) -> list[_Line]:
 
 
 def _edges(report: BacktestReport) -> FloatArray:
-    """Return the beginning of each step and the end of the last one, as matplotlib counts days."""
+    """Return the beginning of each step and the end of the last step, in days as matplotlib counts them."""
     history = report.history
     ends = history.start_seconds + history.step_seconds * np.arange(history.steps + 1)
     return np.asarray(ends / DAY_SECONDS, dtype=np.float64)
 
 
 def _overview(axes: Axes, report: BacktestReport) -> None:
-    """Draw the range of needed replicas in each bin: lines of so many steps would merge into a blot."""
+    """Draw the range of needed replicas in each bin, since lines through so many steps would merge into a blot."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
     starts, edges = _bins(len(needed)), _edges(report)
     ends = edges[np.append(starts, len(needed))]
@@ -199,7 +199,7 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
 
 
 def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tuple[int, int]:
-    """Return the steps of the worst day; of the one with the most load if nothing is short."""
+    """Return the steps of the worst day, or of the day with the most load if nothing is short."""
     day = max(2, round(DAY_SECONDS / report.history.step_seconds))
     first = int(np.argmax(report.judged)) if report.judged.any() else 0
     missing = np.sum([np.nan_to_num(np.maximum(needed - line.serving, 0.0)) for line in lines], axis=0)

@@ -15,7 +15,7 @@ OTHER_COLOURS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "
 
 
 def tidy(axes: Axes, *, dated: bool = False) -> None:
-    """Draw a faint grid and two edges alone; `dated` axes count days and name times."""
+    """Draw only a faint grid and two edges; `dated` axes count days and are labelled with times."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)

@@ -1,4 +1,4 @@
-"""The replayed steps as a CSV file: load, what auto predicted, and the replicas of each policy."""
+"""The replayed steps as a CSV file with the load, auto's prediction, and the replicas of each policy."""
 
 from __future__ import annotations
 

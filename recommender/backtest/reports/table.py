@@ -1,4 +1,4 @@
-"""The report as text: the verdict in a sentence first, then a line for each policy."""
+"""The report as text: first the verdict in a sentence, then a line for each policy."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
 
 
 def _shortness(report: BacktestReport) -> Iterator[str]:
-    """Yield the warning that the load is too short for the verdict to mean much."""
+    """Yield a warning if the load covers too little time for the verdict to mean much."""
     seconds = report.trace.end - report.trace.start
     if seconds < _LEAST_SECONDS:
         yield f"The load covers {duration_text(seconds)} only, and most models need 2 days: repeat this with more."
 
 
 def sentence(report: BacktestReport) -> str:
-    """Return the verdict for people."""
+    """Return the verdict as a sentence."""
     auto, verdict = report.policy(AUTO), report.verdict
     use = f"Use model: auto, which ran {verdict.use.removeprefix('model:')} most"
     if verdict.use == HEADROOM:
@@ -106,7 +106,7 @@ def _regret(report: BacktestReport) -> Iterator[str]:
 
 
 def _budgets(report: BacktestReport) -> Iterator[str]:
-    """Yield how often auto is short for each permitted cost, so that a `budget` can be chosen."""
+    """Yield lines that show how often auto is short at each permitted cost, so that a `budget` can be chosen."""
     if report.budgets:
         shown = (
             f"{_percent(each.budget_ratio)}: {each.measures.tau_under_percent:.3g} % "

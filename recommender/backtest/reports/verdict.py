@@ -26,7 +26,7 @@ def verdict(results: Sequence[PolicyResult], used: Sequence[str], judged: BoolAr
 
 
 def _rank(result: PolicyResult) -> tuple[float, float]:
-    """Return the product of both shortage ratios, then the cost: less is better, and the first of equals wins."""
+    """Return the sort key of a policy: the product of both shortage ratios, then the cost; less is better."""
     product = 1.0
     for ratio in (result.comparison.tau_under_versus_headroom, result.comparison.theta_under_versus_headroom):
         product *= _AS_GOOD if ratio is None else max(ratio, _LEAST)
