@@ -1,1 +1,1 @@
-"""Command lines as Go's programs read them."""
+"""Command lines, parsed as Go programs parse them."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = 80
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
-"""A space between a flag and its value at which no line is broken."""
+"""Joins a flag and its value, so that no line is broken between them."""
 
 
 def help_text(command: CommandFlags, *, all_flags: bool = False) -> str:
@@ -44,7 +44,7 @@ def help_text(command: CommandFlags, *, all_flags: bool = False) -> str:
 
 
 def _example(command_line: str) -> Iterator[str]:
-    """Yield a command line as a shell reads it, continued where it is longer than a line."""
+    """Yield the lines of a command as a shell reads them; a long command continues after a backslash."""
     together = re.sub(r"(?<= )(--?\S+) (?!-)", rf"\1{_NO_BREAK}", command_line)
     *lines, last = _wrap_lines(together, "  ", width=COLUMNS - len("    \\"))
     for number, line in enumerate([*(f"{line} \\" for line in lines), last]):
@@ -63,7 +63,7 @@ def names_of(flag: Flag) -> tuple[str, ...]:
 
 
 def notes_of(flag: Flag) -> str:
-    """Return what a flag does, with its default; or why it has no effect or is refused."""
+    """Return what a flag does and its default, or why it has no effect or is refused."""
     notes = flag.help
     if isinstance(flag.state, Ignored):
         notes = f"Accepted, without effect: {flag.state.reason}"
@@ -81,7 +81,7 @@ def _variables(command: CommandFlags) -> Iterator[str]:
 
 
 def variables_of(command: CommandFlags) -> tuple[str, str, str]:
-    """Return how flags are set by environment variables: a sentence, an example, and another sentence."""
+    """Return three lines about setting flags by environment variables: a sentence, an example, and another sentence."""
     flag, value = _example_of_a_variable(command.flags)
     return (
         "Every flag can also be set by an environment variable:",
@@ -91,7 +91,7 @@ def variables_of(command: CommandFlags) -> tuple[str, str, str]:
 
 
 def _example_of_a_variable(flags: Sequence[Flag]) -> tuple[Flag, str]:
-    """Return a flag of this command with a valid value: a flag that has a default, whose text anybody can check."""
+    """Return a flag and a valid value: if possible, a flag with a default, which readers can check in the help."""
     single = [flag for flag in flags if isinstance(flag.state, Works) and flag.repeat is Repeat.LAST]
     with_default = [flag for flag in single if flag.kind is not BOOLEAN and flag.default not in (None, "")]
     flag = (with_default or single)[0]

@@ -1,8 +1,8 @@
-"""Parses flags as Go's programs do, from a table.
+"""Parses flags as Go programs do, driven by a table.
 
 prometheus-adapter's command lines must run unchanged: `--flag=value` and `--flag value`, booleans alone or with
-`=false`, words joined by `-` or `_`, Go's durations. Every flag can also be set by the environment
-(`TIDEWATCH_FLAG_REFRESH_INTERVAL=5s`); the command line wins. Errors are one line that says what to write instead.
+`=false`, words joined by `-` or `_`, and Go's durations. Every flag can also be set by an environment variable
+(`TIDEWATCH_FLAG_REFRESH_INTERVAL=5s`); the command line wins. An error is one line that says what to write instead.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: 
 
 
 def exit_for_usage(program: str, *problems: str) -> NoReturn:
-    """Exit with status 2 and a line on stderr for each problem, which begins with the program's name.
+    """Exit with status 2, after a line on stderr for each problem; each line begins with the program's name.
 
-    If there are very many problems, it shows the first ones and the number of the others.
+    If there are very many problems, only the first ones and the number of the others are shown.
     """
     name = program.split(" ", maxsplit=1)[0]
     for line in problem_lines(problems):
@@ -118,11 +118,11 @@ def exit_for_usage(program: str, *problems: str) -> NoReturn:
 
 
 _Given: TypeAlias = tuple[Flag, str, str]
-"""A flag, its spelling, and its text."""
+"""A flag, its name as the user wrote it, and its unparsed value."""
 
 
 def _from_arguments(command: CommandFlags, arguments: Sequence[str], rest: list[str]) -> Iterator[_Given]:
-    """Yield the flags of a command line, and collect the words that are not flags."""
+    """Yield the flags of a command line, and append the words that are not flags to `rest`."""
     waiting = iter(arguments)
     for argument in waiting:
         if argument == "--":
@@ -171,7 +171,7 @@ def _find(command: CommandFlags, name: str) -> Flag:
 
 
 def _meant(command: CommandFlags, name: str) -> str:
-    """Return what to do about an unknown flag; a flag that has no effect here is not proposed."""
+    """Return what to do about an unknown flag; only flags that have an effect are suggested."""
     meant = nearest(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
     return f"did you mean --{meant}?" if meant else "see --help"
 
@@ -219,7 +219,7 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
 
 
 def _intended(command: CommandFlags, words: Sequence[str]) -> str:
-    """Return what a surplus word was probably meant for."""
+    """Return what the user probably meant by a surplus word."""
     word = words[len(command.arguments)]
     if command.arguments == (OBJECT,) and "/" not in words[0]:
         return f"did you mean {words[0]}/{word}?"

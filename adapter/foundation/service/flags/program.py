@@ -27,7 +27,7 @@ class ProgramCommand:
 
     flags: CommandFlags
     run: Callable[[Sequence[str]], None]
-    """Takes the command line behind the command's name; leaves by SystemExit if the exit status is not 0."""
+    """Takes the arguments after the command's name; raises SystemExit if the exit status is not 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class Program:
     commands: Mapping[str, str]
     """One line about each command, by name."""
     load: Callable[[str], ProgramCommand]
-    """Imports a command: only the one that runs is imported."""
+    """Imports a command by name, so that only the command that runs is imported."""
 
 
 def run_command_line(program: Program, arguments: Sequence[str] | None) -> None:
-    """Run the command line, by default that of the process; raises SystemExit if the exit status is not 0."""
+    """Run a command line (by default that of the process); raises SystemExit if the exit status is not 0."""
     run = partial(run_program, program, sys.argv[1:] if arguments is None else arguments, os.environ)
     run_until_interrupted(program.name, partial(run_until_nobody_reads, program.name, run))
 
@@ -52,8 +52,8 @@ def run_command_line(program: Program, arguments: Sequence[str] | None) -> None:
 def run_program(program: Program, arguments: Sequence[str], environment: MutableMapping[str, str]) -> None:
     """Run a command line; raises SystemExit if the exit status is not 0.
 
-    Variables that set flags of the program's other commands alone are removed from the environment: in the pod of one
-    command, another one can be run by hand.
+    Variables that set only flags of the program's other commands are removed from the environment, so that another
+    command can be run by hand in the pod of one command.
     """
     name, *rest = arguments or ["--help"]
     if name in {"--help", "-h", "help"}:
@@ -75,7 +75,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
 def _load_command(program: Program, name: str) -> ProgramCommand:
     """Return a command. Ends with status 2 if this installation lacks a package that it needs.
 
-    Images and environments of one part of Tidewatch hold the packages of that part alone.
+    An image or environment for one part of Tidewatch contains only the packages of that part.
     """
     try:
         return program.load(name)

@@ -34,7 +34,7 @@ class Kind:
     """Parses the text; raises ValueError with what to write instead."""
     show: Callable[[object], str] = str
     choices: tuple[str, ...] = ()
-    """All texts that it accepts, if these are few."""
+    """All values that it accepts, if there are only a few."""
 
 
 class Repeat(Enum):
@@ -112,35 +112,35 @@ class FlagValues:
     """One warning for each flag that was set and has no effect."""
 
     def text(self, name: str) -> str:
-        """Return a text flag; empty if it is not set."""
+        """Return the value of a text flag; empty if it is not set."""
         value = self.values[name]
         return "" if value is None else self._typed_value(name, value, str)
 
     def path(self, name: str) -> Path | None:
-        """Return a path flag; None if it is not set, or set to nothing."""
+        """Return the value of a path flag; None if it is not set, or set to an empty text."""
         value = self.values[name]
         return None if value is None else self._typed_value(name, value, Path)
 
     def boolean(self, name: str) -> bool:
-        """Return a boolean flag."""
+        """Return the value of a boolean flag."""
         return self._typed_value(name, self.values[name], bool)
 
     def integer(self, name: str) -> int:
-        """Return an integer flag."""
+        """Return the value of an integer flag."""
         return self._typed_value(name, self.values[name], int)
 
     def number(self, name: str) -> float | None:
-        """Return a flag of any number; None if it is not set."""
+        """Return the value of a number flag; None if it is not set."""
         value = self.values[name]
         return None if value is None else self._typed_value(name, value, float)
 
     def seconds(self, name: str) -> float:
-        """Return a duration flag, in seconds."""
+        """Return the value of a duration flag, in seconds."""
         value = self.values[name]
         return float(value) if isinstance(value, int) else self._typed_value(name, value, float)
 
     def address(self, name: str) -> Address | None:
-        """Return an address flag; None if it is not set."""
+        """Return the value of an address flag; None if it is not set."""
         value = self.values[name]
         return None if value is None else self._typed_value(name, value, Address)
 
@@ -169,7 +169,7 @@ class CommandFlags:
     summary: str
     flags: tuple[Flag, ...]
     examples: tuple[str, ...] = ()
-    """Command lines for `--help`, which run as they stand where the files that they name exist."""
+    """Command lines for `--help`, which run as written if the files that they name exist."""
     arguments: tuple[str, ...] = ()
     """Names of the arguments that are not flags; all are required."""
     passes_over_more: bool = False
@@ -198,7 +198,7 @@ def one_of(*choices: str) -> Kind:
 
 
 def _path(text: str) -> Path | None:
-    """Return the path; None for an empty text, which charts fill in for "none" and `Path` takes for the folder `.`."""
+    """Return the path; None for an empty text, by which charts mean "none" but `Path` means the folder `.`."""
     return Path(text) if text else None
 
 

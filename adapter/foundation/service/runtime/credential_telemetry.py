@@ -1,4 +1,4 @@
-"""Shows which credentials of a process cannot be replaced, because what is there now cannot be used."""
+"""Shows which credentials of a process could not be renewed, because their new files cannot be used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CredentialCollector(Collector):
     """Exposes `tidewatch_credentials_refused{credentials}`, read at each scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the family."""
+        """Yield the metric family."""
         refused = GaugeMetricFamily(
             "tidewatch_credentials_refused",
             "1 while the newest version of credentials cannot be used, and the last good one is in use; 0 otherwise.",

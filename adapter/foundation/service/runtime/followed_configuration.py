@@ -1,6 +1,6 @@
-"""Configuration files that a running process follows: the last good version stays in force until there is a better one.
+"""Configuration files that a running process follows: the last good version stays in force until the next good one.
 
-How a file is read, and whether a part of it may be refused alone, is up to the owner.
+How a file is read, and whether only a part of it may be refused, is up to the owner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 LOOKS_UNTIL_SETTLED: Final = 2
-"""Number of looks, a second apart, that must find the same files: an editor may empty a file before it writes it."""
+"""Number of checks, a second apart, that must find the same files: an editor may empty a file before it writes it."""
 RESULTS: Final = ("success", "partial", "failure")
 
 
@@ -77,13 +77,14 @@ class FollowedConfiguration(Generic[T]):
     ) -> None:
         """Load once. Raises what `load` raises, since there is no last good version at the start.
 
-        If a former worker has `kept` contents, they are loaded instead of files that cannot be used. If it had loaded
-        several versions since all was well, they are put in force one after the other first, so that the owner knows
-        the last good version of what the newest refuses. So the end of a worker is not the end of what was in force.
+        `kept` holds the contents that a former worker had in force; they replace files that cannot be used now. If
+        that worker had loaded several versions since the last one without problems, these are first put in force one
+        by one, so that the owner knows the last good version of each part that the newest version gets wrong. Thus
+        the configuration in force survives the end of a worker.
 
-        `changed` gets each further version, puts it in force, and returns whether all of it is. If it raises, the next
-        look tries again. `unusable` are the errors of `load` that leave the last good version in force; the log states
-        the `consequence`.
+        `changed` receives each later version, puts it in force, and returns whether all of it is in force. If it
+        raises, the next check tries again. `unusable` lists the errors of `load` that leave the last good version in
+        force; the log then states the `consequence`.
         """
         self._change = changed
         self._metrics = metrics
@@ -102,7 +103,7 @@ class FollowedConfiguration(Generic[T]):
         return self._files.value
 
     def check(self) -> None:
-        """Look whether the files have changed; the body of a periodic task."""
+        """Check whether the files have changed; a periodic task calls this."""
         self._files.check()
 
     def _put_former_in_force(self) -> None:

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 YOUNG = 10_000
-"""Number of new containers that starts a collection of the young generation: about a third of a millisecond of work."""
+"""Number of new container objects that triggers a young collection, which takes about a third of a millisecond."""
 MIDDLE = 20
 OLD = 1_000
 
 
 def settle_collector() -> None:
-    """Exempt everything that exists from collection; call it once, when all long-lived objects have been made."""
+    """Exempt all existing objects from collection. Call this once, when all long-lived objects have been created."""
     gc.collect()
     gc.freeze()
     collect_rarely()
 
 
 def collect_rarely() -> None:
-    """Make collections rare. Called at the start of a program: objects that imports create stay for its whole life."""
+    """Make collections rare. Call this when a program starts, since the objects that imports create live to its end."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Collect rarely, and nothing that exists already, while a command reads a lot and decides once.
+    """Collect rarely, and skip all existing objects, while a command reads a lot of data and decides once.
 
-    Reading a cluster of 150,000 pods makes millions of objects that live until the end, and walking them repeatedly
-    takes a quarter of the time.
+    Reading a cluster of 150,000 pods creates millions of objects that live until the end; collections that walk them
+    again and again would take a quarter of the time.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -52,10 +52,10 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Collect nothing while a command makes its one decision, and nothing of what that has made.
+    """Collect nothing while a command makes its one decision, nor afterwards the objects that this has created.
 
-    What it makes for each node and pod is in use until the end. It is exempted before collections begin again: the
-    first one would walk all of it at once, which takes longer than all that were saved.
+    The objects that it creates for each node and pod are in use until the end. They are exempted before collections
+    resume: otherwise the first one would walk all of them at once, which takes longer than all that were avoided.
     """
     was_enabled = gc.isenabled()
     gc.disable()

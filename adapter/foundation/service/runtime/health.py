@@ -1,7 +1,7 @@
 """Health checks as in kube-apiserver: named checks behind `/livez`, `/readyz` and `/healthz`.
 
-Checks run on every probe, so they must answer from memory. The reason of a failure is shown to every caller, so it must
-not contain secrets.
+Checks run on every probe, so they must answer from memory. The reason for a failure is shown to every caller, so it
+must not contain secrets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LIVE = (HealthCheck("ping", lambda: None),)
 
 
 class Health:
-    """The checks of a process. It is live as long as it answers; further checks decide whether it is ready."""
+    """The checks of a process. The process is live as long as it answers; further checks decide whether it is ready."""
 
     def __init__(self) -> None:
         self._ready: tuple[HealthCheck, ...] = ()
@@ -52,7 +52,7 @@ class Health:
 def render_health(checks: Sequence[HealthCheck], path: str, query: str) -> tuple[int, str]:
     """Return HTTP status and text, in kube-apiserver's format, for `/ROOT` or `/ROOT/CHECK`.
 
-    `?verbose` also lists the checks if all pass; `?exclude=NAME` skips a check.
+    `?verbose` lists the checks even if all pass; `?exclude=NAME` skips a check.
     """
     root, _, single = path.strip("/").partition("/")
     options = parse_qs(query, keep_blank_values=True)

@@ -22,7 +22,7 @@ _LARGE_BYTES = 256 * 1024
 
 
 def settle_heap() -> None:
-    """Limit the heaps; call it once, before there are threads. It does nothing if the C library is not glibc."""
+    """Limit the heaps. Call this once, before threads exist; it does nothing if the C library is not glibc."""
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_ARENA_MAX, _HEAPS)

@@ -1,4 +1,4 @@
-"""Ctrl-C in a command that is not a server: one line and the status that shells use, without a traceback."""
+"""Ctrl-C in a command that is not a server ends it with one line and the usual exit status, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes log lines in a separate thread, so that no other thread waits for the reader of the log.
 
-A container's stderr is a pipe. If its reader stalls, the pipe is full after 64 kB, and a thread that writes a line
-itself blocks with every lock that it holds. Here lines wait in a queue of bounded size; lines that do not fit are
+A container's stderr is a pipe. If its reader stalls, the pipe is full after 64 kB, and a thread that writes a log line
+blocks while it holds its locks. Here lines wait in a queue of bounded size; lines that do not fit are
 dropped and counted, and as soon as lines are read again, a line says how many were dropped.
 """
 
@@ -25,7 +25,7 @@ FLUSH_SECONDS = 1.0
 _IDLE_SECONDS = 5.0
 """Idle time after which the thread ends, so that it rarely exists while the arbiter forks a worker."""
 _PIECE = select.PIPE_BUF
-"""Bytes that always fit into a pipe that is ready for writing (pipe(7))."""
+"""Number of bytes that a pipe that is ready for writing always accepts (pipe(7))."""
 
 
 class QueuedHandler(logging.Handler):

@@ -33,7 +33,7 @@ def fields(**values: object) -> dict[str, object]:
 def configure_logs(
     form: str = "text", level: str = "info", stream: TextIO | None = None, *, queued: bool = False
 ) -> None:
-    """Send everything that this process logs to the stream (stderr), in one of FORMATS, from one of LEVELS on.
+    """Send this process's logs to the stream (default: stderr) in one of FORMATS, from one of LEVELS upwards.
 
     With `queued`, no thread that logs waits for the stream, which must be a file (`log_writer`).
     """
@@ -84,7 +84,7 @@ class JsonFormatter(logging.Formatter):
 
 
 MOST_CONDITIONS: Final = 20_000
-"""Most conditions that one log remembers: objects that are gone, or whose names somebody makes up, never recover."""
+"""Limit of remembered conditions per log: objects that are gone, or whose names are made up, never recover."""
 
 
 class StateLog:
@@ -94,10 +94,10 @@ class StateLog:
         self._log = log
         self._lock = threading.Lock()
         self._failing: dict[str, tuple[str, int]] = {}
-        """The last logged message of each key, and how often it occurred; the key that occurred last is the last."""
+        """The last logged message of each key, and how often it occurred; keys are ordered by last occurrence."""
 
     def failed(self, key: str, message: str, *, level: int = logging.ERROR, **values: object) -> None:
-        """Log the message unless it is the key's last one."""
+        """Log the message unless it was the last one logged for the key."""
         with self._lock:
             last, times = self._failing.pop(key, ("", 0))
             self._failing[key] = message, times + 1

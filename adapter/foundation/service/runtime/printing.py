@@ -1,4 +1,4 @@
-"""Output of programs whose reader stops early, as in `PROGRAM --help | head -1`, or whose stdout is closed or full."""
+"""Output of programs whose reader stops early (`PROGRAM --help | head -1`), or whose stdout is closed or full."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 READER_GONE = 128 + 13
 """The exit status that a shell reports for a program that was ended by SIGPIPE."""
 CANNOT_WRITE = 2
-"""The exit status where the output cannot be written: status 1 would mean that the answer is no."""
+"""The exit status if the output cannot be written; status 1 would mean that the answer is no."""
 _DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Errors of `write` on a full or broken disk; sockets never have them."""
+"""Errors of `write` on a full or broken disk, which never occur with sockets."""
 
 
 def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
     """Run a program; exit silently with READER_GONE if the reader closes its stdout.
 
-    The signal itself stays ignored, as Python sets it: it would also end a program whose connection to a server breaks.
+    SIGPIPE stays ignored, as Python sets it: it would also end a program whose connection to a server breaks.
     On a full disk, the program ends with one line on stderr and CANNOT_WRITE.
     """
     _open_closed_streams()
@@ -48,7 +48,7 @@ def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
 def _open_closed_streams() -> None:
     """Open the null device as each standard stream that the parent has closed (`>&-`).
 
-    Python has None in its place, and the next file or socket would get its number, and with it whatever is printed.
+    For a closed stream, Python has None, and the next file or socket would get its descriptor and with it the output.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:

@@ -37,7 +37,7 @@ def new_registry(version: str) -> CollectorRegistry:
 
 
 def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[bytes, str]:
-    """Return the metrics as text and its content type, for a request's Accept header."""
+    """Return the metrics as text, and its content type, in the format that the Accept header of a request selects."""
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
@@ -96,7 +96,7 @@ class ConnectionCollector(Collector):
         self._prefix = prefix
 
     def collect(self) -> Iterator[Metric]:
-        """Yield both families."""
+        """Yield both metric families."""
         open_now = GaugeMetricFamily(f"{self._prefix}_connections", "Open connections, by stage.", labels=("stage",))
         for stage, count in self._counts.open_connections().items():
             open_now.add_metric((stage,), count)

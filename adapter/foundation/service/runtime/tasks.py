@@ -1,6 +1,6 @@
 """Supervised background work in named tasks, each in its own thread.
 
-A task that fails is retried with increasing delays; the failure is counted, and logged once with its traceback. A run
+A task that fails is retried with increasing delays; each failure is counted, and logged once with its traceback. A run
 that exceeds its deadline is reported while it still runs, since a thread cannot be interrupted.
 """
 
@@ -45,11 +45,11 @@ class Stop:
 
     @property
     def event(self) -> threading.Event:
-        """The stop as an event, for parts that do not use tasks; they may wait for it, but must not set it."""
+        """The stop as an event, for code that does not use tasks; such code may wait for it, but must not set it."""
         return self._event
 
     def wait(self, seconds: float) -> bool:
-        """Sleep; returns early, and True, when the stop is requested."""
+        """Sleep. If the stop is requested, return True at once."""
         return self._event.wait(max(0.0, seconds))
 
     def request(self) -> None:
@@ -82,9 +82,9 @@ class Tasks:
         deadline_seconds: float,
         reads_only: bool = False,
     ) -> None:
-        """Call the action now and then every `every_seconds`, counted from start to start; calls never overlap.
+        """Call the action at once and then every `every_seconds`, measured from start to start; calls never overlap.
 
-        A call that `reads_only` may be abandoned at the end of the process.
+        If the action `reads_only`, a call may be abandoned when the process ends.
         """
 
         def passes(task: _Task) -> None:
@@ -99,8 +99,8 @@ class Tasks:
     def running(self, name: str, run: Callable[[Stop], None], *, reads_only: bool = False) -> None:
         """Let `run` work until the stop is requested; if it returns or fails earlier, it is called again later.
 
-        A task that `reads_only` may be abandoned at the end of the process, since a server that does not answer would
-        hold it.
+        A task that `reads_only` may be abandoned when the process ends, since it may be waiting for a server that does
+        not answer.
         """
 
         def passes(task: _Task) -> None:
@@ -219,7 +219,7 @@ class _Pass:
 
 
 def _identity(error: Exception) -> str:
-    """Return what identifies a failure: its class and place, since messages may contain times and counts."""
+    """Return what identifies a failure: its class and place; a message may contain times and counts."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

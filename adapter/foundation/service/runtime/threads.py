@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class DaemonThreads:
-    """At most a number of threads that share a queue of work; each is started when there is work for it."""
+    """At most `count` threads that share a queue of work; each is started when there is work for it."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name
@@ -26,13 +26,13 @@ class DaemonThreads:
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._started = 0
-        """Threads that have been started and have not ended."""
+        """Number of threads that have been started and have not ended."""
         self._pending = 0
-        """Work that has not ended."""
+        """Number of pieces of work that have not ended."""
         self._is_closed = False
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run the work on one of the threads, after all work that was submitted before."""
+        """Run the work on one of the threads; it starts after all work that was submitted before."""
         with self._lock:
             self._queue.put(work)
             self._pending += 1
@@ -47,7 +47,7 @@ class DaemonThreads:
         threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True).start()
 
     def close(self) -> None:
-        """Let the threads end after the work that was submitted; what is submitted later has a thread of its own."""
+        """Let the threads end after the work submitted so far; each piece of later work gets a thread of its own."""
         with self._lock:
             for _ in range(0 if self._is_closed else self._started):
                 self._queue.put(None)

@@ -1,7 +1,7 @@
 """Accepts connections and performs their handshakes, and lets the addresses of the clients take turns.
 
-Accepting is cheap and comes first, so that nobody waits in the kernel's queue, where a storm from one address would
-stand before everybody else. Handshakes are dear and wait for their turn (`address_turns`).
+Accepting is cheap and comes first, so that nobody waits in the kernel's queue, where a burst from one address would
+delay everybody else. Handshakes are expensive and wait for their turn (`address_turns`).
 """
 
 # gunicorn has no types.
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import socket
 
 TURN_SECONDS = 0.0005
-"""Time after which only one more of each stage is advanced, so that requests on kept connections never wait long."""
+"""Time after which only one more connection of each stage is advanced, so that kept connections never wait long."""
 ACCEPTS_PER_TURN = 32
-"""Connections to accept in a turn, all but the first only within the time of a turn. The others fill the kernel's
-queue, which belongs to nobody in particular: while it is full, a new client tries again after a second."""
+"""Most connections to accept in a turn; after the turn's time is up, only the first one is. The others stay in the
+kernel's queue, which all clients share: while it is full, a new client tries again after a second."""
 HANDSHAKES_PER_TURN = 4
 ACCEPT_PAUSE = 0.2
 """Seconds without accepting after file descriptors ran out and no connection could be closed."""
@@ -49,7 +49,7 @@ class AcceptingWorker(ClosingWorker):
 
     @abstractmethod
     def _advance(self, conn: Connection) -> None:
-        """Do for a connection what can be done now."""
+        """Advance a connection as far as possible without waiting."""
 
     def accept(self, listener: socket.socket) -> None:
         """Accept new connections, a limited number at once."""
@@ -75,7 +75,7 @@ class AcceptingWorker(ClosingWorker):
         )
 
     def _advance_newcomers(self, end: float) -> None:
-        """Advance some handshakes, at least one whatever time that takes. The addresses of the clients take turns."""
+        """Advance some handshakes, and at least one however long it takes. The addresses of the clients take turns."""
         for place in range(HANDSHAKES_PER_TURN):
             if self._handshake_share.pause_seconds() or (place and time.monotonic() >= end):
                 return
@@ -90,7 +90,7 @@ class AcceptingWorker(ClosingWorker):
                 self._poll_for(conn, selectors.EVENT_READ)
 
     def _poll_for(self, conn: Connection, events: int) -> None:
-        """Change what the poller waits for. Only a connection that the kernel refuses to watch ends."""
+        """Change the events that the poller waits for; drop the connection if the kernel refuses to watch it."""
         try:
             self._room.poll(conn, events)
         except OSError as e:

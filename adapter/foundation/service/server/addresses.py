@@ -12,7 +12,7 @@ BACKLOG = 1024
 """Connections that the kernel queues until they are accepted, such as during a restart of the worker."""
 
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors of `accept` while a connection waits, because file descriptors or memory have run out."""
+"""Errors of `accept` when file descriptors or memory have run out; the connection keeps waiting."""
 
 _WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound without being asked
 
@@ -30,7 +30,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that `host:port`, `:port` or `[ipv6]:port` spells; raises ValueError."""
+    """Parse an address written as `host:port`, `:port` or `[ipv6]:port`; raises ValueError."""
     host, colon, port = text.rpartition(":")
     if not colon:
         raise ValueError(f"{text!r} has no port: write HOST:PORT or :PORT")
@@ -56,10 +56,10 @@ def parse_port(text: str) -> int:
 
 
 def listening_socket(address: Address) -> socket.socket:
-    """Return a non-blocking socket that listens; raises StartError with what to do.
+    """Return a non-blocking listening socket; raises StartError, whose message says what to do.
 
-    A wildcard host listens on IPv4 and IPv6, also when it is spelled `0.0.0.0`: Go does the same, and manifests that
-    say `--bind-address=0.0.0.0` run on IPv6 clusters.
+    A wildcard host listens on IPv4 and IPv6, even when it is written `0.0.0.0`. Go does the same, so manifests that
+    say `--bind-address=0.0.0.0` work on IPv6 clusters.
     """
     try:
         listener = _bound_socket(address)

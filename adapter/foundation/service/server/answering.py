@@ -1,7 +1,7 @@
 """The request threads' part of the worker: from a complete head to an answer in the connection's outbox.
 
-No thread waits for a client here, except for a request's body, which has a deadline: what the socket does not take of
-an answer stays in the outbox, for the poller thread to send.
+No thread waits for a client here, except for a request's body, which has a deadline. The part of an answer that the
+socket does not accept stays in the outbox, from which the poller thread sends it.
 
 Written against gunicorn 27.0.1, whose request handling is used as it is.
 """
@@ -66,7 +66,7 @@ _INTERNAL_ERROR = final_answer(500, "Internal Server Error", "internal error")
 
 
 class _Peer(NamedTuple):
-    """Stands in for a connection in gunicorn's request handling: it writes into the outbox."""
+    """Stands in for a connection in gunicorn's request handling; what gunicorn writes goes to the outbox."""
 
     sock: Outbox
     client: tuple[str, int]
@@ -87,7 +87,7 @@ class AnsweringWorker(ThreadWorker):
         self._here = threading.local()
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
-        """Return the common pool, after the fork, and make the reserved one beside it."""
+        """Return the common pool, and create the reserved one, too. gunicorn calls this after the fork."""
         options = self.app.options
         common = ThreadPoolExecutor(options.threads, thread_name_prefix="request")
         some = options.reserved_threads
@@ -136,7 +136,7 @@ class AnsweringWorker(ThreadWorker):
         return kept and not conn.fault
 
     def _answer(self, conn: Connection) -> bool:
-        """Put the answer into the outbox; returns whether it leaves the connection open."""
+        """Put the answer into the outbox; return whether the connection stays open after it."""
         try:
             req = next(conn.begin_request(self.cfg, self._deadlines.body))
             if self._phase is not Phase.SERVING:
@@ -164,7 +164,7 @@ class AnsweringWorker(ThreadWorker):
         conn.outbox.replace(final_answer(503, "Service Unavailable", message))
 
     def handle_request(self, req: HeadRequest, conn: Connection) -> bool:
-        """Serve one request into the outbox; returns whether the answer leaves the connection open."""
+        """Serve one request and put the answer into the outbox; return whether the connection stays open after it."""
         facts: dict[str, object] = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
         if conn.body is not None:
             facts[RECEIVED] = conn.body.take()

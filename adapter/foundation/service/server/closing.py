@@ -1,7 +1,7 @@
 """Ends connections, and the worker with them.
 
-A connection whose client may still read is shut down for writing first, since closing it with unread input would reset
-the answer. If there is no room, the least useful connection is closed.
+A connection whose client may still be reading is first shut down for writing: closing it with unread input would reset
+it and lose the answer. If there are too many connections, the least useful one is closed.
 """
 
 # gunicorn has no types.
@@ -74,7 +74,7 @@ class ClosingWorker(AnsweringWorker):
             self._cut_off(conn, f"{conn.stage.name.lower()}_timeout")
 
     def _give_up(self, conn: Connection, error: OSError) -> None:
-        """Close a connection that failed, in a way that lets the client read the alert with the reason."""
+        """Close a failed connection in such a way that the client can read the alert with the reason."""
         if conn.stage is not Stage.HANDSHAKE:
             self._drop(conn, "connection_lost", error)
             return
@@ -107,7 +107,7 @@ class ClosingWorker(AnsweringWorker):
         self._say_goodbye(conn)
 
     def _say_goodbye(self, conn: Connection) -> None:
-        """Shut down for writing and keep reading for a moment, since closing with unread input resets the answer."""
+        """Shut down for writing and keep reading for a moment; closing with unread input would lose the answer."""
         conn.shut_down()
         conn.forget_head()
         self._bodies.release(conn)

@@ -1,4 +1,4 @@
-"""The context for the code that builds a worker: registry, health checks, tasks, and callbacks for the shutdown."""
+"""The context of the code that builds a worker: registry, health checks, tasks, and shutdown callbacks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WorkerContext:
     ) -> None:
         self.options = options
         self.kept = kept
-        """The configuration of a former worker, and that of this one for the next."""
+        """The configuration that a former worker had in force; this worker keeps its own here for the next one."""
         self.address = address
         """Address of the application, with its actual port."""
         self.plain_address = address_of(plain) if plain else None
@@ -73,9 +73,9 @@ class WorkerContext:
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
         self._further_metrics: tuple[Callable[[], Iterable[Piece]], ...] = ()
         self.plan_body: PlanBody | None = None
-        """Decides which bodies are received before a thread is given to the request; None for none of them."""
+        """Decides which bodies are received before their request gets a thread; None if no bodies are."""
         self.admit_head: AdmitHead | None = None
-        """Decides whose requests come before those of strangers; None if only those with a verified certificate do."""
+        """Decides whose requests come before strangers'; if None, only those with a verified certificate do."""
         self._metrics = PacedText(self._metrics_text)
         self._metrics.start()
         self._plain = PlainServer(plain, self._answer, metrics=self._metrics, paths=self._paths) if plain else None
@@ -97,8 +97,8 @@ class WorkerContext:
     def add_metrics(self, text: Callable[[], Iterable[Piece]]) -> None:
         """Append further families to `/metrics`, in Prometheus's text format, version 0.0.4.
 
-        It is for metrics that would take too long to make at each scrape. `text` returns it in pieces and must not
-        wait; its families must not be in the registry.
+        This is for metrics that would take too long to build at each scrape. `text` returns them in pieces and must not
+        wait; their families must not be in the registry.
         """
         self._further_metrics = (*self._further_metrics, text)
 
@@ -107,7 +107,7 @@ class WorkerContext:
         self._callbacks.append(callback)
 
     def on_stopping(self, callback: Callable[[], None]) -> None:
-        """Register a callback for the start of the shutdown, when requests are still served; the last is called first.
+        """Register a callback for the start of the shutdown, while requests are still served; the last is called first.
 
         It is for work that must stop at once, such as writes to the cluster and holding a Lease. The callbacks run one
         after another in a separate thread, and the shutdown waits for them as long as for tasks.
@@ -132,7 +132,7 @@ class WorkerContext:
             self._stopping.start()
 
     def fail(self, reason: str) -> None:
-        """End the process in order but without the delay, with status 1 instead of a new worker.
+        """End the process in order but without the delay, with status 1 and without starting a new worker.
 
         For programs that promise to give up after repeated failures. May be called from any thread.
         """

@@ -56,9 +56,9 @@ WsgiApp: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[byt
 MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
 
 LOST_WORKER_SECONDS = 60
-"""A worker whose poller thread does not report for this long is killed and restarted."""
+"""A worker whose poller thread has not reported for this long is killed and restarted."""
 STEADY_SECONDS = 60.0
-"""A worker that lived this long is replaced at once; one with a shorter life, after a wait that doubles each time."""
+"""A worker that lived this long is replaced at once; one that lived shorter, after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
 SWITCH_SECONDS = 0.0005
 """Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of
@@ -114,7 +114,7 @@ class ServerApplication(BaseApplication):
         super().__init__()
 
     def load_config(self) -> None:
-        """Set everything that differs from gunicorn's defaults, or that the environment could change otherwise."""
+        """Set everything that differs from gunicorn's defaults or that the environment could otherwise change."""
         for name, value in _settings(self.options).items():
             self.cfg.set(name, value)
 
@@ -160,7 +160,7 @@ class ServerLogger(Logger):
         self.error_log.propagate = True
 
     def error(self, msg: str, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to logging
-        """Log, except that a worker could not start, because the worker has printed the reason."""
+        """Log an error, unless it says that a worker could not start, since the worker has printed the reason."""
         if args[-1:] != (Arbiter.WORKER_BOOT_ERROR,):
             self.error_log.error(msg, *args, **kwargs)
 
@@ -180,7 +180,7 @@ class ServerArbiter(Arbiter):
         self._restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
 
     def init_signals(self) -> None:
-        """Handle signals that end the process and the end of a worker; files are watched, so SIGHUP is ignored."""
+        """Handle the signals that end the process, and a worker's exit. SIGHUP is ignored, as files are watched."""
         super().init_signals()
         for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
             signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
@@ -227,7 +227,7 @@ class ServerArbiter(Arbiter):
             _log.debug("the worker ended before it had started: %s", e)
 
     def halt(self, reason: str | None = None, exit_status: int = 0) -> NoReturn:
-        """Exit, with status 1 if the worker could not start, for which it has printed the reason."""
+        """Exit, with status 1 if the worker could not start; the worker has printed the reason."""
         _log.debug("the arbiter exits", extra=fields(reason=reason))
         self.stop()
         sys.exit(1 if exit_status else 0)
@@ -278,7 +278,7 @@ def _settings(options: ServerOptions) -> dict[str, object]:
 
 
 def connections_within(limits: ConnectionLimits, descriptors: int) -> ConnectionLimits:
-    """Return the limits, lowered to the file descriptors; at least half of them are reserved for everything else."""
+    """Return the limits, lowered so that SPARE_DESCRIPTORS or half of the descriptors remain for other uses."""
     most = min(limits.most, max(descriptors - SPARE_DESCRIPTORS, descriptors // 2))
     if most == limits.most:
         return limits

@@ -4,13 +4,13 @@ A connection has one request at a time here, but a client that sends many at onc
 the queue again and again before anybody else's turn. So each request that was sent before the previous answer counts as
 if it had arrived later.
 
-Requests of known callers (`Connection.is_admitted`) come before those of strangers, however many of these wait; a share
-of the starts is left to strangers, among whom are a kubelet's probes.
+Requests of known callers (`Connection.is_admitted`) come before those of strangers, however many strangers wait. A
+share of the starts is left to strangers, since a kubelet's probes are among them.
 
 Some threads may be reserved for requests whose heads entitle them to one (`bodies`). As all threads share one
-interpreter, the other requests then have only a part of the processor's time, however many there are. That holds while
-reserved threads are in use, and for a while after it: if nobody needs them, nothing is held back. While such a thread
-answers, nothing is begun for others, for a few milliseconds at most.
+interpreter, the other requests then get only a part of the processor's time, however many there are. This limit applies
+while reserved threads are in use and for a while afterwards; if nobody needs them, nothing is held back. While a
+reserved thread answers, no other work is begun, for a few milliseconds at most.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     """When it counts as arrived, its number, and the connection of the request."""
 
 AHEAD_SECONDS = 0.25
-"""Each request that was sent ahead counts as this much later than the one before it."""
+"""Each request that was sent ahead counts as if it had arrived this much later than the one before it."""
 MOST_AHEAD = 20
-"""Most requests sent ahead that count, so that even the last of many gets its turn after some seconds."""
+"""Limit of requests sent ahead that are counted, so that even the last of many gets its turn after some seconds."""
 COMMON_SHARE = 0.1
 """Part of a core that requests without a reserved thread may take, while others need the reserved ones."""
 NEEDED_SECONDS = 60.0
-"""Time after such a request in which the next one is expected: kube-scheduler asks again sooner while pods are
-created."""
+"""Time after a request with a reserved thread in which the next one is expected: while pods are created, kube-scheduler
+asks again sooner than that."""
 LONGEST_HOLD_SECONDS = 0.005
 """Time after which others get a turn even while a reserved thread answers."""
 MOST_KNOWN_IN_A_ROW = 3
-"""Requests of known callers that are started one after the other while strangers wait, too."""
+"""Most requests of known callers that are started in a row while strangers wait, too."""
 _BURST_SECONDS = 0.002
 """The allowance after a pause: a few small answers, so that only few threads compete with the reserved ones."""
 _POLLING_SECONDS = 0.0004
@@ -59,7 +59,7 @@ any, should have the interpreter rather than these."""
 
 
 class RequestThreads:
-    """A pool for everybody, and one whose threads are reserved."""
+    """A common pool of threads, and a pool of reserved ones."""
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class RequestThreads:
         start: Callable[[ThreadPoolExecutor, Connection], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`threads` is their number in the common pool. `start` makes a pool answer the request of a connection."""
+        """`threads` is the size of the common pool. `start` makes a pool answer the request of a connection."""
         self._common = common
         self._reserved = reserved
         self._start = start
         self._clock = clock
         self._most = threads if reserved else threads * _QUEUED_FOR_A_THREAD
         self._charged: dict[Connection, float] = {}
-        """The requests in the common pool, with the processor time that was taken from their share at the start."""
+        """The requests in the common pool, with the processor time charged to their share when they started."""
         self._known: list[_Waiting] = []
         self._strangers: list[_Waiting] = []
         self._known_in_a_row = 0
@@ -87,7 +87,7 @@ class RequestThreads:
         self._in_reserved: set[Connection] = set()
         """The connections whose requests reserved threads are answering."""
         self._held_since: float | None = None
-        """When the others' turn was first put off; None if it was not."""
+        """When requests without a reserved thread were first put off for a reserved one; None if they were not."""
         self._numbers = itertools.count()
 
     def submit(self, conn: Connection) -> None:
@@ -124,7 +124,7 @@ class RequestThreads:
             self._start(self._common, conn)
 
     def seconds_to_others(self) -> float:
-        """Return the seconds until something may be done for others: 0 unless a reserved thread is answering."""
+        """Return the seconds until work for other connections may begin: 0 unless a reserved thread is answering."""
         if not self._in_reserved:
             return 0.0
         now = self._clock()
@@ -133,13 +133,13 @@ class RequestThreads:
         return max(0.0, self._held_since + LONGEST_HOLD_SECONDS - now)
 
     def others_had_turn(self) -> None:
-        """Note that something was done for others, after starting one of their requests."""
+        """Start waiting requests whose turn it is, and note that work was done for other connections."""
         # It is started now, since none would ever start if schedulers asked all the time and a new hold began first.
         self.start_waiting()
         self._held_since = None
 
     def seconds_to_next_start(self) -> float:
-        """Return the seconds until processor time lets a waiting request start; infinity if none waits for that."""
+        """Return the seconds until the share lets a waiting request start; infinity if no request waits for that."""
         if not (self._known or self._strangers) or len(self._charged) >= self._most:
             return math.inf
         return max(self._share.pause_seconds(), self.seconds_to_others()) if self.is_limited else 0.0
@@ -158,7 +158,7 @@ class RequestThreads:
         return self._clock() < self._needed_until
 
     def shut_down(self) -> None:
-        """Start no further request, and wait for none."""
+        """Start no further requests, and do not wait for those in progress."""
         self._known.clear()
         self._strangers.clear()
         for pool in filter(None, (self._common, self._reserved)):

@@ -40,7 +40,7 @@ class ServerOptions:
     """Address for metrics and health checks without TLS."""
     threads: int = 16
     reserved_threads: int = 0
-    """Further threads, for requests whose plan reserves one (`bodies`)."""
+    """Number of additional threads, for requests whose plan reserves one (`bodies`)."""
     shutdown_delay_seconds: float = 5.0
     drain_seconds: float = 5.0
     stop_seconds: float = 3.0

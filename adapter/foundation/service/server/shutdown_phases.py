@@ -1,7 +1,7 @@
 """The phases of a shutdown: not ready but serving, draining, ended.
 
-When SIGTERM arrives, the Service still sends callers here, because each node removes the endpoint a moment later. So
-the process first reports that it is not ready and keeps serving (`delay`), then accepts no more connections and
+When SIGTERM arrives, the Service still routes callers here, because each node removes the endpoint a moment later. So
+the process first reports that it is not ready and keeps serving (`delay`); then it accepts no more connections and
 finishes its requests (`drain`). A second signal skips the rest of a phase.
 """
 

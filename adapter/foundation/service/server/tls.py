@@ -1,6 +1,6 @@
 """The server's side of TLS: one cached context, replaced when its files change, without session resumption.
 
-Making a context costs about as much as a handshake, so it is made once for each state of the files (times and inodes)
+Creating a context costs about as much as a handshake, so one is created for each state of the files (times and inodes)
 and of the trusted client authorities, not for each connection. Open connections keep their context. A kubelet swaps a
 mounted Secret with one rename, but a tool may write the two files one after the other: a pair that does not match or
 cannot be read leaves the last good context in place.
@@ -43,10 +43,10 @@ _UNUSABLE = (OSError, ValueError)
 _USABLE_AGAIN = "the TLS files are usable again"
 
 VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
-"""Go's names, as `--tls-min-version` takes them."""
+"""TLS versions by Go's names, which `--tls-min-version` accepts."""
 
 OLD_VERSIONS = ("VersionTLS10", "VersionTLS11")
-"""Versions that Go knows as well and that are never offered here (RFC 8996)."""
+"""Versions that Go also knows but that are never offered here (RFC 8996)."""
 
 SUITES = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -60,10 +60,10 @@ SUITES = {
     "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
 }
-"""Suites of TLS 1.2 by the names that `--tls-cipher-suites` takes, and by OpenSSL's."""
+"""OpenSSL's names of the TLS 1.2 cipher suites, by the names that `--tls-cipher-suites` accepts."""
 
 FIXED_SUITES = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
-"""Suites of TLS 1.3: always on, in Go as here; naming them chooses nothing."""
+"""Cipher suites of TLS 1.3, which are always on, here as in Go; naming them has no effect."""
 
 WEAK_SUITES = frozenset(
     {
@@ -88,12 +88,12 @@ the padding are known. Manifests name them beside others, which all current clie
 
 
 class ResumedSessionError(ssl.SSLError):
-    """A client resumed a session even so; it has no verified chain, so it is not served."""
+    """A client resumed a session although resumption is disabled; it has no verified chain, so it is not served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """The certificate that the server presents, and the one that it requires of clients."""
+    """The certificate that the server presents, and the authorities whose client certificates it accepts."""
 
     certificate_file: Path
     key_file: Path
@@ -146,9 +146,9 @@ class ServerTls:
         )
 
     def is_spoken_on(self, sock: socket.socket) -> bool:
-        """Return whether a connection has TLS; where that is optional, its first byte decides.
+        """Return whether a connection uses TLS; if TLS is optional, the connection's first byte decides.
 
-        Raises BlockingIOError if that has not arrived, EOFError if it never will, and OSError.
+        Raises BlockingIOError if this byte has not arrived, EOFError if it never will, and OSError.
         """
         if not self._settings.is_optional or isinstance(sock, ssl.SSLSocket):
             return True
@@ -174,7 +174,7 @@ class ServerTls:
         return (stamps_of(self._settings.files), self._settings.trusted()), None
 
     def _without_sessions(self) -> ssl.SSLContext:
-        """Return a new context of files that have not changed."""
+        """Return a new context, without cached sessions, from files that have not changed."""
         try:
             context = server_context(self._settings)
         except _UNUSABLE as e:
@@ -197,7 +197,7 @@ class ServerTls:
 
 
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Return a new context of the files; raises OSError (ssl.SSLError is one) or ValueError."""
+    """Return a new context from the files; raises OSError (including ssl.SSLError) or ValueError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = settings.min_version
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -219,7 +219,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSuites:
-    """The cipher suites to offer, and the named ones that are too weak."""
+    """The cipher suites to offer, and those that were named but are too weak."""
 
     offered: tuple[str, ...]
     """Cipher suites of TLS 1.2 by OpenSSL's names; empty for OpenSSL's default."""
@@ -238,7 +238,7 @@ def chosen_suites(names: tuple[str, ...]) -> ChosenSuites:
 
 
 def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:
-    """Return the client's verified chain as DER, leaf first, root last; () if it showed none or none was verified."""
+    """Return the client's verified chain in DER, leaf first, root last; () if it showed none or none was verified."""
     if not isinstance(sock, ssl.SSLSocket):
         return ()
     public = getattr(sock, "get_verified_chain", None)

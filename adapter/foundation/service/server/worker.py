@@ -2,11 +2,13 @@
 
 In the stock worker, request threads perform handshakes, read heads and write answers, so a few silent clients stop the
 service. Here the poller thread does this for all connections (`connections`), with a total deadline for each stage. The
-threads get complete heads, and leave what a socket does not accept of their answer in an outbox (`outgoing`). If there
-are too many, unfinished ones are closed first, then the slowest readers, then those that have been idle longest.
+request threads get complete heads, and leave the part of an answer that a socket does not accept in an outbox
+(`outgoing`). If there are too many connections, unfinished ones are closed first, then the slowest readers, then those
+that have been idle longest.
 
-Connections that come first, such as kube-scheduler's, have a poller of their own. It watches that of the others, which
-cost nothing while their share of the time is used up, or while a reserved thread needs the interpreter.
+Connections that come first, such as kube-scheduler's, are polled by the main poller. All others have a second poller,
+which the main one watches only when it is their turn: while their share of the time is used up, or a reserved thread
+needs the interpreter, they cost nothing.
 
 Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used.
 """
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MOST_PER_TURN = {Stage.IDLE: 32, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
-"""Connections of a stage to advance before other connections get a turn."""
+"""Most connections of each stage to advance before other connections get a turn."""
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 
@@ -52,11 +54,11 @@ class TidewatchWorker(AcceptingWorker):
         self._show_life_at = 0.0
         self._others_share = LimitedWork(lambda: self._threads.is_limited, OTHERS_SHARE)
         self._others: selectors.EpollSelector
-        """Polls all connections but those that come first; made after the fork."""
+        """Polls all connections except those that come first; created after the fork."""
         self._others_are_watched = False
         self._others_are_ready = False
         self._is_others_turn = False
-        """Whether the poller waits for others too."""
+        """Whether connections that do not come first may be advanced now."""
 
     def init_process(self) -> None:
         """Set up the process after the fork."""
@@ -88,7 +90,7 @@ class TidewatchWorker(AcceptingWorker):
         self._finish()
 
     def _longest_wait(self) -> float:
-        """Choose what the poller waits for, and return the seconds after which that may change."""
+        """Choose what the poller waits for, and return the seconds after which this choice may change."""
         held = self._threads.seconds_to_others()
         self._is_others_turn = not held
         accepting = max(held, self._accept_share.pause_seconds())
@@ -161,7 +163,7 @@ class TidewatchWorker(AcceptingWorker):
             self._show_life_at = now + LONGEST_WAIT
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance the connections that come first, then others if it is their turn; then accept."""
+        """Advance the connections that come first, then the others if it is their turn, then accept new ones."""
         listeners: list[Any] = []
         for key, _ in self.poller.select(timeout):
             if key.data == self.accept:
@@ -197,7 +199,7 @@ class TidewatchWorker(AcceptingWorker):
         return ready
 
     def _advance_some(self, ready: dict[Stage, list[Connection]], end: float) -> None:
-        """Advance some connections of each stage, at least one of each whatever time that takes."""
+        """Advance some connections of each stage, and at least one of each however long that takes."""
         for stage, waiting in ready.items():
             waiting.sort(key=attrgetter("steps"))
             for place, conn in enumerate(waiting[: MOST_PER_TURN[stage]]):
@@ -272,7 +274,7 @@ class TidewatchWorker(AcceptingWorker):
             self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
 
     def _receive(self, conn: Connection) -> None:
-        """Receive a portion of a body, and drop the largest one if all of them together take too much memory."""
+        """Receive a portion of a body, and drop the largest body if all of them together take too much memory."""
         try:
             is_whole = conn.read_body()
         finally:

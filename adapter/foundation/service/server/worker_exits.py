@@ -1,4 +1,4 @@
-"""Counts workers that a signal ended. The arbiter counts, because it outlives them; the next worker exposes the counts.
+"""Counts workers that a signal ended. The arbiter counts, since it outlives them; the next worker exposes the counts.
 
 A crash of native code (SIGSEGV), the kernel when memory runs out (SIGKILL), and the arbiter itself, for a worker
 without a sign of life (SIGABRT), all end a worker like this.
@@ -30,7 +30,7 @@ class WorkerExits:
         self._counts: Counter[str] = Counter()
 
     def note(self, workers: Iterable[int]) -> None:
-        """Count the child processes that a signal has ended and that nobody has waited for yet."""
+        """Count those of the workers that a signal has ended and that have not been reaped yet."""
         for pid in workers:
             try:
                 ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -40,7 +40,7 @@ class WorkerExits:
                 self._counts[_name(ended.si_status)] += 1
 
     def expose(self, registry: CollectorRegistry, prefix: str) -> None:
-        """Register `PREFIX_worker_exits_total` with the counts of now, which do not change while a worker lives."""
+        """Register `PREFIX_worker_exits_total` with the present counts, which do not change while a worker lives."""
         exits = prometheus_client.Counter(
             f"{prefix}_worker_exits",
             "Workers that a signal ended since the start of the process, by signal; each was replaced.",

@@ -1,1 +1,1 @@
-"""Connections to clients: handshakes, heads, bodies, answers that they have not read yet, and deadlines."""
+"""Connections to clients: handshakes, heads, bodies, answers that clients have not read yet, and deadlines."""

@@ -1,7 +1,7 @@
-"""Connections that wait for work of the poller thread, such as a handshake: their addresses take turns.
+"""Connections that wait for the poller thread to do work such as a handshake; their addresses take turns.
 
-The turns are those of start-time fair queueing (Goyal, Vin and Cheng, 1996), with processor time as the cost. However
-many connections one address opens, another one waits for no more than a few of their handshakes. Within an address
+The order follows start-time fair queueing (Goyal, Vin and Cheng, 1996), with processor time as the cost. However many
+connections one address opens, another address waits for no more than a few of their handshakes. Within an address,
 the order is that of arrival, so the clients behind one proxy all get their turn.
 
 Only addresses that have a waiting connection take memory.

@@ -1,10 +1,10 @@
 """Bodies of requests that are received before a thread is given to the request.
 
 The poller thread receives them, so that a body that never ends occupies a connection and some memory, and no thread.
-Which bodies are received is decided from the head alone (`PlanBody`), so that the caller is known before. Each must
-arrive at a least rate and within a time limit. All of them together have a limit in bytes, which includes complete ones
-that a request is using: beyond it, the largest unfinished one is dropped. A body that is almost the only one may be
-larger.
+Which bodies are received is decided from the head alone (`PlanBody`), so the caller is known before anything is read.
+Each body must arrive at a minimum rate and within a time limit. All bodies together have a limit in bytes, which
+includes complete ones that a request is using: beyond it, the largest unfinished body is dropped. A single body may
+exceed this limit while the others are small.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class BodyLimits:
     """Limits on bodies that are received in advance."""
 
     most_bytes: int = 32 * 1024 * 1024
-    """Bytes of all bodies together."""
+    """Limit in bytes for all bodies together."""
     most_beside_bytes: int = 8 * 1024 * 1024
-    """Bytes of all other bodies beside one that is larger."""
+    """Bytes of all other bodies up to which the largest one may exceed `most_bytes`."""
     least_rate: float = 16 * 1024.0
     """Bytes per second that a client must send between two checks (`Deadlines.body_pace`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request, as far as it decides about the body."""
+    """The parts of a request's head that decide whether its body is received."""
 
     method: str
     target: str
@@ -47,15 +47,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class BodyPlan:
-    """Admission of a request whose head allows its body."""
+    """The limits for the body of a request whose head was admitted."""
 
     largest_bytes: int
     largest_reserved_bytes: int = 0
-    """Largest body for whose request a thread is reserved; 0 if none is."""
+    """Largest body with which a request still gets a reserved thread; 0 if it never gets one."""
 
 
 AdmitHead: TypeAlias = Callable[[Head], bool]
-"""Returns whether the head alone proves that its caller may ask this. Never waits."""
+"""Returns whether the head alone proves that the caller may make this request. Never waits."""
 PlanBody: TypeAlias = Callable[[Head], BodyPlan | None]
 """Returns the plan; None if a request thread is to judge the request before anything is read. Never waits."""
 
@@ -81,7 +81,7 @@ class ArrivingBody:
         return self._length - len(self.received)
 
     def read(self, sock: socket.socket, has_more: Callable[[], bool]) -> bool:
-        """Read the available bytes, up to a portion; return whether the body is whole.
+        """Read the available bytes, up to a limit for each turn; return whether the body is complete.
 
         `has_more` tells whether TLS holds bytes that the poller cannot see. Raises what the socket raises if nothing is
         available, and EOFError at the end of the connection.
@@ -97,7 +97,7 @@ class ArrivingBody:
         return not self.missing
 
     def take(self) -> bytearray:
-        """Return the body itself, which may be large, and keep nothing of it."""
+        """Return the body without copying it, and keep no reference to it."""
         taken, self.received = self.received, bytearray()
         return taken
 
@@ -108,7 +108,7 @@ class ArrivingBody:
 
 
 def read_head(head: bytes, peer_chain: tuple[bytes, ...]) -> tuple[Head, str]:
-    """Return a head, which may be malformed, without its empty line, and the version that it states."""
+    """Parse a head without its empty line, which may be malformed; return it and the HTTP version it states."""
     line, *rest = head.decode("latin-1").split("\r\n")
     method, _, others = line.partition(" ")
     target, _, version = others.partition(" ")
@@ -119,7 +119,7 @@ def read_head(head: bytes, peer_chain: tuple[bytes, ...]) -> tuple[Head, str]:
 def planned_body(head: bytes, peer_chain: tuple[bytes, ...], plan_body: PlanBody) -> ArrivingBody | None:
     """Return the body to be received for a head, which may be malformed; None if a request thread is to judge it.
 
-    Only a body whose length the head states plainly is received: gunicorn's parser judges everything else.
+    A body is received only if the head states its length plainly; gunicorn's parser judges everything else.
     """
     found, version = read_head(head, peer_chain)
     headers = found.headers

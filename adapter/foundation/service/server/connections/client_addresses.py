@@ -1,4 +1,4 @@
-"""Clients by their network addresses: what counts as one address, and which addresses have shown that they belong."""
+"""The network addresses of clients: what counts as one address, and from which addresses callers have authenticated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_FAMILIAR = 1024
-"""Addresses that are remembered: the nodes of a control plane and their proxies, many times over."""
+"""Limit of remembered addresses: many times the nodes of a control plane and their proxies."""
 FAMILIAR_SECONDS = 3600.0
 """How long an address is remembered after its last authenticated connection or request."""
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 _PREFIX_BYTES = 8
-"""The bytes of an IPv6 address that count: whoever has one usually has all addresses of its /64."""
+"""Bytes of an IPv6 address that are compared: whoever has one address of a /64 usually has all of them."""
 
 
 def address_key(host: str) -> bytes:
@@ -46,7 +46,7 @@ class FamiliarAddresses:
         self._seconds = seconds
         self._clock = clock
         self._until: OrderedDict[bytes, float] = OrderedDict()
-        """The time at which each is forgotten; the first to be forgotten comes first."""
+        """The time at which each address is forgotten; the first to be forgotten comes first."""
 
     def __contains__(self, address: bytes) -> bool:
         """Return whether somebody has authenticated from this address recently."""

@@ -1,4 +1,4 @@
-"""Connections outside requests: one thread performs the handshakes, and transfers the heads and the rest of answers.
+"""Connections between requests: one thread performs handshakes, receives heads, and sends the rest of answers.
 
 A client could occupy a thread that waits for it for as long as it likes, so no thread waits. Handshakes and heads
 advance when bytes arrive, answers when the client has read something, and each stage has one total deadline instead of
@@ -43,11 +43,12 @@ _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for 
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 """Matches the end of a head, or a line end without a carriage return, which makes the head malformed."""
 LARGEST_PROOF = 16 * 1024
-"""Bytes of a head that is judged before its request has a thread, as the poller thread must not be held up."""
+"""Largest head that is judged before its request has a thread, since the poller thread must not be held up."""
 _LONGEST_END = 4
 _DISCARDED_AT_ONCE = 256 * 1024
 _MOST_DISCARDED = 1024 * 1024
-"""Bytes that are read after the answer to a request whose body is refused. Then the connection is reset."""
+"""Most bytes that are read and discarded after the answer to a request whose body is refused; then the connection is
+reset."""
 
 
 class Connection:
@@ -68,7 +69,7 @@ class Connection:
         """Why the request threads sent an error instead of the answer; empty if they did not."""
         self.client = client
         self.address = address_key(client[0])
-        """The client's address, as far as clients are told apart by it."""
+        """The part of the client's address by which clients are told apart."""
         self.server = server
         self.stage = Stage.HANDSHAKE
         self.expires = 0.0
@@ -86,7 +87,7 @@ class Connection:
         self._chain: tuple[bytes, ...] | None = None
         self._discarded = 0
         self.sent_ahead = 0
-        """Number of earlier requests after which the client sent the next one before it had the answer."""
+        """Number of consecutive requests, up to the present one, that were sent before the previous answer."""
         self.cost_seconds = 0.0
         """Processor time that the last request took in its thread."""
         self.body: ArrivingBody | None = None
@@ -108,7 +109,7 @@ class Connection:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the caller of the present request is known: by its certificate, or by what the head holds."""
+        """Whether the caller of the present request is known, by a certificate or by what the head contains."""
         return self.is_known or self._has_proof
 
     def read_head(self) -> bool:
@@ -159,7 +160,7 @@ class Connection:
         return True
 
     def judge_head(self, admits: AdmitHead | None) -> None:
-        """Note whether the buffered head proves who its caller is; a thread judges the request all the same."""
+        """Record whether the buffered head proves who its caller is; a request thread still judges the request."""
         if admits is None:
             return
         end = self.head.find(b"\r\n\r\n")
@@ -167,12 +168,12 @@ class Connection:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether the present request may have one of the reserved threads: not if it was sent ahead of an answer."""
+        """Whether the present request may have a reserved thread; a request sent ahead of an answer may not."""
         return self.body is not None and self.body.is_reserved and not self.sent_ahead
 
     @property
     def comes_first(self) -> bool:
-        """Whether nobody without a reserved thread is served before this connection's next bytes."""
+        """Whether this connection's next bytes are handled before those of connections without a reserved thread."""
         return self.is_reserved or (self.stage is Stage.IDLE and (self._was_reserved or self.is_known))
 
     def read_body(self) -> bool:
@@ -186,12 +187,12 @@ class Connection:
         return is_sent
 
     def reads_answer(self, least_rate: float, deadlines: Deadlines) -> bool:
-        """Return whether the answer is read at the least rate, in bytes per second, and within the time limit."""
+        """Return whether the client reads the answer at `least_rate` (bytes per second) and within the time limit."""
         enough = least_rate * deadlines.of(self.stage)
         return self.outbox.newly_read() >= enough and time.monotonic() < self.outbox.since + deadlines.send
 
     def sends_body(self, least_rate: float, deadlines: Deadlines) -> bool:
-        """Return whether the body arrives at the least rate, in bytes per second, and within the time limit."""
+        """Return whether the body arrives at `least_rate` (bytes per second) and within the time limit."""
         enough = least_rate * deadlines.of(Stage.BODY)
         return self.body is not None and self.body.keeps_pace(enough, deadlines.body)
 
@@ -201,7 +202,7 @@ class Connection:
         self.body = None
 
     def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
-        """Pass the buffered bytes to the parser; reads of the body may take this long."""
+        """Pass the buffered bytes to the parser; reading the body may take `seconds`."""
         if self.parser is None:
             self.parser = HeadParser(cfg, BoundedUnreader(self.sock), self.client)
         self.parser.source.unread(bytes(self.head))

@@ -24,7 +24,7 @@ RECORD = 16 * 1024
 LARGEST_HEAD = 1024 * 1024
 """Limit on the bytes of request line and headers; Go's servers allow the same."""
 STRANGERS_HEAD = 64 * 1024
-"""Limit without a verified client certificate. A token has a few kB; users with many groups use the API server."""
+"""Limit for clients without a verified certificate. A token has a few kB; users with many groups use the API server."""
 
 
 class BoundedUnreader(Unreader):
@@ -73,7 +73,7 @@ class HeadRequest(Request):
         return headers
 
     def set_body_reader(self) -> None:
-        """Check the framing of the body; a body that was received in advance does not follow the head."""
+        """Check the framing of the body, but read nothing if the body was received in advance."""
         super().set_body_reader()
         if self.unreader.has_body_apart:
             self.body = Body(LengthReader(self.unreader, 0))

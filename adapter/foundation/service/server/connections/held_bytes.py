@@ -1,4 +1,4 @@
-"""Limits the memory of incomplete heads, of bodies and of unread answers over all connections together.
+"""Limits the memory that the incomplete heads, bodies and unread answers of all connections take together.
 
 For the poller thread only.
 """
@@ -23,13 +23,13 @@ class HeldBytes:
     """The bodies or answers that connections hold, the oldest first."""
 
     def __init__(self, most: int, size_of: Callable[[Connection], int], *, most_beside: int = 0) -> None:
-        """`most` limits all bytes together; `most_beside` limits those beside the largest one, whatever its size."""
+        """`most` limits the total; the largest item may exceed it while the others have less than `most_beside`."""
         self._most = most
         self._most_beside = most_beside
         self._size_of = size_of
         self._sizes: dict[Connection, int] = {}
         self.total = 0
-        """Number of bytes."""
+        """Total number of bytes."""
 
     def note(self, conn: Connection) -> None:
         """Record how many bytes a connection holds now."""
@@ -42,7 +42,7 @@ class HeldBytes:
         self.total -= self._sizes.pop(conn, 0)
 
     def one_too_many(self, droppable: Iterable[Connection] | None = None) -> Connection | None:
-        """Return the one to drop: that of `droppable`, or of all, with the most bytes; None while there is room."""
+        """Return the connection to drop: the largest holder (of `droppable`, or of all); None while there is room."""
         if self.total <= self._most or self.total - max(self._sizes.values()) < self._most_beside:
             return None
         return max(
@@ -51,7 +51,7 @@ class HeldBytes:
 
 
 def held_bodies(limits: BodyLimits) -> HeldBytes:
-    """Return the memory of bodies that are arriving or in use."""
+    """Return the counter for bodies that are arriving or in use."""
     return HeldBytes(
         limits.most_bytes,
         lambda conn: len(conn.body.received) if conn.body else 0,
@@ -67,7 +67,7 @@ class HeadBytes:
         self._of_known = HeldBytes(most_known, lambda conn: len(conn.head))
 
     def of(self, conn: Connection) -> HeldBytes:
-        """Return the heads that share a limit with this connection's."""
+        """Return the counter of the heads that share a limit with this connection's head."""
         return self._of_known if conn.is_known else self._of_strangers
 
     def forget(self, conn: Connection) -> None:

@@ -1,8 +1,8 @@
-"""Limits the poller thread's time for some kinds of work while other callers need reserved threads.
+"""Limits how much time the poller thread spends on some kinds of work while callers need reserved threads.
 
-Handshakes beyond the limit wait their turn (`address_turns`), and connections without a reserved thread are not polled
-(`worker`). Connections that are not accepted wait in the kernel's queue, in order of arrival; accepting is
-cheap, so this takes thousands of connections a second. For the poller thread only.
+Beyond the limits, handshakes wait for their turn (`address_turns`), connections without a reserved thread are not
+polled (`worker`), and new connections wait in the kernel's queue in order of arrival. Accepting is cheap, so that
+happens only at thousands of connections a second. For the poller thread only.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ HANDSHAKES_SHARE = 0.2
 ACCEPTING_SHARE = 0.1
 """Part of a core for accepting connections."""
 OTHERS_SHARE = 0.1
-"""Part of a core for what clients without a reserved thread send and read: heads, bodies and answers."""
+"""Part of a core for the heads, bodies and answers of connections without a reserved thread."""
 _BURST_SECONDS = 0.1
-"""The time of about 100 handshakes."""
+"""Processor time that may be used at once after a pause: about 100 handshakes."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Counted:
 
 
 class LimitedWork:
-    """A share of the time for one kind of work of the poller thread, which is limited while others need the core."""
+    """The poller thread's time for one kind of work, limited to a share of a core while others need the core."""
 
     def __init__(
         self,
@@ -44,18 +44,18 @@ class LimitedWork:
         clock: Callable[[], float] = time.monotonic,
         processor_time: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`is_limited` returns whether others need reserved threads now; `share` is the part of a core then."""
+        """`is_limited` returns whether others need reserved threads; `share` is the part of a core while they do."""
         self._is_limited = is_limited
         self._processor_time = processor_time
         self._share = TimeShare(share, _BURST_SECONDS, clock=clock)
 
     def pause_seconds(self) -> float:
-        """Return the seconds for which none of this work may be done; 0 if some may be done now."""
+        """Return the seconds until some of this work may be done; 0 if it may be done now."""
         return self._share.pause_seconds() if self._is_limited() else 0.0
 
     @contextmanager
     def counted(self) -> Iterator[Counted]:
-        """Subtract the processor time of the body from the share; the yielded value holds that time after the body."""
+        """Charge the block's processor time to the share; the yielded value has that time when the block has ended."""
         began, counted = self._processor_time(), Counted()
         try:
             yield counted

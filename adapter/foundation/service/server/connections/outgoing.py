@@ -25,7 +25,7 @@ MOST_BYTES_EACH = 32 * 1024 * 1024
 PORTION = 64 * 1024
 """Bytes to offer to a socket at once: few enough that every connection gets its turn soon."""
 SMALL = 16 * 1024
-"""Bytes of head and body that are sent in one piece: one TLS record."""
+"""Size up to which head and body are sent in one piece: one TLS record."""
 _KEPT, _ENDED = b"\r\nConnection: keep-alive\r\n", b"\r\nConnection: close\r\n"
 FULL = (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError)
 """Errors of a socket that accepts no more bytes for now."""
@@ -70,7 +70,7 @@ class Outbox:
     # What gunicorn calls
 
     def sendall(self, data: bytes) -> None:
-        """Append a part of the answer; nothing is sent before `flush`. Raises AnswerTooLargeError."""
+        """Append a part of the answer; nothing is sent before `flush`. Raises OutgoingTooLargeError."""
         if self.unsent + len(data) > self._most:
             raise OutgoingTooLargeError(f"the answer has more than {self._most} bytes")
         if data:
@@ -107,7 +107,7 @@ class Outbox:
         return self._since
 
     def begin(self, sock: socket.socket) -> None:
-        """Start an answer on the present socket, which has TLS by now."""
+        """Start an answer on this socket; if the connection uses TLS, the socket has been wrapped by now."""
         self.sock = sock
         self._since = time.monotonic()
         self._sent_before = self._sent
@@ -119,7 +119,7 @@ class Outbox:
         self._pieces.append(memoryview(data))
 
     def announce_end(self) -> None:
-        """Let the answer's head say that the connection ends, unless it has been offered to the socket already."""
+        """Make the answer's head announce the end of the connection, unless it was already offered to the socket."""
         if len(self._pieces) > self._tried:
             head = bytes(self._pieces[self._tried])
             self._pieces[self._tried] = memoryview(head.replace(_KEPT, _ENDED, 1))
@@ -137,7 +137,7 @@ class Outbox:
         return True
 
     def step(self) -> bool:
-        """Send once; return whether nothing is left. Raises one of FULL, or OSError if the connection is lost."""
+        """Send to the socket once; return whether nothing is left. Raises one of FULL, or OSError if it is lost."""
         first = self._pieces[0]
         count = self.sock.send(first[:PORTION])
         self._sent += count
@@ -159,7 +159,7 @@ class Outbox:
         return newly
 
     def pace(self, now: float) -> float:
-        """Return the bytes per second of this answer so far, counting at least one second."""
+        """Return the average bytes per second of this answer so far, over at least one second."""
         return (self._sent - self._sent_before) / max(1.0, now - self._since)
 
 
@@ -169,7 +169,7 @@ class HeldAnswers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders: dict[int, int] = {}
-        """Number of connections that hold a body, by its identity."""
+        """Number of connections that hold each body, by the body's identity."""
         self._total = 0
 
     @property
@@ -178,7 +178,7 @@ class HeldAnswers:
         return self._total
 
     def hold(self, outbox: Outbox) -> None:
-        """Count the bytes of an outbox in full until they are released, since a view keeps the whole body alive."""
+        """Count an outbox's bytes in full until they are released, since a view of any part keeps all bytes alive."""
         outbox.bodies = tuple(piece.obj for piece in outbox.pieces)
         with self._lock:
             for body in outbox.bodies:

@@ -21,13 +21,13 @@ class Stage(Enum):
     SEND = auto()
     """The rest of an answer waits until the client reads."""
     LINGER = auto()
-    """Answered and shut down for writing. Input is discarded, since closing with unread input resets the answer."""
+    """Answered and shut down for writing. Input is discarded, since closing with unread input would lose the answer."""
     CLOSED = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
-    """Seconds in total that a connection may spend in a stage."""
+    """Total seconds that a connection may spend in each stage."""
 
     handshake: float = 5.0
     head: float = 10.0
@@ -36,11 +36,11 @@ class Deadlines:
     body: float = 10.0
     """Time limit for reading a request's body."""
     body_pace: float = 2.0
-    """Interval of the checks whether a client sends a body at the required rate."""
+    """Interval between checks that a client sends a body at the required rate."""
     send: float = 60.0
-    """Time limit from the start of an answer to its last byte; Kubernetes API servers allow the same."""
+    """Time limit from the start of an answer to its last byte; it is the same in Kubernetes API servers."""
     pace: float = 5.0
-    """Interval of the checks whether a client reads at the required rate."""
+    """Interval between checks that a client reads at the required rate."""
     linger: float = 2.0
 
     def of(self, stage: Stage) -> float:

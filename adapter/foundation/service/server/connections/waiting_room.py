@@ -1,8 +1,8 @@
-"""Connections that wait for their clients, by stage and oldest first, each with the time at which it expires.
+"""Connections that wait for their clients: by stage, the oldest first, each with the time at which it expires.
 
-New ones also wait for the poller thread, where the addresses of their clients take turns. If there are too many,
-the address with the most of them loses one, so that nobody can displace others by connecting again and again.
-For the poller thread only.
+New connections also wait for the poller thread, where the addresses of their clients take turns. If there are too many
+connections, one of the address with the most is closed, so that nobody can displace others by connecting again and
+again. For the poller thread only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WaitingRoom:
         deadlines: Deadlines,
         others: selectors.BaseSelector | None = None,
     ) -> None:
-        """`others` polls all but the connections that come first; None to poll all of them by `poller`."""
+        """`others` polls the connections that do not come first; if it is None, `poller` polls all connections."""
         self._poller = poller
         self._others = others
         self._deadlines = deadlines
@@ -81,7 +81,7 @@ class WaitingRoom:
         self.poll(conn, events)
 
     def park(self, conn: Connection) -> None:
-        """Let a connection whose handshake can go on wait for its turn; its time goes on."""
+        """Let a connection whose handshake can go on wait for its turn, without extending its deadline."""
         self.poll(conn, 0)
         self.newcomers.add(conn)
 
@@ -120,10 +120,10 @@ class WaitingRoom:
         return min(longest, max(0.0, min(firsts) - time.monotonic())) if firsts else longest
 
     def least_missed(self) -> Connection | None:
-        """Return the connection to close if there are too many: one that has been answered and may still read, if any.
+        """Return the connection to close if there are too many: if possible, one that was answered and is lingering.
 
-        Else it is the oldest unfinished one of the address with the most, then the slowest reader of an answer, then
-        the longest idle one of the address with the most.
+        Otherwise, it is the oldest unfinished connection of the address that has the most of these; if there is none,
+        the slowest reader of an answer; if there is none, the longest idle connection of the address with the most.
         """
         if self._members[Stage.LINGER]:
             return next(iter(self._members[Stage.LINGER]))
@@ -159,7 +159,7 @@ class WaitingRoom:
                 del counts[conn.address]
 
     def _counts(self, stage: Stage) -> Counter[bytes] | None:
-        """Return the connections of each address that count with this stage; None if the stage is not counted."""
+        """Return the numbers of connections by address in which this stage is counted; None if it is not counted."""
         if stage in _UNFINISHED:
             return self._unfinished
         return self._idle if stage is Stage.IDLE else None

@@ -1,1 +1,1 @@
-"""The plain port: health, metrics and what needs no TLS, in one thread of its own."""
+"""The plain port: health, metrics and whatever else needs no TLS, served by a thread of its own."""

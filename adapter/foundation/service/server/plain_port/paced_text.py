@@ -1,7 +1,7 @@
-"""A text that takes long to make, such as all metrics of a process: made in a separate thread, and not too often.
+"""A text that takes long to build, such as all metrics of a process; a separate thread builds it, not too often.
 
-Each reader gets a text that was made after its request. Readers that ask meanwhile share one text, so that the work
-does not grow with their number.
+Each reader gets a text whose building began after its request. Readers that ask while a text is being built share the
+next one, so the work does not grow with their number.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.05
-"""Largest part of a core that making texts may take."""
+"""Largest part of a core that building texts may take."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""The longest pause between two texts, however much they cost: a text is made at most once a second if it takes 50 ms
-or more."""
+"""The longest pause between two texts, however much CPU time they take: a text that takes 50 ms or more is built about
+once a second."""
 
 Pieces: TypeAlias = "tuple[Piece, ...]"
 Taker: TypeAlias = "Callable[[Pieces | None], None]"
@@ -32,7 +32,7 @@ Taker: TypeAlias = "Callable[[Pieces | None], None]"
 
 
 class PacedText:
-    """One text, for any number of threads."""
+    """One text, which any number of threads may request."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class PacedText:
     ) -> None:
         """`make` returns the text in pieces, which are not copied into one.
 
-        `cost` returns the seconds of CPU time that its thread has used. `burst_seconds` of that time may be used at
-        once after a pause, so that a few readers of a small text do not wait for each other. Large texts come one by
-        one.
+        `cost` returns the seconds of CPU time that the thread which calls it has used. `burst_seconds` of this time may
+        be used at once after a pause, so that a few readers of a small text do not wait for each other. Large texts are
+        built one by one, with pauses.
         """
         self._make = make
         self._cost = cost
@@ -65,13 +65,13 @@ class PacedText:
             self._changed.notify_all()
 
     def ask(self, take: Taker) -> None:
-        """Call `take` once, with a text whose making starts after this call."""
+        """Call `take` once, with a text whose building begins after this call."""
         with self._changed:
             self._takers.append(take)
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> Pieces | None:
-        """Return a text that is begun after this call; None if it is not finished in time."""
+        """Return a text whose building begins after this call; None if it is not finished in time."""
         found: list[Pieces | None] = []
         is_there = threading.Event()
 
@@ -92,7 +92,7 @@ class PacedText:
                 self._is_stopped.wait(self._share.pause_seconds())
 
     def _serve(self, takers: list[Taker]) -> None:
-        """Make a text and hand it over."""
+        """Build a text and pass it to the takers."""
         before = self._cost()
         try:
             text: Pieces | None = tuple(self._make())

@@ -1,8 +1,8 @@
 """A small separate HTTP server for metrics and health checks, independent of the connections on the TLS port.
 
-It has one thread, one poller, one request per connection and a total deadline for each. Answers are made in that
-thread, so they must come from memory at once. The metrics, which take longer, are made by another thread (`PacedText`),
-and their readers are few: the slowest go first, also if there are too many connections or unread bytes.
+It has one thread, one poller, one request per connection, and a total deadline for each connection. That thread also
+builds the answers, so they must come from memory at once. The metrics take longer, so another thread builds them
+(`PacedText`). If there are too many readers, connections or unread bytes, the slowest reader is closed first.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 128
 MOST_READERS = 64
-"""Connections whose answers are not read to the end. Far fewer ever begin at once, so a reader that has just begun is
-never the slowest."""
+"""Most connections whose answers have not been read to the end. Far fewer ever begin at once, so a reader that has just
+begun is never the slowest."""
 MOST_BYTES = 16 * 1024 * 1024
-"""Limit on the bytes of unread answers. Readers of the same text share it. The newest text does not count, however
-large it is."""
+"""Limit on the bytes of unread answers. A text that several readers share counts once. The newest text may exceed the
+limit, however large it is."""
 DEADLINE = 5.0
-"""Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
+"""Seconds from accept to the last byte of the answer, not counting the time in which the answer is built."""
 LONGEST_MAKING = 60.0
 """Seconds for which a reader of metrics waits for the text."""
 HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
@@ -61,7 +61,7 @@ class PlainAnswer:
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
-    """The headers besides those that every answer has."""
+    """Headers in addition to those that every answer has."""
     further: Pieces = ()
     """Further pieces of the body, after `body`."""
 
@@ -100,7 +100,7 @@ class PlainServer:
         self._visitors: dict[Visitor, None] = {}
         """Open connections, the oldest first."""
         self._made: deque[tuple[Visitor, PlainAnswer]] = deque()
-        """Texts from the other thread, which wakes this one by a byte."""
+        """Texts from the other thread, which wakes this one by sending a byte."""
         self._wake: socket.socket | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -175,7 +175,7 @@ class PlainServer:
             self._close(visitor)
 
     def _respond(self, visitor: Visitor) -> None:
-        """Answer a whole head, or have the metrics made for it. Raises OSError."""
+        """Answer a complete head, or request the metrics for it. Raises OSError."""
         answer = self._answer_to(visitor)
         if answer is not None:
             self._begin(visitor, answer)
@@ -186,7 +186,7 @@ class PlainServer:
         self._metrics.ask(lambda text: self._hand_over(visitor, text))
 
     def _hand_over(self, visitor: Visitor, text: Pieces | None) -> None:
-        """Take the text from the thread that has made it."""
+        """Accept a text for a visitor from the thread that has built it."""
         made = (
             PlainAnswer(200, b"", METRICS_TYPE, further=text)
             if text is not None
@@ -225,7 +225,7 @@ class PlainServer:
     def _make_room_beside(self, newest: Visitor) -> None:
         """Close readers, the slowest first, until there are few and their unread bytes are within the limit.
 
-        However large the newest text is, its readers are not closed because of each other.
+        However large the newest text is, its readers do not displace each other.
         """
         others = [visitor for visitor in self._readers() if visitor is not newest]
         while len(others) >= MOST_READERS:
@@ -259,7 +259,7 @@ class PlainServer:
             visitor.sock.close()
 
     def _answer_to(self, visitor: Visitor) -> PlainAnswer | None:
-        """Return the answer; None for the metrics, which are not made here."""
+        """Return the answer; None for the metrics, which another thread builds."""
         parts = bytes(visitor.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
             return PlainAnswer(400, b"this is not an HTTP request\n")

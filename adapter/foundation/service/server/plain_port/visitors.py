@@ -21,7 +21,7 @@ _JUDGED_AFTER = 0.75
 """Seconds after which a reader's rate is judged while others wait for a new text, which takes memory too."""
 _LARGE = 1024 * 1024
 _FASTER = 4
-"""A reader may still become this many times as fast as it has been so far."""
+"""How many times its rate so far a reader is assumed to be able to reach."""
 _AT_ONCE = 128 * 1024
 _MOST_PIECES = 64
 """Pieces that are offered to the kernel at once; it accepts at most 1024 (IOV_MAX)."""
@@ -93,7 +93,7 @@ class Visitor:
         return is_judged and self._left > _FASTER * self.pace(now) * (self.expires - now)
 
     def pace(self, now: float) -> float:
-        """Return the bytes per second of the answer so far, counting at least one second."""
+        """Return the average bytes per second of the answer so far, over at least one second."""
         return self._sent / max(1.0, now - self._since)
 
 
