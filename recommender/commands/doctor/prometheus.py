@@ -1,4 +1,4 @@
-"""Doctor: checks that each query has exactly one value, and that its samples are recent enough."""
+"""Doctor: checks that each query has exactly one value, and that its samples arrive often enough."""
 
 from __future__ import annotations
 
