@@ -47,7 +47,7 @@ class PolicyOutcome:
     evictions: FloatArray
     """Evictions by day."""
     changes: int
-    """How often a group grew or shrank."""
+    """How often groups grew or shrank."""
     sizes: tuple[tuple[float, int], ...]
     """Each time at which the number of nodes changed, with the number from then on."""
     unplaced: int

@@ -100,7 +100,7 @@ def _gap_notes(recording: Recording) -> Iterator[str]:
 
 
 def _recorded_outcome(scene: Scene) -> PolicyOutcome:
-    """Return what really happened to the same pods and nodes."""
+    """Return what really happened to the recorded pods and nodes."""
     recording = scene.recording
     account = Account(recording.start, recording.end, scene.prices)
     moments = []

@@ -125,7 +125,7 @@ class Situations:
     def lowered(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
     ) -> ClusterSituation:
-        """Return the situation that decides which candidates are removed: they with their pods, and nodes with room."""
+        """Return the situation that decides which candidates are removed: candidates with their pods, and `others`."""
         pods: list[ClusterPod] = []
         for slot in candidates:
             pods += self._daemons[slot]

@@ -50,7 +50,7 @@ class WorkloadForecasts:
     expected: FloatArray
     """The expected pods, shape (workloads, steps); 0 where nothing is expected yet."""
     growth: FloatArray
-    """The largest ratio of expected to present pods, by workload."""
+    """The largest allowed ratio of expected to present pods, by workload."""
     most: FloatArray
     """The largest number of pods that the configuration allows, by workload."""
 
@@ -104,7 +104,7 @@ def _is_meant(plan: ForecastPlan, workload: Workload) -> bool:
 
 
 def _expected(counts: WorkloadCounts, settings: PredictiveSettings, startup_seconds: float) -> FloatArray:
-    """Return the pods expected at each step; it is assumed that the load has needed exactly the pods so far."""
+    """Return the pods expected at each step, assuming that the load has so far needed exactly the pods that existed."""
     # The number of pods already contains the headroom of the sizing of the workload, which is not added again.
     bare = replace(settings, headroom_ratio=0.0)
     history, task = counts.history, task_for(startup_seconds, STEP_SECONDS, bare)

@@ -85,7 +85,7 @@ def _sizes(one: PolicyOutcome, grid: FloatArray) -> FloatArray:
 
 
 def _draw_costs(panel: Axes, report: ReplayReport) -> None:
-    """Draw the cost of each policy, in money if all groups have a price, and how long pods wait with it."""
+    """Draw each policy's cost, in money if all groups have a price, and how long pods wait with the policy."""
     priced = all(one.cost is not None for one in report.policies)
     values = [float((one.cost if priced and one.cost is not None else one.node_hours).sum()) for one in report.policies]
     places = np.arange(len(values))

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
 _GAP: Final = "  "
 _WIDTH: Final = 80
-"""Width of sentences; the table may be wider."""
+"""Width of wrapped sentences; the table may be wider."""
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
 
 def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
-    """Return the text."""
+    """Return the report as text."""
     bold = _BOLD if colour else "{}"
     days = (report.end - report.start) / 86_400
     recorded = (*_row(report.recorded)[:-2], "-", str(report.recorded.changes or "-"))

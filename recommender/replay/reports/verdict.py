@@ -58,7 +58,7 @@ class _Rival:
 
 
 def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float) -> ReplayVerdict:
-    """Return the verdict on the policies, of which the first is the configured one; unknown days do not count."""
+    """Return the verdict on the policies. The first must be the configured one; unknown days do not count."""
     whole = int(known_days.sum())
     if unknown_ratio > MOST_UNKNOWN_RATIO:
         return _unsaid(
@@ -100,7 +100,7 @@ def drawn_days(known_days: FloatArray) -> IntArray:
 
 
 def shares_of(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArray:
-    """Return, for each draw, the sum of a part as a ratio of the whole; 0 if the whole is 0."""
+    """Return, for each draw, the sum of `part` divided by the sum of `whole`; 0 if the latter is 0."""
     parts, wholes = part[draws].sum(axis=1), whole[draws].sum(axis=1)
     return np.asarray(np.divide(parts, wholes, out=np.zeros(len(draws)), where=wholes > 0))
 

@@ -1,1 +1,1 @@
-"""One policy on the recorded past: events, decisions, and what becomes of machines."""
+"""Simulates one policy on the recorded past: the events, the decisions, and what happens to machines."""

@@ -49,7 +49,7 @@ class Growth:
         self._again = -math.inf
         """The earliest time at which growth for the reserve or for expected pods is requested again."""
         self.is_covered = True
-        """Whether the last decision left no pod waiting, and no pod has failed to find a node since."""
+        """Whether the last decision considered all pending pods, and no further growth has been needed since."""
 
     def need(self, now: float) -> None:
         """Request a decision soon, since pods fit nowhere."""

@@ -65,7 +65,7 @@ class Removals:
         """Return the slots of the nodes to remove now, and when to look again.
 
         The decision is made only if it could remove a node: some node has been underutilised for long enough, no
-        cool-down is in effect, and nodes have been requested for all pending pods and are ready.
+        cool-down is in effect, no node is starting, and growth has been decided for all pending pods.
         """
         run, down = self._run, self._run.settings.scale_down
         fleet, scheduler = run.fleet, run.scheduler
