@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
-    """Return the open connections as load; without sessions, the history as it is."""
+    """Return the open connections as load; without `sessions`, return the history unchanged."""
     if not sessions:
         return arrivals
     load = open_connections(arrivals.values[0], arrivals.step_seconds, parse_sessions(sessions, 1.0))

@@ -1,4 +1,4 @@
-"""The forecast of this moment, for several series at once, by one model (pure)."""
+"""The present forecast of several series at once by one model (pure)."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ class ModelTrial:
 
     model: str
     parameters: Any
-    """Parameters of a fit to the whole past; None for a model without a fit."""
+    """The parameters of a fit to the whole past; None for a model without parameters."""
     first: int
     """The number of the first step, counted from the Unix epoch."""
     upper: FloatArray
-    """The forecasts that it would have made at each step, shape (series, steps); NaN where it did not take part."""
+    """The upper forecasts that the model would have made, shape (series, steps); NaN where it did not take part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class SeriesVerdict:
 
 
 def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
-    """Return the verdict on a series whose models have not been compared: the model as it is."""
+    """Return the verdict on a series whose models have not been compared: the given model, unscaled."""
     is_present = model in {ModelName.REACTIVE, ModelName.HEADROOM}
     return SeriesVerdict(model, reason, Blend(headroom_ratio, () if is_present else (Part(model, 1.0, 1.0),)))
 
 
 def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
-    """Return what a model would have forecast in the last days, and its parameters for the time from now on."""
+    """Return what a model would have forecast in the last days, and its parameters from now on."""
     model = model_named(model_name)
     skipped = replayed_from(history)
     forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))

@@ -1,4 +1,4 @@
-"""Public holidays of countries and of their parts, as the package `holidays` knows them.
+"""Public holidays of countries and of parts of countries, from the package `holidays`.
 
 The package is imported at the first look-up; without the key `holidays`, it is never in memory.
 """

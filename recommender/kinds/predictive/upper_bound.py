@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask, Model
 
 LARGEST_LOAD: Final = float(np.finfo(np.float32).max)
-"""Anything larger is not a load: histories cannot hold it, and the arithmetic of models would overflow."""
+"""Anything larger is no load: histories cannot hold it, and the arithmetic of models would overflow."""
 
 
 def forecast_limit(largest: FloatArray, load: FloatArray, task: ForecastTask) -> FloatArray:
@@ -46,7 +46,7 @@ def bounded_forecasts(
     origins: IntArray,
     task: ForecastTask,
 ) -> Forecasts:
-    """Return the forecasts of a model from each of the origins, none of them above its limit."""
+    """Return a model's forecasts from each of the origins, each capped at its limit."""
     history = valid_history(history)
     found = model.forecast(parameters, history, origins, task)
     limit = forecast_limit(_largest_known(history, origins, task), history.values[:, origins], task)

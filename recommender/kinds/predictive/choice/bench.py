@@ -247,7 +247,7 @@ class Bench:
         return losses
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
-        """Return the weights that experts have before anything is known about them; 0 for those that take no part."""
+        """Return the weights that experts have before anything is known about them; 0 for experts that take no part."""
         least = self._options.least_seconds / self.seconds_between
         known = (number > self.experts.begins) & (number >= self.experts.begins + least)
         takes_part: BoolArray = known & (
@@ -275,7 +275,7 @@ class Bench:
     def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of the acting experts: headroom, and once models are proven, those above their prior.
 
-        A model that has gained nothing since its beginning has no evidence in its favour.
+        A model whose weight has not grown since its beginning has no evidence in its favour.
         """
         earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
         earned &= ((self._state.levels == CONFIGURED) | (self._state.levels == BILL))[:, np.newaxis]

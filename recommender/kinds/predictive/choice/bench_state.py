@@ -166,6 +166,6 @@ def resumption_of(proofs: Sequence[SeriesProof | None], clock: DecisionClock) ->
 
 
 def _of_sum_one(weights: FloatArray) -> FloatArray:
-    """Return the weights without those of removed experts; headroom gets them if no other expert is left."""
+    """Return the weights, scaled to a sum of 1 after experts were removed; headroom gets all if no weight is left."""
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.eye(len(weights))[-1])

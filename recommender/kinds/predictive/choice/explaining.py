@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.decided import DecidedWeights
 
 DOUBT_STEPS: Final = 2.0
-"""Short steps that are added to both sides of a shown quotient, since a handful of them proves nothing."""
+"""The short steps that are added to both sides of a shown ratio, since a handful of short steps proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceMoment:
-    """A decision of one series."""
+    """A decision on one series."""
 
     series: int
     number: int

@@ -82,14 +82,14 @@ class OwnRecord:
 
 
 def first_record(series: int, ratio: float) -> OwnRecord:
-    """Return the record before anything has acted."""
+    """Return the record before any decision has acted."""
     return OwnRecord(np.full(series, ratio), np.zeros((series, 2)), np.zeros((series, 2)))
 
 
 def sums_of_parts(parts: FloatArray, weights: FloatArray, headroom: FloatArray) -> FloatArray:
-    """Return the sums of what acts: the weighted mean of its parts, shape (series, 3).
+    """Return the sums of the acting blend, as the weighted mean of its parts' sums; shape (series, 3).
 
-    A mixture of capacities lacks at most the weighted mean of what they lack, so the record errs towards headroom.
+    A mixture of capacities lacks at most the weighted mean of what its parts lack, so the record errs towards headroom.
     `parts` has the shape (series, experts, 3), the weights (series, experts + 1).
     """
     return np.asarray((weights[:, :-1, np.newaxis] * parts).sum(axis=1) + weights[:, -1:] * headroom)

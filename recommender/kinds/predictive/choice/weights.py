@@ -46,7 +46,7 @@ def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
 
 
 def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the odds of all models against the last expert, as a multiple of those of their prior; shape (…).
+    """Return the odds of all models against the last expert, as a multiple of their prior odds; shape (…).
 
     The odds are 0 if no model takes part. Weights and prior have the shape (…, experts).
     """
