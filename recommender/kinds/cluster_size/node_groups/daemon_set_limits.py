@@ -26,7 +26,7 @@ class SharedOut:
     """The pods that come with a new node."""
 
     pods: tuple[ClusterPod, ...]
-    """Those that count."""
+    """The pods that count."""
     left_out: Mapping[str, str]
     """The requests of pods that do not count, by controller, such as `DaemonSet shop/hog`."""
 
@@ -34,8 +34,8 @@ class SharedOut:
 def shared_out(node: ClusterNode, pods: Iterable[ClusterPod], trusted: TrustedDaemonSets) -> SharedOut:
     """Return the pods of a new node within the shares of their namespaces, in their order.
 
-    All such pods of one namespace together may use the share of each resource that the node offers, the number of
-    pods included. Namespaces that are trusted have no limit.
+    The DaemonSets of one namespace together may use the configured share of each resource that the node offers,
+    including the number of pods. Namespaces that are trusted have no limit.
     """
     offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
     taken: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))

@@ -36,8 +36,9 @@ def comes_with_the_node(
 ) -> bool:
     """Return whether a new node of the same kind has such a pod: one of a DaemonSet, or of the kubelet's own files.
 
-    `daemon_sets` are UIDs by namespace and name; if there are none, each one that a pod names is assumed to exist.
-    Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes seem full.
+    `daemon_sets` are UIDs by namespace and name; if there are none, every DaemonSet that a pod names is assumed to
+    exist. Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes
+    seem full.
     """
     owner = pod.controller
     # Most pods of a large cluster have another owner, so that is checked first.
@@ -70,9 +71,9 @@ def _make_pods(workloads: Iterable[WorkloadFacts]) -> Iterator[ClusterPod]:
 def would_run(node: ClusterNode, pods: Iterable[ClusterPod], daemons: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
     """Return the pods whose DaemonSets run on a node with these labels and taints, by the rules of their controller.
 
-    `daemons` are a pod of each DaemonSet. Their controller looks at the name of the node, the node selector,
-    the required node affinity and the taints (`NodeShouldRunDaemonPod`). Pods of others, such as mirror pods, and those
-    whose DaemonSet is not known, are kept.
+    `daemons` are a pod of each DaemonSet. Their controller looks at the name of the node, the node selector, the
+    required node affinity and the taints (`NodeShouldRunDaemonPod`). Pods without a DaemonSet, such as mirror pods, and
+    those whose DaemonSet is not known, are kept.
     """
     snapshot = Snapshot((node,), ())
     info = snapshot.nodes[node.name]

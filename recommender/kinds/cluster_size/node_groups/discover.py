@@ -39,7 +39,7 @@ _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return a group for each value of the label.
 
-    It is named after the value; its target size is the number of its nodes.
+    Each group is named after its value; its target size is the number of its nodes.
     """
     members: dict[str, list[str]] = {}
     for name, node in world.nodes.items():
@@ -69,8 +69,8 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
 def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:
     """Return the kinds of objects that are needed as a whole.
 
-    Infrastructure templates are only known by the groups that name them: with a state that has the groups, their kinds
-    are returned too.
+    The kinds of infrastructure templates are known only from the groups that name them: they are returned too if
+    `cluster` has the groups.
     """
     if not sources.are_written:
         return frozenset()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
 
 KEPT_SECONDS: Final = 60.0
-"""How long the last answer about a group counts at most: an outage is no reason to add nodes to other groups."""
+"""How long, at most, the last answer about a group counts: an outage is no reason to add nodes to other groups."""
 _UNLISTED: Final = "it is not among the groups that the provider lists"
 
 
@@ -33,7 +33,7 @@ class LastAnswers:
         self._answers: Mapping[str, _Answer] = {}
 
     def note(self, reading: PluginReading, asked: float) -> None:
-        """Remember the usable groups of a reading that was asked for at a time, by the monotonic clock."""
+        """Remember the usable groups of a reading that was requested at `asked`, a time of the monotonic clock."""
         members: dict[str, list[str]] = {}
         for node, name in reading.group_of.items():
             members.setdefault(name, []).append(node)
@@ -47,7 +47,7 @@ class LastAnswers:
         }
 
     def completed(self, reading: PluginReading, now: float, kept_seconds: float) -> PluginReading:
-        """Return the reading with the last answers about groups that it lacks or that have a problem in it."""
+        """Return the reading, completed by the last answers about groups that are missing or have a problem in it."""
         problems = {group.name: group.problem for group in reading.groups}
         kept = {
             name: one

@@ -65,7 +65,7 @@ def plugin_groups(
 def _with_writer(
     group: NodeGroup, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None, written: ProviderReference | None
 ) -> NodeGroup:
-    """Return the group with the provider that its size is written through, and with any other autoscaler."""
+    """Return the group with the provider that its size is written through, and with any autoscaler that manages it."""
     karpenter = karpenter_of(group.nodes, world.nodes)
     if isinstance(seen, Unknown):
         unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}" if written else ""

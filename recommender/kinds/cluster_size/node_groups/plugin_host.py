@@ -1,6 +1,6 @@
-"""The host of a provider of node groups, which is queried before each decision and skipped this time if it hangs.
+"""The host of a provider of node groups, which is queried before each decision and left out of it if it hangs.
 
-Changes of sizes go the same way, so that a provider is never called twice at a time.
+Changes of sizes go the same way, so that a provider never runs two calls at a time.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _log = logging.getLogger(__name__)
 _SECONDS: Final = 10.0
 """How long a provider may take for one answer."""
 _SUSPECT_SECONDS: Final = 0.2
-"""The same for one that hung the last time: it must not delay the decision about the groups of others again.
+"""How long a provider that hung the last time may take: it must not delay decisions about other groups again.
 
-What it states later is the answer of the next time.
+An answer that comes later is kept for the next decision.
 """
 _TURN_SECONDS: Final = 1.0
-"""How long a decision waits for the end of a change."""
+"""How long a decision waits for a running change to end."""
 _SLOW_SECONDS: Final = 2.0
 """A provider that failed only after this time counts as hung."""
 _CHANGE_SECONDS: Final = 15.0
@@ -103,7 +103,7 @@ class _ThreadEndedError(Exception):
 
 
 class PluginHost:
-    """Asks one provider. For any number of threads; the provider runs in a thread of its own, one call at a time."""
+    """Queries one provider, for any number of threads; the provider runs in a thread of its own, one call at a time."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class PluginHost:
         self._last = LastAnswers(self._name)
 
     def read(self, nodes: Iterable[ClusterNode], *, kept_seconds: float = KEPT_SECONDS) -> PluginReading:
-        """Return the provider's current statement; of groups without one, the last one for up to a minute.
+        """Return the provider's current answer; for groups that it lacks, the last one counts for up to a minute.
 
         After that, or after `kept_seconds` if that is less, a provider that raises or does not answer in time has no
         groups, and a problem. While an earlier call has not ended, no other one begins.
@@ -185,7 +185,7 @@ class PluginHost:
             self._turn.release()
 
     def _begin_call(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
-        """Begin a call; None if an earlier one has not ended within the time."""
+        """Begin a call and return it; None if an earlier call has not ended within `wait_seconds`."""
         is_free = self._turn.acquire(timeout=wait_seconds) if wait_seconds > 0 else self._turn.acquire(blocking=False)
         if not is_free:
             return None

@@ -37,7 +37,7 @@ class ProviderNode:
     """`spec.providerID`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Those that the recommender reads; not all of the object."""
+    """The annotations that the recommender reads, not all of the object's."""
 
 
 class InstanceState(StrEnum):
@@ -53,7 +53,7 @@ class ProviderInstance:
     """A machine of a group, whether or not it has become a Node yet."""
 
     provider_id: str
-    """The one that its Node has, or will have."""
+    """The provider id that its Node has, or will have."""
     state: InstanceState = InstanceState.RUNNING
 
 
@@ -110,7 +110,7 @@ class AnswersLater(Protocol):
     """A group whose size and machines may have been learned before the refresh."""
 
     def age_seconds(self) -> float:
-        """Return how old they are; 0 if the refresh has asked for them."""
+        """Return how many seconds old size and machines are; 0 if the refresh has asked for them."""
         ...
 
 
@@ -118,8 +118,8 @@ class AnswersLater(Protocol):
 class WritableNodeGroup(ProviderNodeGroup, Protocol):
     """A group whose size can be changed.
 
-    Each method returns once the cloud has accepted the change, which the target size then shows. Whatever it raises
-    counts as a refusal by the cloud, and `OutcomeUnknownError` as a change that may have taken effect.
+    Each method returns once the cloud has accepted the change, which the target size then shows. Any exception counts
+    as a refusal by the cloud, except `OutcomeUnknownError`: after it, the change may have taken effect.
     """
 
     def increase_size(self, delta: int) -> None:

@@ -39,7 +39,7 @@ def template_name(group: str) -> str:
 def best_example(
     nodes: Iterable[ClusterNode], now: float, passing: PassingTaints = NO_TAINTS, offered: Iterable[str] = ()
 ) -> ClusterNode | None:
-    """Return the node from which a template is made; None if there is none that is ready.
+    """Return the node from which a template is made; None if no node is ready.
 
     Schedulable nodes come first, then those older than a minute, then those that offer the most resources, since a
     device plugin may not run yet, then the newest, which shows the present state of the group. A node that lacks one of

@@ -67,7 +67,8 @@ class _Read:
 def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[ObjectKind]:
     """Return the kinds that are needed: those of Cluster API, and the infrastructure templates that groups name.
 
-    Templates are read for groups whose annotations do not state a capacity. They are known once the groups are.
+    Templates are read for groups whose annotations do not state a capacity. Which kinds these are is known once the
+    groups are.
     """
     scalables = [each for kind in kinds.SCALABLE_RESOURCES for each in kinds.scalable_kinds(kind, stated)]
     found = {*scalables, *kinds.machines(stated), *kinds.clusters(stated)}
@@ -183,9 +184,9 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
 
 
 def _leaving(members: Members, size: int) -> set[str]:
-    """Return nodes whose Machines are marked while there are more than the size: Cluster API is about to delete them.
+    """Return the nodes with marked Machines if there are more nodes than the size: Cluster API is about to delete them.
 
-    Without a smaller size, a mark only says which Machine is deleted first at some later time.
+    Unless the size is smaller, a mark only says which Machine is deleted first at some later time.
     """
     if len(members.nodes) - len(members.deleting) <= size:
         return set()
@@ -217,8 +218,8 @@ def _pause_reason(one: JsonObject, read: _Read) -> str:
 def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
     """Name the autoscaler that manages the group.
 
-    Cluster Autoscaler opts groups in by the same annotations. So it manages each of them, unless its published status
-    names its groups and this one is not among them, such as when it works with a cloud's own groups.
+    Cluster Autoscaler opts groups in by the same annotations. So it manages each such group, unless its published
+    status names its groups and this one is not among them, such as when it works with a cloud's own groups.
     """
     karpenter = karpenter_of(group.nodes, world.nodes)
     if karpenter:

@@ -1,4 +1,4 @@
-"""Decides to which of several Machines a node belongs. Anyone who can create Machines can name any node in one."""
+"""Decides to which of several Machines a node belongs, since whoever can create Machines can name any node in one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClaimProof(IntEnum):
     STATED = 0
     """The Machine states the node's provider ID, or its owner is not one of Cluster API."""
     NAMED = 1
-    """Its status names the node, which Cluster API's controller writes, and its owner is of Cluster API."""
+    """The Machine's status, written by Cluster API's controller, names the node, and its owner is of Cluster API."""
     OWNED = 2
     """As with `NAMED`, and that owner exists: a MachineSet or MachinePool with the UID that the reference names."""
 
@@ -31,9 +31,9 @@ class Claim:
     """One object that claims a node."""
 
     by: Owned
-    """The owner for whose number of nodes the claim counts."""
+    """The owner whose number of nodes includes the node if the claim holds."""
     named: str
-    """The name in messages of the object that claims the node, such as `Machine capi/workers-x7`."""
+    """How messages name the object that claims the node, such as `Machine capi/workers-x7`."""
     proof: ClaimProof
     machine: JsonObject | None = None
 
@@ -43,7 +43,7 @@ class Settled:
     """The owner of a node."""
 
     claims: tuple[Claim, ...]
-    """Those of the owner of the node; none if it is not clear who that is."""
+    """The claims of the node's owner; none if it is not clear who owns it."""
     refused: tuple[Claim, ...]
     """The other claims."""
 

@@ -25,20 +25,20 @@ class Members:
     """The Machines and nodes of one group."""
 
     machines: list[JsonObject] = field(default_factory=list)
-    """All Machines, also those without a node; those of a MachinePool are not among them."""
+    """All Machines, including those without a node, but not those of a MachinePool."""
     nodes: dict[str, JsonObject | None] = field(default_factory=dict)
     """The Machine of each node, by name; None if there is none, as in a MachinePool."""
     deleting: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
     """Nodes that Machines name but this cluster does not have."""
     disputed: dict[str, str] = field(default_factory=dict)
-    """Nodes that other groups also claim, so that they count for none, with the claimants."""
+    """Nodes that other groups also claim, each with the claimants; such a node counts for no group."""
     refused: dict[str, str] = field(default_factory=dict)
     """Nodes that belong to another group although an object of this one claims them, each with a sentence."""
 
 
 def controller_of(one: JsonObject) -> Owned | None:
-    """Return the controlling owner of an object if it is of Cluster API; None if it has none."""
+    """Return the controlling owner of an object; None if it has none that is of Cluster API."""
     owner = _controller(one)
     if owner is None:
         return None
@@ -67,11 +67,12 @@ def members_of(
     machine_pools: Sequence[JsonObject],
     nodes: Mapping[str, ClusterNode],
 ) -> dict[Owned, Members]:
-    """Return the nodes by the object that decides about their number.
+    """Return the Machines and nodes by the object that determines how many there are.
 
-    A Machine of a MachineSet counts for the MachineDeployment that owns the set; of a set that is not listed, for the
-    one that its label names. Nodes are found by `status.nodeRef`, else by `spec.providerID`. A node that several groups
-    claim belongs to the one for which Cluster API's own controllers have recorded it.
+    A Machine of a MachineSet counts for the MachineDeployment that owns the set; if the set is not listed, the Machine
+    counts for the MachineDeployment that its label names. Nodes are found by `status.nodeRef`, else by
+    `spec.providerID`. A node that several groups claim belongs to the one for which Cluster API's own controllers have
+    recorded it.
     """
     listed = {identity_of(one): text(one, "metadata", "uid") for one in (*machine_sets, *machine_pools)}
     deployment_of = {
@@ -112,7 +113,7 @@ def _proof(machine: JsonObject, owner: Owned, listed: Mapping[Owned, str]) -> Cl
 
 
 def _settle(found: dict[Owned, Members], claims: Mapping[str, Iterable[Claim]]) -> None:
-    """Give each node to the members that it belongs to, and record the other claims."""
+    """Assign each node to the members that it belongs to, and record the other claims."""
     for node, result in settled(claims).items():
         for claim in result.claims:
             members = found[claim.by]

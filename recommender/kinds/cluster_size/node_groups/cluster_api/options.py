@@ -30,7 +30,7 @@ _SWITCHES: Final = {
 
 
 def options_of(one: JsonObject) -> tuple[GroupOptions, tuple[str, ...]]:
-    """Return the options of a group, and the problems of unreadable ones, which the settings replace."""
+    """Return the options of a group, and the problems of unreadable ones, for which the settings apply instead."""
     found: dict[str, float | bool] = {}
     problems = []
     for key, written in texts(one, "metadata", "annotations").items():

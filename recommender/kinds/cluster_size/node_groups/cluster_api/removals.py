@@ -1,7 +1,7 @@
 """Selects the Machines to delete, as Cluster API documents: each is marked, and the size falls by one.
 
-A mark that was set and not followed by a smaller size, as after a kill, is found by what the cluster shows: it would
-let the next smaller size, whoever writes it, take a node that holds pods by then.
+A mark that no smaller size has followed, such as after this process was killed, is found from the objects of the
+cluster. If it stayed, the next smaller size, whoever writes it, would delete a node that may hold pods by then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
 """The annotation of Machines that are deleted first when the size of their group is lowered."""
 OWN_MARK: Final = "tidewatch"
-"""The value of this program's marks. Cluster Autoscaler writes a time, and marks of others are left alone."""
+"""The value of this program's marks. Cluster Autoscaler writes a time; marks of other programs are left alone."""
 
 
 @dataclass(frozen=True, slots=True)

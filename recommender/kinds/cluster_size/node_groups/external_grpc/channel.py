@@ -33,7 +33,7 @@ _UNKNOWN_EFFECTS: Final = _UNKNOWN_OUTCOMES | {
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.DATA_LOSS,
 }
-"""The same for a change: the library also reports these for an answer that it cannot read."""
+"""After these codes, a change may have taken effect: the library also reports these three for an unreadable answer."""
 _AT_ONCE: Final = 8
 """The most calls that run at the same time."""
 _LEAST_SECONDS: Final = 0.001
@@ -171,7 +171,7 @@ class _Running(Protocol[A_co]):
 
 
 class BegunCall(Generic[A]):
-    """A call that somebody else waits for, or nobody."""
+    """A call that was sent without waiting for its answer."""
 
     def __init__(self, method: str, running: _Running[A], address: str) -> None:
         self._method = method

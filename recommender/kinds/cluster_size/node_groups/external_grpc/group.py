@@ -39,7 +39,7 @@ class GroupFacts:
     is_twice: bool = False
     """Whether the group's id is listed more than once."""
     age_seconds: float = 0.0
-    """How long ago size and machines were asked for, before the refresh."""
+    """How long before the refresh the size and the machines were requested."""
 
 
 class ExternalGroup:

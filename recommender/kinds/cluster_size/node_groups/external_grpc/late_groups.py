@@ -29,7 +29,7 @@ class LateAnswer:
     size: NodeGroupTargetSizeResponse | CallError
     machines: NodeGroupNodesResponse | CallError
     age_seconds: float = 0.0
-    """How long ago it was asked for, before the present refresh."""
+    """How long before the present refresh the answer was requested."""
 
     @property
     def silence(self) -> CallError | None:

@@ -45,7 +45,7 @@ def node_message(node: ProviderNode) -> ExternalGrpcNode:
 
 
 def instances_of(found: Iterable[Instance]) -> tuple[ProviderInstance, ...]:
-    """Return the machines of a group. Ones of an unspecified state count as running, as in Cluster Autoscaler."""
+    """Return the machines of a group. A machine of unspecified state counts as running, as in Cluster Autoscaler."""
     return tuple(
         ProviderInstance(each.id, _STATES.get(each.status.instanceState, InstanceState.RUNNING)) for each in found
     )
@@ -76,7 +76,7 @@ def _quantities(found: Mapping[str, Quantity]) -> dict[str, str]:
 
 
 def options_message(defaults: GroupOptions) -> NodeGroupAutoscalingOptions:
-    """Return the settings that hold for all groups, also under the names of earlier versions."""
+    """Return the settings that apply to all groups, also under the names that earlier versions use."""
     unneeded, unready = defaults.unneeded_seconds or 0.0, defaults.unready_seconds or 0.0
     provision = defaults.max_node_provision_seconds or 0.0
     return NodeGroupAutoscalingOptions(

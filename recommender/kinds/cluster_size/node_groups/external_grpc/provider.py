@@ -40,7 +40,7 @@ _REFRESH_SECONDS: Final = 8.0
 _OWNER_SECONDS: Final = 300.0
 """How long the group of a node is remembered."""
 _OUTSIDE_SECONDS: Final = 60.0
-"""The same for a node outside of all groups, whose machine none of them lists."""
+"""How long it is remembered that a node, whose machine no group lists, is outside all groups."""
 _MOST_OWNERS: Final = 100_000
 
 
@@ -103,7 +103,7 @@ class ExternalGrpcProvider:
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
     def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, LateAnswer]:
-        """Return what is stated of each group. One that was silent the last time is not waited for again."""
+        """Return size and machines of each group. One that was silent the last time is not waited for again."""
         names = list(groups)
         self._late.retain(names)
         found = {name: self._late.answer(name) for name in names if name in self._late}
@@ -139,7 +139,7 @@ class ExternalGrpcProvider:
         return tuple(self._groups.values())
 
     def node_group_for_node(self, node: ProviderNode) -> ExternalGroup | None:
-        """Return the group of a node. It is requested once in a while for each node. Raises CallError."""
+        """Return the group of a node, which is requested only once in a while. Raises CallError."""
         key = (node.name, node.provider_id)
         known, now = self._owners.get(key), self._clock()
         if known is not None and now < known.until and self._is_still_right(known.group, node):
@@ -153,7 +153,7 @@ class ExternalGrpcProvider:
         return self._groups.get(name)
 
     def _is_still_right(self, group: str, node: ProviderNode) -> bool:
-        """Whether no known fact contradicts the group of a node. A node without a group is a machine of no group."""
+        """Whether the remembered group exists or, for a node without a group, whether no group lists its machine."""
         return group in self._groups if group else node.provider_id not in self._machines
 
     def _owner(self, node: ProviderNode) -> str:

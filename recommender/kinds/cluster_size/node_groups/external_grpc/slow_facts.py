@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 _KEPT_SECONDS: Final = 300.0
 _RETRY_SECONDS: Final = 15.0
 _TELLING_SECONDS: Final = 2.0
-"""If a call fails that had less time than this, and less than the timeout of calls, that says nothing about the
-group."""
+"""A failed call says something about the group only if it had this much time, or the whole timeout of a call."""
 _HOUR_SECONDS: Final = 3600
 
 
@@ -57,7 +56,7 @@ class SlowFact:
     options: GroupOptions | None = None
     price: float | None = None
     problem: str = ""
-    """The problem of the options or the template; no decision may use them then."""
+    """The problem of the options or the template; if there is one, no decision may use them."""
 
 
 class SlowFacts:
@@ -82,7 +81,7 @@ class SlowFacts:
         return group in self._failed
 
     def of(self, group: str, seconds: float) -> SlowFact:
-        """Return the facts of a group. Calls may take `seconds` each; one that fails keeps what was known."""
+        """Return the facts of a group. Calls may take `seconds` each; if one fails, the last known facts stay."""
         known, now = self._known.get(group), self._clock()
         if known is not None and now < known.until:
             return known
