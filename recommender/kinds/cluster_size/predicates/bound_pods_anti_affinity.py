@@ -1,4 +1,4 @@
-"""The anti-affinity terms of pods that have a node, against pods that are to be placed.
+"""The anti-affinity terms of pods that have a node, as they apply to pods that are to be placed.
 
 Pods with equal terms count together, and each different term is evaluated once for a shape. The domains that the
 matching terms refuse are kept as counts, in one object for all shapes that the same terms match.
@@ -26,7 +26,7 @@ _Terms: TypeAlias = "tuple[PodTerm, ...]"
 
 @dataclass(slots=True, eq=False)
 class RefusedDomains:
-    """The domains where pods with some terms are."""
+    """The domains that contain pods with certain terms."""
 
     counts: defaultdict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """How many different owners of terms are in each domain, by topology key and value."""
@@ -74,7 +74,7 @@ class TermOwners:
 
 @dataclass(slots=True, eq=False)
 class Opponents:
-    """The nodes that the terms of other pods refuse to a shape."""
+    """The nodes from which the anti-affinity terms of other pods exclude a shape."""
 
     shape: PodShape
     known: RefusedDomains
@@ -84,24 +84,24 @@ class Opponents:
 
     @property
     def exist(self) -> bool:
-        """Whether a pod in a domain of its term is against the shape."""
+        """Whether the term of any pod excludes the shape from a domain."""
         return self.known.total > 0 or self.later.total > 0
 
     def refuse(self, labels: Mapping[str, str]) -> bool:
-        """Return whether a node with these labels is in a domain of a pod that is against the shape."""
+        """Return whether a node with these labels is in a domain from which another pod's term excludes the shape."""
         return self.known.refuse(labels) or self.later.refuse(labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OwnedTerm:
-    """A term, with all that have it."""
+    """A term, with all pods that have it."""
 
     term: PodTerm
     owners: list[TermOwners]
 
 
 class OpponentTable:
-    """All terms of anti-affinity of the pods that have a node."""
+    """All anti-affinity terms of the pods that have a node."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
@@ -128,7 +128,7 @@ class OpponentTable:
         return found
 
     def against(self, shape: PodShape) -> Opponents:
-        """Return the nodes that the terms of other pods refuse to a shape. The result follows all later changes."""
+        """Return the nodes from which other pods' terms exclude a shape. The result follows all later changes."""
         found = self._asked.get(shape)
         if found is None:
             found = self._asked[shape] = Opponents(shape, self._refused_domains(shape))
@@ -159,7 +159,7 @@ class OpponentTable:
         known.owners.append(owners)
 
     def _asked_by(self, term: PodTerm) -> list[Opponents]:
-        """Return the shapes that were requested already and that a term matches."""
+        """Return the earlier results of `against` for shapes that a term matches."""
         spaces = self._asked_in if term.namespace_selector is not None else term.namespaces
         asked = (one for space in tuple(spaces) for one in self._asked_in.get(space, ()))
         return [one for one in asked if self._is_meant(term, one.shape)]

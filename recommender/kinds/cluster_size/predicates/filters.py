@@ -88,7 +88,8 @@ class PodFilter:
     def is_independent(self) -> bool:
         """Whether pods of this shape influence each other by requests alone.
 
-        They have no ports, affinity, spread or volumes, and no pod in the snapshot has a term against them.
+        That is so if they have no ports, affinity, spread or volumes, and no pod in the snapshot has a term against
+        them.
         """
         return self._is_plain and not self._others.has_opponents
 

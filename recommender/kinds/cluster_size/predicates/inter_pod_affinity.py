@@ -35,7 +35,7 @@ class InterPodFilter:
         return self._opponents.exist
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        """Return the refusal by affinity, then anti-affinity, then the anti-affinity of others."""
+        """Return the first refusal: by the pod's affinity, its anti-affinity, or the anti-affinity of other pods."""
         labels = info.node.labels
         if self._friends is not None and not self._is_among_friends(info):
             return _AFFINITY
@@ -47,7 +47,7 @@ class InterPodFilter:
     def _is_among_friends(self, info: NodeInfo) -> bool:
         """Return whether the node's domains have pods that match all terms.
 
-        The first pod of a group whose pods want each other may run wherever the node has all topology keys.
+        The first pod of a group whose pods have affinity to each other may run wherever the node has all topology keys.
         """
         if self._friends is None:
             return True

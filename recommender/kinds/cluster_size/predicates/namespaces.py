@@ -1,4 +1,4 @@
-"""Determines which namespaces the terms of inter-pod affinity mean."""
+"""Determines to which namespaces the terms of inter-pod affinity apply."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Namespaces:
     """The namespaces of a cluster with their labels."""
 
     def __init__(self, labels: Mapping[str, Mapping[str, str]] | None) -> None:
-        """`labels` are by namespace; None: unknown."""
+        """`labels` has the labels of each namespace; None if they are unknown."""
         self._labels = labels
 
     def are_listed(self, term: PodTerm, namespace: str, *, if_unknown: bool) -> bool:
-        """Return whether a term of the pod that is to be placed means the pods of a namespace.
+        """Return whether a term of the pod that is to be placed applies to the pods of a namespace.
 
-        Its selector is first resolved to the namespaces that exist.
+        The term's namespace selector is first resolved to the namespaces that exist.
         """
         if namespace in term.namespaces:
             return True
@@ -33,10 +33,10 @@ class Namespaces:
         return labels is not None and selector.matches(labels)
 
     def are_selected(self, term: PodTerm, namespace: str) -> bool:
-        """Return whether a term of a pod that has a node means a pod of a namespace that is to be placed.
+        """Return whether a term of a pod that has a node applies to a pod of this namespace that is to be placed.
 
         A namespace that is not known has no labels. If none is known, the term applies, so that no pod is placed where
-        it may not be.
+        it may not run.
         """
         if namespace in term.namespaces:
             return True

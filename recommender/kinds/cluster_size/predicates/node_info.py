@@ -35,7 +35,7 @@ class NodeInfo:
     claims: dict[PodKey, int] = field(default_factory=dict)
     """How many pods use each PersistentVolumeClaim, by namespace and name."""
     disks: dict[str, int] = field(default_factory=dict)
-    """How many pods use each disk that their specs name themselves."""
+    """How many pods use each disk that pod specs name directly."""
     verdicts: dict[Hashable, tuple[Refusal, ...]] = field(default_factory=dict)
     """Results of filters that depend on the node alone, by filter."""
     place: int = 0
@@ -76,7 +76,7 @@ def take(info: NodeInfo, shape: PodShape, count: int) -> None:
 
 
 def change_count(counts: dict[K, int], key: K, count: int) -> None:
-    """Add to one of the counts, which are all above 0."""
+    """Add to one of the counts; a count that becomes 0 is removed."""
     total = counts.get(key, 0) + count
     if total:
         counts[key] = total

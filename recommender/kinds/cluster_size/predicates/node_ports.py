@@ -1,4 +1,4 @@
-"""The plugin NodePorts: ports of the node that containers take."""
+"""The plugin NodePorts: host ports that containers use."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class NodeTable(Mapping[str, "NodeInfo"]):
 
 
 class _InOrder(ValuesView["NodeInfo"]):
-    """The nodes like the values of a dictionary, without a look-up for each."""
+    """A view of the nodes like the values of a dictionary, but without a look-up for each node."""
 
     def __init__(self, table: NodeTable) -> None:
         super().__init__(table)

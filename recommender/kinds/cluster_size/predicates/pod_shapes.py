@@ -35,7 +35,7 @@ class PodShape:
     """Whether a pod takes nothing from its node but resources: no port of the host, no claim and no disk."""
 
     def __post_init__(self) -> None:
-        """Judge once what is asked for every pod that is placed or moved."""
+        """Compute once what is needed for every pod that is placed or moved."""
         asked = self.scheduling
         object.__setattr__(self, "is_plain", not (asked.host_ports or asked.claims or asked.inline_volumes))
 

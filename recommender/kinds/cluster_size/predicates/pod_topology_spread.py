@@ -21,7 +21,7 @@ _REASON: Final = "node(s) didn't match pod topology spread constraints"
 class _Constraint:
     topology_key: str
     most: int
-    """How many pods a domain may have beyond the smallest count, before the pod comes."""
+    """By how much a domain's count may exceed the smallest count before the pod is added."""
     tally: SpreadTally
 
 

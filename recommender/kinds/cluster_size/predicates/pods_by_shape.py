@@ -30,7 +30,7 @@ class _Alike:
     shape: PodShape
     is_terminating: bool
     nodes: dict[NodeInfo, int] = field(default_factory=dict)
-    """How many are on each node."""
+    """How many of these pods each node has."""
     tallies: list[tuple[PodTally, tuple[str, ...]]] | None = None
     """The tallies with the topology keys for which each counts these pods; None if there are none, as for most
     shapes."""
@@ -58,13 +58,13 @@ class _InNamespace:
     """The pods by key and value, for the keys that selectors have demanded."""
 
     def add(self, alike: _Alike) -> None:
-        """Add pods that differ from the earlier ones."""
+        """Add the pods of a new shape."""
         self.all.append(alike)
         for key, values in self.by_label.items():
             _put(values, key, alike)
 
     def candidates(self, demand: Requirement | None) -> Iterable[_Alike]:
-        """Return the shapes that may satisfy a demand for values of a label; None for no demand."""
+        """Return the shapes that may satisfy a demand for values of a label; all shapes if `demand` is None."""
         if demand is None:
             return self.all
         values = self.by_label.get(demand.key)

@@ -42,7 +42,7 @@ class SelectorIndex(Generic[T]):
         self._places: defaultdict[_IndexKey, list[T]] = defaultdict(list)
 
     def add(self, item: T, selector: Selector, namespaces: frozenset[str] | None) -> None:
-        """Add an item under keys by which labels that its selector matches find it; None means any namespace."""
+        """Add an item under keys by which labels that its selector matches find it; `namespaces` is None for any."""
         for place in index_keys_of(selector, namespaces):
             self._places[place].append(item)
 

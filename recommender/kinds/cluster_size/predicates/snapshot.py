@@ -41,9 +41,9 @@ class Snapshot:
         storage: Storage | None = None,
         namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Pods that have ended, are not bound, or are bound to a node that is not listed take no place.
+        """Pods that have ended, are not bound, or are bound to a node that is not listed are ignored.
 
-        Of nodes with one name, and of pods with one namespace and name, the first counts.
+        Of several nodes with the same name, or pods with the same namespace and name, the first counts.
         """
         self._nodes = NodeTable()
         # The amounts are cached by identity and kept alive: nodes of one template share them.

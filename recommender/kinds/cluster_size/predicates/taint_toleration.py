@@ -16,7 +16,7 @@ _REFUSING: Final = frozenset({TaintEffect.NO_SCHEDULE.value, TaintEffect.NO_EXEC
 
 
 def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
-    """Return whether one of the tolerations is for the taint.
+    """Return whether one of the tolerations tolerates the taint.
 
     `Lt` and `Gt` tolerate nothing: the gate TaintTolerationComparisonOperators is off by default.
     """

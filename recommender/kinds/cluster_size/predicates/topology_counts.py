@@ -73,14 +73,14 @@ class SpreadTally(PodTally):
     def __init__(self, namespace: str, constraint: SpreadConstraint, domains: Domains) -> None:
         self.namespaces = frozenset({namespace})
         self.counts: dict[str, int] = {}
-        """Domains without pods are absent."""
+        """The count of each domain; domains without pods are absent."""
         self._selector = constraint.selector
         self.demand = None if constraint.selector is None else demanded(constraint.selector)
         self._keys = (constraint.topology_key,)
         self._min_domains = constraint.min_domains
         self._domains = domains
         self._levels: dict[int, int] = {}
-        """How many domains have each of the counts."""
+        """How many domains have each count."""
         self._lowest = 0
         """The smallest of the counts."""
 

@@ -32,7 +32,7 @@ class StorageView:
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     classes: Mapping[str, StorageClassFacts] = field(default_factory=dict)
     available: Mapping[str, tuple[Volume, ...]] = field(default_factory=dict)
-    """Volumes without a claim by class, the smallest first."""
+    """By storage class, the volumes without a claim, the smallest first."""
     reserved: Mapping[PodKey, tuple[Volume, ...]] = field(default_factory=dict)
     """The volumes that name a claim, by claim."""
     csi_nodes: Mapping[str, CsiNodeFacts] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The plugin VolumeRestrictions: disks that a spec names itself, and claims that only one pod may use."""
+"""The plugin VolumeRestrictions: disks that a pod spec names directly, and claims that only one pod may use."""
 
 from __future__ import annotations
 
