@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     PointForecast: TypeAlias = Callable[[IntArray], FloatArray]
 
 TRAILING_SECONDS = 2 * DAY_SECONDS
-"""Errors from this long back count, or the newest `COUNTED_ERRORS` if these reach further back."""
+"""Errors of this trailing time count, or the newest `COUNTED_ERRORS` errors if these reach further back."""
 COUNTED_ERRORS = 256
 """How many errors are used, evenly spread over that time, because errors of neighbouring steps are nearly the same."""
 LEAST_ERRORS = 100
 """With fewer errors the share of targets above a forecast cannot be estimated, and plain headroom is added."""
 LEAST_REACHES = 20
-"""Plain headroom is also added if the errors cover less time than this many times how far a forecast reaches, because
-the targets of neighbouring errors overlap."""
+"""Plain headroom is also added if the errors cover less than this many times the reach of a forecast, because the
+targets of neighbouring errors overlap."""
 
 
 def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:

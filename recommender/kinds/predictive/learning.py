@@ -69,7 +69,7 @@ class SeriesVerdict:
     blend: Blend
     """The blend that acts."""
     bill: Bill | None = None
-    """The cost; None while it is unknown."""
+    """The cost of the blend; None while it is unknown."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     last_day: str = ""
     proof: SeriesProof | None = None
@@ -182,7 +182,7 @@ def tried_and_judged(
 
 
 def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
-    """Return a text that compares a capacity over the last day with headroom of equal cost; empty if it is unknown."""
+    """Return a text that compares a capacity over the last day with headroom of equal cost; empty if unknown."""
     steps = int(DAY_SECONDS / fleet.step_seconds)
     if len(load) < steps or np.isnan(load[-steps:]).all():
         return ""

@@ -142,8 +142,8 @@ def _of_block(
 def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
     """Yield the first known step of the history and the series that begin there, a few series at a time.
 
-    A record begins where the history of its series does. Histories that begin long before all records make no
-    difference, so their series are processed together.
+    A record begins where the history of its series does. Where exactly a history begins makes no difference if that is
+    long before all records, so such series are processed together.
     """
     known = ~np.isnan(history.values)
     firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)

@@ -1,4 +1,4 @@
-"""A coarser grid for models whose fit takes long: bins of several steps, of which a day has a limited number.
+"""A coarser grid for models whose fit takes long: bins of several steps, with a limited number of bins a day.
 
 A model on bins of 15 minutes would be up to 15 minutes late. Therefore its recursion runs once for each phase: the bins
 of phase 2 begin two steps later than those of phase 0, and at every step the bins of one phase have just ended.

@@ -37,7 +37,7 @@ class CurveOptions:
     """How far the samples reach back, as a multiple of how far the forecast reaches ahead. The smaller it is, the more
     the forecast amplifies noise."""
     least_samples: int
-    """The least number of samples, for which samples at coarse steps reach back further. With fewer, there is no
+    """The least number of samples; at coarse steps, samples reach back further to be this many. With fewer, there is no
     forecast."""
 
     def sample_steps(self, task: ForecastTask, step_seconds: float) -> int:

@@ -80,7 +80,7 @@ def smoothed(
     phases: FloatArray,
     slots: IntArray | None = None,
 ) -> FloatArray:
-    """Return the largest forecast of the moments `ahead` of each bin; shape (bins, series, phases), like `values`.
+    """Return the largest forecast made after each bin for the moments `ahead`; shape (bins, series, phases).
 
     After an unknown bin, only time has advanced. `ahead` counts bins, with fractions. `slots` are the places of the
     bins in the season, including the bins ahead of the last one; None if they are consecutive.

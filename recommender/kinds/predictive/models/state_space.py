@@ -76,7 +76,7 @@ def design() -> FloatArray:
 def filtered(
     values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray, places: IntArray | None = None
 ) -> FloatArray:
-    """Return the largest forecast of the moments `ahead` of each bin; shape (bins, series, phases), like `values`.
+    """Return the largest forecast made after each bin for the moments `ahead`; shape (bins, series, phases).
 
     After an unknown bin, only time has advanced. `ahead` counts bins, with fractions. `places` are the places of the
     bins by local clocks, including the bins ahead of the last one; None if they are consecutive.
@@ -100,7 +100,7 @@ def filtered(
 
 
 def _distances(places: IntArray, bins: range) -> list[IntArray]:
-    """Return how many bins clocks advance from each place within one bin, and within each number of `bins`."""
+    """Return how many bins clocks advance from each place during one bin, and during each number of bins in `bins`."""
     return [places[steps:] - places[: len(places) - steps] for steps in (1, *bins)]
 
 
