@@ -1,4 +1,4 @@
-"""Reads the scheduling configuration, strictly: one problem anywhere refuses the file."""
+"""Reads the scheduling configuration strictly: a single problem anywhere causes the file to be rejected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROUNDS: Final = whole(1, 1000, quoted=True)
 
 
 class SchedulingFileError(DocumentError):
-    """The whole file is refused."""
+    """The file is rejected as a whole."""
 
 
 def read_scheduling(content: str, file: str) -> SchedulingSettings:
@@ -56,7 +56,7 @@ def _by_resource(**values: object) -> dict[LoadResource, object]:
 
 
 def _limits(most_percent: int) -> tuple[Key, ...]:
-    """Return a key for each resource. Limits may promise a node several times."""
+    """Return a key for each resource; `most_percent` may exceed 100, since limits may overcommit a node."""
     shape = percentage(Bounds(0, most_percent, above=True))
     return tuple(Key(name, shape, f"Largest share of {name} in use.") for name in LoadResource)
 

@@ -1,4 +1,4 @@
-"""The scheduling configuration in force: read, followed, and replaced as a whole when its file changes.
+"""Keeps the scheduling configuration in force, and replaces it as a whole when its file changes.
 
 A changed file that has an error changes nothing: the last good one stays in force.
 """
@@ -27,14 +27,14 @@ _log = logging.getLogger(__name__)
 
 
 class SchedulingReloader:
-    """Follows one file. `check` is for one thread, `current` for any. Without a file, the defaults are in force."""
+    """Follows one file; without a file, the defaults are in force. `check` is for one thread, `current` for any."""
 
     def __init__(
         self, path: Path | None, registry: CollectorRegistry, metrics_prefix: str, kept: KeptContents | None = None
     ) -> None:
-        """Read the file; raises FilesError or SchedulingFileError: at the start there is no last good version.
+        """Read the file; raises FilesError or SchedulingFileError, since there is no last good version at the start.
 
-        After the end of a worker, that is what it `kept`.
+        If an earlier worker has ended, the last good version is what it `kept`.
         """
         metrics = ReloadMetrics(registry, metrics_prefix, ("success", "failure"))
         self._on_change: Callable[[SchedulingSettings], None] = lambda _: None
@@ -72,7 +72,7 @@ class SchedulingReloader:
 
 
 def read_scheduling_file(path: Path) -> SchedulingSettings:
-    """Return the settings in a file. Raises FilesError or SchedulingFileError."""
+    """Return the settings that a file contains. Raises FilesError or SchedulingFileError."""
     return _read(read_each([path]))
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _NO_LOAD_WATCHER: Final = "scores are computed from this program's own windows"
 _TRIMARAN_SOURCES: Final = {"watcherAddress": _NO_LOAD_WATCHER, "metricProvider": _NO_LOAD_WATCHER}
-"""Where Trimaran's plugins find a load-watcher. The scores of this process come from its own windows."""
+"""Keys that tell Trimaran's plugins where to find a load-watcher. This program scores by its own windows."""
 _MOST_CPU_MILLI: Final = 10**9
 _LIMIT: Final = number(Bounds(0, 1, above=True), quoted=True)
 _POWER: Final = number(Bounds(-1e12, 1e12), quoted=True)
@@ -53,7 +53,7 @@ def _cpu_milli(amount: Quantity) -> int:
 
 
 def _number(least: float, most: float = float("inf")) -> ValueShape:
-    """Return the shape of a number. Trimaran writes some of them in quotes (`"1.5"`)."""
+    """Return the shape of a number. Trimaran writes some numbers in quotes (`"1.5"`)."""
     return number(Bounds(least, most), quoted=True)
 
 

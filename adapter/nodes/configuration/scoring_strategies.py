@@ -74,7 +74,7 @@ _RATIO_FUNCTION: Final = Section(
 
 
 def _strategy(make: Callable[..., PolicyArgs], type_name: str, *keys: Key) -> Section[PolicyArgs]:
-    """Return the shape of a scoring strategy, which may be written below `scoringStrategy`, as kube-scheduler does."""
+    """Return the shape of a scoring strategy, which may be nested under `scoringStrategy`, as in kube-scheduler."""
 
     def written_either_way(strategy: PolicyArgs | None = None, **arguments: Any) -> PolicyArgs:  # noqa: ANN401 - likewise
         return strategy or make(**arguments)
