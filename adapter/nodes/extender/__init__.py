@@ -1,1 +1,1 @@
-"""kube-scheduler's HTTP extender: filter and scores, and the same scores for people."""
+"""The HTTP extender for kube-scheduler: the filter, the scores, and the same scores for people."""

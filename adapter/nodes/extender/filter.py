@@ -1,4 +1,4 @@
-"""Determines which nodes would be over a hard limit of utilisation with this pod (pure)."""
+"""Determines which nodes the pod would bring over a hard limit of utilisation (pure)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def failed_nodes(
 
     A node that is unknown, whose metrics are missing, or whose load is only estimated is never among them: its load is
     not known to be too high. For network, disk and GPUs only the measured load counts, and a limit of GPUs applies only
-    to pods that request some. `usage_limits` are those of the policies, by the usage that they limit.
+    to pods that request some. `usage_limits` are the limits that policies set, by the usage that they limit.
     """
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
     if not limited and not usage_limits:
@@ -99,7 +99,7 @@ def _placement(
     pod: PendingPod,
     settings: FilterSettings,
 ) -> _Placement:
-    """Return the placement with a measured load of a resource."""
+    """Return the placement of the pod on nodes with this measured load of a resource."""
     resource, measured = load
     nothing = np.zeros(len(rows))
     capacity = columns.capacity.get(resource.value)
@@ -136,7 +136,8 @@ def _reasons(
 ) -> Iterator[str]:
     """Yield why each of these nodes fails, such as `cpu 15m average 83 percent over the limit 80 percent`.
 
-    The scheduler uses reasons as a format for the text of an event, in which a percent sign would begin a verb.
+    The scheduler uses reasons as a format for the text of an event, in which a percent sign would begin a formatting
+    verb.
     """
     parts = (placement.measured, placement.recent, placement.pod, limits)
     numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
@@ -187,7 +188,7 @@ _POD = decoder_of(_Pod)
 
 
 def is_exempt(pod: bytes, daemon_sets: Collection[str] = ()) -> bool:
-    """Return whether a Pod, as JSON, is one that its node cannot do without. Raises msgspec.MsgspecError.
+    """Return whether a Pod, given as JSON, is exempt from the filter. Raises msgspec.MsgspecError.
 
     A pod of a DaemonSet can run on only one node: if it is kept off that node, the node lacks its network or its log
     collector. A critical pod must run before all others. `daemon_sets` are the UIDs of all DaemonSets, empty if they

@@ -45,21 +45,21 @@ BASIS_HEADER: Final = "Tidewatch-Basis"
 
 _MOST_AT_ONCE: Final = 4
 _LONGEST_WAIT_SECONDS: Final = 0.1
-"""Shorter than the timeout of the shipped scheduler configuration (200 ms), so that the scheduler hears the reason."""
+"""Shorter than the timeout in the shipped scheduler configuration (200 ms), so that the scheduler gets the reason."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class Extender:
-    """Answers the scheduler only from memory. For any number of threads."""
+    """Answers the scheduler, only from memory. Safe to use from any number of threads."""
 
     def __init__(
         self, board: Callable[[], Board], pending_of: Callable[[bytes], PendingPod], settings: SchedulingSettings
     ) -> None:
         """Make an extender.
 
-        `pending_of` returns the pod of a Pod in JSON; it raises ValueError or msgspec.MsgspecError for an unreadable
-        one.
+        `pending_of` turns a Pod in JSON into a pending pod; it raises ValueError or msgspec.MsgspecError if the Pod
+        cannot be read.
         """
         self._board = board
         self._pending_of = pending_of
@@ -131,7 +131,7 @@ class Extender:
         return answer
 
     def _read(self, args: ExtenderArgs, read: Callable[[bytes], T]) -> T:
-        """Return the parts of the pod that are read. Raises ExtenderProtocolError."""
+        """Return what `read` returns for the Pod of the arguments. Raises ExtenderProtocolError."""
         try:
             return read(args.pod)
         except (ValueError, msgspec.MsgspecError, RecursionError) as e:

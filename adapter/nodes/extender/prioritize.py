@@ -1,4 +1,4 @@
-"""The scores of a request, as the scheduler gets them."""
+"""The scores for a request, as the scheduler gets them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 class UnknownPolicyError(LookupError):
-    """A policy that this program does not have; the message lists those that it has."""
+    """This program has no such policy; the message lists the policies that it has."""
 
 
 def policy_named(name: str, settings: SchedulingSettings) -> PolicySettings:
-    """Return one policy with the arguments of the configuration, or its default ones. Raises UnknownPolicyError."""
+    """Return a policy with its arguments from the configuration, or the default ones. Raises UnknownPolicyError."""
     try:
         wanted = PolicyName(name)
     except ValueError as e:
@@ -39,7 +39,7 @@ def policy_named(name: str, settings: SchedulingSettings) -> PolicySettings:
 
 
 class Prioritizer:
-    """Scores the nodes of requests by a set of policies. For any number of threads."""
+    """Scores the nodes of requests by a set of policies. Safe to use from any number of threads."""
 
     def __init__(self, policies: Sequence[PolicySettings]) -> None:
         self._policies = tuple(policies)
@@ -47,7 +47,7 @@ class Prioritizer:
         self._state = StateLog(_log)
 
     def priorities(self, board: Board, pod: PendingPod, names: Sequence[str]) -> list[int]:
-        """Return 0..10 for each name; if all scores are equal, logs once that they have no influence."""
+        """Return 0..10 for each name; if all scores are equal, log once that they have no influence."""
         scores = score_request(self._policies, pod, board, rows_in(board.columns.index, names))
         if scores.without_influence:
             self._state.failed(

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGEST_BODY_BYTES: Final = 64 * 2**20
-"""Limit of a body with Node objects; 5,000 whole ones have about 63 MB."""
+"""Largest body with Node objects; 5,000 complete objects take about 63 MB."""
 LARGEST_NAMES_BYTES: Final = 8 * 2**20
-"""Limit of a body with names: those of 32,000 nodes with the longest possible names (253 bytes), and of many more usual
-ones. Decoded, they take several times as much memory."""
+"""Largest body with names: enough for 32,000 names of the greatest possible length (253 bytes), and for many more names
+of usual length. Decoded, they take several times as much memory."""
 
 _LARGEST_POD_BYTES: Final = 2 * 2**20
-"""Limit of a pod: more than an API server stores."""
+"""Largest pod: more than an API server stores."""
 _TAIL_BYTES: Final = 64
 
 _NULL = b"null"
@@ -45,7 +45,7 @@ class ExtenderArgs:
     names: tuple[str, ...]
     """Names in the order of the request, each once: the scheduler adds up repeated scores."""
     nodes: Mapping[str, msgspec.Raw] | None
-    """The Node objects as JSON, by name, if the scheduler sent these (`nodeCacheCapable: false`)."""
+    """The Node objects as JSON, by name, if the scheduler sent objects (`nodeCacheCapable: false`)."""
 
 
 class _NodeList(msgspec.Struct):
@@ -61,7 +61,7 @@ class _Node(msgspec.Struct):
 
 
 class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
-    """The score of one node. Go cannot decode a score with a fraction, and would drop the whole list because of it."""
+    """The score of one node. It is an integer: Go cannot decode a fraction here, and would drop the whole list."""
 
     host: str
     score: int

@@ -1,4 +1,4 @@
-"""Turns the names of nodes into rows of arrays (pure)."""
+"""Finds the array rows of nodes by their names (pure)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _GPU_COUNT: Final = re.compile("[0-9]{1,5}")
 
 
 class _ParameterError(ValueError):
-    """A parameter of the query that cannot be used; the message names it."""
+    """A query parameter cannot be used; the message names it."""
 
 
 def scores_routes(board: Callable[[], Board], settings: SchedulingSettings) -> tuple[Route, ...]:
@@ -100,7 +100,7 @@ def _pod(fields: Mapping[str, str], settings: SchedulingSettings) -> PendingPod:
 
 
 def _amount(name: str, text: str, unit_nanos: int) -> int:
-    """Return a quantity in its unit, rounded up as requests are."""
+    """Return a quantity in the unit of its resource, rounded up as requests are."""
     try:
         nanos = parse_quantity(text).nanos
     except QuantityError as e:
@@ -141,7 +141,7 @@ def _document(board: Board, policy: PolicySettings, pod: PendingPod) -> dict[str
 def _node_document(
     board: Board, scores: PolicyScores, place: int, score: float, *, is_known: bool
 ) -> dict[str, object]:
-    """Return the entry of one node. One that is not known has the score that the scheduler gets for it."""
+    """Return the entry of one node. A node that is not known has the score that the scheduler gets for it."""
     name = board.columns.names[place]
     row = board.loads.index.get(name) if board.loads else None
     resources = board.loads.resources if board.loads and row is not None else {}
