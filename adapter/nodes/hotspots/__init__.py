@@ -1,1 +1,1 @@
-"""Nodes that are over their limits: for people, and for the descheduler."""
+"""Nodes that are over their limits, shown to people and to the descheduler."""

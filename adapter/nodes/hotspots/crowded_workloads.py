@@ -20,7 +20,7 @@ _Place: TypeAlias = tuple[str, str]
 _LEAST_SHARE: Final = 0.5
 _LEAST_REPLICAS: Final = 2
 _MOST_NAMED: Final = 100
-"""Most controllers in the result: those with the most replicas on hot nodes."""
+"""At most this many controllers are returned: those with the most replicas on hot nodes."""
 _OF_ONE_POD: Final = frozenset(
     {
         "pod-template-hash",
@@ -29,7 +29,7 @@ _OF_ONE_POD: Final = frozenset(
         "apps.kubernetes.io/pod-index",
     }
 )
-"""Labels that controllers give to their pods, and that the next version or another pod does not have."""
+"""Labels that controllers add to their pods, and whose values differ in other versions or pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CrowdedReplicas:
     nodes: tuple[str, ...]
     """The hot nodes with its replicas."""
     labels: Mapping[str, str]
-    """Labels that all of its pods have, including those of later versions."""
+    """Labels that all of its pods have, including the pods of later versions."""
 
     @property
     def ratio(self) -> float:
@@ -53,9 +53,9 @@ class CrowdedReplicas:
 
 
 def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplicas, ...]:
-    """Return the controllers with most of their replicas on hot nodes, those with the most first.
+    """Return the controllers with at least half of their replicas on hot nodes, sorted by how many these are.
 
-    If all nodes are hot, there is no better place, so there are none.
+    If all nodes are hot, the result is empty, since there is no better place.
     """
     names = set(hot)
     if not names or not any(name not in names for name in board.columns.names):
@@ -91,7 +91,7 @@ def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
 
 
 def _places(board: Board, crowded: Collection[_Place]) -> Iterator[_Place]:
-    """Yield the controller of each pod if it is one of these, after the check that excludes most pods."""
+    """Yield the controller of each live pod that belongs to one of the `crowded` controllers."""
     for pods in board.pods_by_node.values():
         for pod in pods:
             if (place := _place_of(pod)) in crowded and not (pod.is_terminating or pod.has_ended):

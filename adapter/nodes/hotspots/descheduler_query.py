@@ -2,10 +2,11 @@
 
 The descheduler wants a vector whose label `instance` names the node, and values from 0 to 1. Each node that is measured
 has a sample. A node whose load is unknown or only estimated has none: pods must not be moved because of a load that
-nobody has measured. The values are never debounced.
+nobody has measured. The values are the present ones, without the waiting time after which a node counts as hot.
 
 For the resource `any`, the sample of a node is the larger of its CPU and its memory, each as a share of the limit above
-which a node is hot, so 1 at the limit and above it: the descheduler accepts only the load of one resource.
+which a node is hot, and so 1 at the limit or above it. It is needed because the descheduler accepts the load of only
+one resource.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ _ONE_MATCHER: Final = re.compile(_MATCHER)
 
 
 class QueryExpressionError(ValueError):
-    """An expression that is not answered here; the message says which one is."""
+    """The expression is not answered here; the message says which form is."""
 
 
 @dataclass(frozen=True, slots=True)
 class UtilizationSelector:
-    """The number that is requested of each node."""
+    """Which number of each node is requested."""
 
     resource: LoadResource | None
-    """The resource; None for the larger share of CPU and memory in their limits."""
+    """The resource; None for the larger of CPU and memory, each as a share of its limit."""
     window: int
     """An index of `WINDOW_NAMES`."""
     stat: int
@@ -80,7 +81,7 @@ def parse_query(text: str) -> UtilizationSelector:
 _LARGEST_BODY_BYTES: Final = 64 * 1024
 _MOST_FIELDS: Final = 20
 _LOOKBACK_SECONDS: Final = 300.0
-"""Largest age of samples that an instant query returns; Prometheus's default."""
+"""Maximum age of samples that an instant query returns, which is Prometheus's default."""
 _NAMED: Final = 3
 _OF_ANY: Final = (LoadResource.CPU, LoadResource.MEMORY)
 _NO_LIMITS: Final = "resource any needs a limit of cpu or memory under hotspots in the scheduling configuration"
@@ -112,7 +113,7 @@ def query_routes(board: Callable[[], Board], now: Callable[[], float], settings:
 
 
 def _requested_selector(request: Request) -> tuple[UtilizationSelector, float | None]:
-    """Return the selector and the time; the form of a POST adds to the parameters of the target."""
+    """Return the selector and the time; form fields of a POST are added to the parameters in the URL."""
     try:
         text = "&".join(filter(None, (request.query, request.body.decode("ascii"))))
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
@@ -126,7 +127,7 @@ def _requested_selector(request: Request) -> tuple[UtilizationSelector, float | 
 
 
 def _time(text: str) -> float:
-    """Return Unix seconds of a number or an RFC 3339 time, the two forms that Prometheus accepts."""
+    """Return the Unix seconds that a number or an RFC 3339 time states, the two forms that Prometheus accepts."""
     for read in (float, _rfc3339):
         try:
             time = read(text)

@@ -1,7 +1,7 @@
-"""Determines which nodes are hot: above a limit for some refreshes in a row, until they are below it for some (pure).
+"""Determines which nodes are hot: from several refreshes in a row above a limit until several below it (pure).
 
-A short burst does not make a node hot, and a short dip does not cool one, so that nobody evicts pods because of the
-former or forgets a node because of the latter.
+A short burst does not make a node hot, and a short dip does not cool one, so that nobody evicts pods because of a burst
+or forgets a node because of a dip.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ResourceHeat:
     rounds: NDArray[np.int64]
     """Refreshes since a node came over the limit; 0 if it is below and not hot."""
     below: NDArray[np.int64]
-    """Refreshes in a row for which a hot node has been below the limit."""
+    """Number of consecutive refreshes in which a hot node has been below the limit."""
     is_hot: NDArray[np.bool_]
 
 
@@ -72,7 +72,7 @@ def _averages(loads: LoadSnapshot, resource: LoadResource) -> Floats:
 
 
 def _align_heat(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -> ResourceHeat:
-    """Return the heat of these nodes; a new one starts cold."""
+    """Return the heat for this list of nodes; a new node starts cold."""
     heat = state.resources.get(resource)
     if heat is None or not state.nodes:
         nothing = np.zeros(len(nodes), np.int64)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _MOST_PODS: Final = 20
-"""Most pods of one node in the document, unless more would have to leave."""
+"""At most this many pods of a node are in the document, unless more would have to leave."""
 _MIB: Final = 2**20
 _REPAIR: Final = (
     "put this affinity into the pod template, so that replicas avoid each other; where the template must stay, let the "
@@ -97,7 +97,7 @@ def _pod_document(movable: MovablePod) -> dict[str, object]:
 
 
 def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
-    """Return amounts as quantities; memory that is not whole MiB is rounded up to them."""
+    """Return amounts as quantities; memory is rounded up to whole MiB."""
     texts = {}
     for name, amount in amounts.items():
         if name == "cpu":
@@ -108,5 +108,5 @@ def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
 
 
 def _rounded_up(amount: float) -> int:
-    """Return the amount rounded up to a whole number, except if it is one apart from the last bits of the float."""
+    """Return the amount rounded up to a whole number, ignoring the rounding error of floats."""
     return math.ceil(round(amount, 6))

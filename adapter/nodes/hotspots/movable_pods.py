@@ -30,12 +30,11 @@ def movable_pods(
     """Return the pods that could run elsewhere: lowest priority first, then largest requests first.
 
     `excess` is the amount that would have to leave, in millicores (`cpu`) and bytes (`memory`). The requests of the
-    matching pods add up to it, if those of all pods do. Within a priority, the smallest pod that covers the rest is
-    taken, or else the largest: few pods move, and no large one because of a small excess.
+    matching pods add up to at least the excess, if the requests of all pods do. Within a priority, the smallest pod
+    that covers the rest is taken, or else the largest: so few pods move, and no large pod because of a small excess.
 
-    Pods that belong to their node are not among them: a DaemonSet would start its pod there again, and a mirror pod
-    shows a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not
-    known.
+    Pods that belong to their node are not returned: a DaemonSet would start its pod there again, and a mirror pod shows
+    a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of existing objects, empty if not known.
     """
     free = (pod for pod in pods if _can_move(pod, daemon_sets, node_uid))
     able = sorted(free, key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
@@ -57,7 +56,7 @@ def _descending(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ..
 
 
 def _match(pods: Sequence[ClusterPod], matches: set[int], left: dict[str, float], resource: str) -> None:
-    """Add pods to the matches until nothing is left of one resource, and subtract their requests."""
+    """Add pods to `matches` until no excess of one resource is `left`, and subtract their requests from `left`."""
     for _, group in groupby(range(len(pods)), key=lambda place: pods[place].priority):
         sizes = sorted(
             (size, -place)

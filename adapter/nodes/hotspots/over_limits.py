@@ -29,7 +29,7 @@ class HotNode:
     name: str
     reasons: tuple[str, ...]
     utilization: Mapping[LoadResource, float]
-    """Average ratios of the longest window, of all known resources."""
+    """Average ratios over the longest window, for all known resources."""
     estimated: tuple[LoadResource, ...]
     """The ratios among them that are estimated from requests."""
     rounds: int
@@ -39,7 +39,7 @@ class HotNode:
 
 
 def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
-    """Return the hot nodes by name. Utilisation counts after several refreshes, conditions and pods at once."""
+    """Return the hot nodes by name. Utilisation counts after several refreshes; conditions and pod counts, at once."""
     names = board.columns.names or (board.loads.nodes if board.loads else ())
     conditions = {node.name: node for node in board.nodes}
     heated = {heat.nodes[row] for each in heat.resources.values() for row in np.flatnonzero(each.is_hot).tolist()}
@@ -60,7 +60,7 @@ def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple
 def _over(
     board: Board, heat: HeatState, settings: HotspotSettings, name: str
 ) -> Iterator[tuple[LoadResource, str, int]]:
-    """Yield each resource by which the node is hot, the reason, and for how many rounds.
+    """Yield each resource by which the node is hot, with the reason and the number of rounds.
 
     A node whose load is not known now, or only estimated, is left out: nobody should act on a former or possible load.
     """
