@@ -1,4 +1,4 @@
-"""Maps all series of a refresh to their nodes; those without one are listed with the repair. Pure."""
+"""Maps all series of a refresh to their nodes; series without a node are listed with a repair. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SeriesMapper:
     """Maps series to nodes."""
 
     names: NodeNames | None
-    """None if Node objects are not known: then `instance` without its port is the name."""
+    """None if Node objects are not known; then `instance` without its port is the name of the node."""
     unames: Mapping[str, str]
     """Host names that exporters report about themselves, by `exporter_text` and by `instance`."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
@@ -54,7 +54,7 @@ class SeriesMapper:
         return self.names.candidates({"instance": labels.get("instance", "")}) == {node}
 
     def fix(self, labels: Mapping[str, str]) -> str:
-        """Return how to repair a series that has no node, one sentence."""
+        """Return how to get a series that has no node mapped, in one sentence."""
         instance = labels.get("instance", "")
         if self.names is None or not (instance or _first_name(labels)):
             return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."
@@ -76,7 +76,7 @@ class SeriesMapper:
 def series_mapper(
     nodes: Iterable[ClusterNode] | None, match: NodeMatch, unames: Mapping[str, str] | None = None
 ) -> SeriesMapper:
-    """Return the mapper for these nodes; None if Node objects are not known."""
+    """Return the mapper for these nodes; `nodes` is None if Node objects are not known."""
     return SeriesMapper(None if nodes is None else names_of(nodes, match), unames or {})
 
 

@@ -1,8 +1,8 @@
 """Determines which Kubernetes node a series describes, by its labels and the Node objects. Pure.
 
-`instance` depends on the installation: the node's name, `IP:9100`, a short or a full host name. Each text
-is looked up from the strongest evidence to the weakest: labels that name a node, the name of a node, an address, a
-host name. A text that fits two nodes does not match, so a node never gets the load of another.
+`instance` depends on the installation: the node's name, `IP:9100`, a short or a full host name. Evidence is examined
+from the strongest to the weakest: labels that name a node, the name of a node, an address, a host name. A text that
+fits two nodes does not match, so a node never gets the load of another.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class NodeNames:
     hosts: Mapping[str, frozenset[str]]
     """Nodes by host name in lower case: the node's name, its label `kubernetes.io/hostname`, its DNS names."""
     short_of_full: Mapping[str, frozenset[str]]
-    """Nodes with a full host name (with a domain), by the first part of it."""
+    """Nodes with a full host name (with a domain), by its first part."""
 
     def candidates(self, labels: Mapping[str, str], uname: str = "") -> frozenset[str]:
-        """Return the nodes that the strongest evidence fits: one is a match, several are ambiguous.
+        """Return the nodes that the strongest evidence fits: a single node is a match, several are ambiguous.
 
         `uname` is the host name that the exporter of the same instance reports in `node_uname_info`.
         """
@@ -88,7 +88,7 @@ class NodeNames:
 
 
 def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
-    """Return the lookup of these nodes."""
+    """Return the names by which these nodes are looked up."""
     names, addresses, hosts, shorts = (defaultdict[str, set[str]](set) for _ in range(4))
     for node in nodes:
         names[node.name.lower()].add(node.name)
@@ -105,7 +105,7 @@ def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
 
 
 def naming_of(node: ClusterNode) -> tuple[object, ...]:
-    """Return the facts of a node by which series are mapped to it: if they are equal, so are the `names_of`."""
+    """Return the facts by which series are mapped to a node: nodes with equal facts have equal `names_of`."""
     return node.name, node.addresses, node.labels.get(_HOSTNAME_LABEL)
 
 
@@ -137,5 +137,5 @@ def _hosts_of(node: ClusterNode) -> set[str]:
 def _frozen_sets(
     found: Mapping[str, set[str]], shared: dict[frozenset[str], frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Return the nodes of each text. Equal sets are one object: nearly all texts name a single node."""
+    """Return the nodes that each text names. Equal sets are one object, since nearly all texts name a single node."""
     return {text: shared.setdefault(frozen, frozen) for text, nodes in found.items() for frozen in (frozenset(nodes),)}

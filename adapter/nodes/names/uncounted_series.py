@@ -1,4 +1,4 @@
-"""Series that do not count although their node is known, with the repair; and the jobs that do count. Pure."""
+"""Lists series that do not count although their node is known, with a repair, and the jobs that do count. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
 
 _MOST_LISTED: Final = 1000
-"""Most series in the list, since anybody may export any number of them."""
+"""At most this many series are listed, since anybody may export any number of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def refused_series(found: Mapping[LoadResource, Iterable[RefusedSeries]]) -> tup
 
 
 def measured_by(owners: Mapping[LoadResource, Mapping[str, Owner]]) -> tuple[MeasuringJob, ...]:
-    """Return from which jobs the load of nodes is taken, the one with the most nodes first."""
+    """Return the jobs from which the load of nodes is taken, the job with the most nodes first."""
     jobs: dict[Source, dict[LoadResource, int]] = {}
     for resource, by_node in owners.items():
         for source, nodes in Counter(owner.source for owner in by_node.values()).items():
