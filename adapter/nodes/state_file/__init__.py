@@ -1,1 +1,1 @@
-"""The state file of the samples of nodes, so that a restart has windows before Prometheus has answered."""
+"""The state file with the samples of nodes, from which windows are served after a restart until Prometheus answers."""

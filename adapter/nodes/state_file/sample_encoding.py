@@ -4,8 +4,8 @@
     for each grid: values as float32, then newest, scrape_seconds, advancing and reset_at as float64
     BLAKE2b digest of everything before it, 32 bytes
 
-All numbers are little-endian. float32 keeps a ratio to 6e-8 of itself, that is, to 0.000006 percent. The digest detects
-damage; it does not protect against somebody who may write the file.
+All numbers are little-endian. float32 holds a ratio with a relative error of at most 6e-8, or 0.000006 percent. The
+digest detects damage; it does not protect against somebody who may write the file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int
     meaning: str
     node_lists: list[tuple[str, ...]]
-    """The names of nodes, once for all grids that have the same."""
+    """The lists of node names; grids with equal names share one list."""
     grids: list[_Grid]
 
 
@@ -99,7 +99,7 @@ def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
 
 
 def with_digest(pieces: list[bytes]) -> list[bytes]:
-    """Return the pieces of a file, and the digest of them all."""
+    """Return the pieces of a file, followed by the digest of all of them."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for piece in pieces:
         digest.update(piece)
@@ -107,7 +107,7 @@ def with_digest(pieces: list[bytes]) -> list[bytes]:
 
 
 def has_right_digest(file: BinaryIO, size: int) -> bool:
-    """Return whether a file of that many bytes ends with the digest of what precedes it. The file is read in pieces."""
+    """Return whether a file of `size` bytes ends with the digest of what precedes it. The file is read in pieces."""
     digest, left = hashlib.blake2b(digest_size=DIGEST_BYTES), size - DIGEST_BYTES
     while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
         digest.update(piece)
@@ -185,7 +185,7 @@ def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGri
 
 
 def _as_float32(values: Floats) -> NDArray[np.float32]:
-    """Return the values as float32; a value that does not fit is not a ratio, and becomes NaN."""
+    """Return the values as float32; a value that does not fit cannot be a ratio, and becomes NaN."""
     with np.errstate(over="ignore"):
         narrow = values.astype(_VALUE)
     narrow[~np.isfinite(narrow)] = np.nan

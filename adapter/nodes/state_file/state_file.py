@@ -1,7 +1,7 @@
 """Reads a state file at the start, and writes the newest samples to it in a task of its own.
 
-The file is replaced as a whole. Whatever is wrong with the file or its folder causes one line in the log, and the
-program goes on without it.
+The file is replaced as a whole. If anything is wrong with the file or its folder, the program logs one line and goes on
+without the file.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Codec(Generic[Content]):
     """How a file holds its content."""
 
     encoded: Callable[[Content, str], list[bytes]]
-    """Returns the pieces of a file with this meaning."""
+    """Returns the pieces of a file with this content and meaning."""
     decoded: Callable[[bytes, str], Content]
-    """Returns the content of a file that must have this meaning. Raises SampleFileError."""
+    """Returns the content of a file, which must have the given meaning. Raises SampleFileError."""
     latest: Callable[[Content], float]
     """Returns the time of the newest sample, in Unix seconds."""
 
@@ -59,7 +59,7 @@ WEEK: Final = Codec(encoded_week, decoded_week, lambda week: float(week.end))
 
 
 class StateFile(Generic[Content]):
-    """A state file. `offer` may be called by any thread; `read` before `run`."""
+    """A state file. Any thread may call `offer`; `read` is for use before `run`."""
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ class StateFile(Generic[Content]):
             self._offered = samples
 
     def run(self, stopping: Stop) -> None:
-        """Write offered samples, at most every 30 s, until a stop is requested. For a task."""
+        """Write offered samples, at most every 30 s, until a stop is requested. To be run as a task."""
         while not stopping.requested:
             self.write_if_due()
             stopping.wait(_LOOK_SECONDS)
 
     def write_if_due(self) -> bool:
-        """Write the newest samples if there are any and the last attempt is 30 s ago; returns whether it wrote."""
+        """Write the newest samples if there are any and the last attempt was 30 s ago; return whether it wrote."""
         now = self._clock.monotonic()
         if now - self._tried_at < WRITE_EVERY_SECONDS:
             return False
@@ -176,14 +176,14 @@ def _content(path: Path) -> bytes:
 
 
 def _check_time(newest: float, now: float) -> None:
-    """Raise SampleFileError for samples of the future, which would count as new for too long."""
+    """Raise SampleFileError for samples from the future, which would count as new for too long."""
     ahead = newest - now
     if ahead > MOST_AHEAD_SECONDS:
         raise SampleFileError(f"its newest sample is {ahead:.0f} s ahead of this machine's clock")
 
 
 def _repair(error: OSError) -> str:
-    """Return the fault and what to do."""
+    """Return what is wrong and what to do."""
     hints = {
         errno.ENOSPC: "free some space; the old file is kept",
         errno.EDQUOT: "free some space; the old file is kept",
