@@ -1,1 +1,1 @@
-"""Answers for load-watcher's clients, `/nodes/unmapped`, and the metrics of nodes, prepared once per refresh."""
+"""Answers to load-watcher's clients, `/nodes/unmapped`, and node metrics, all prepared once per refresh."""

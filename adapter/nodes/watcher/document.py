@@ -1,8 +1,8 @@
 """The document of `/watcher`, in the shape that Trimaran's plugins read (pure).
 
 The shape is that of load-watcher's encoder (paypal/load-watcher, `pkg/watcher/api.go`), which differs from the one in
-KEP-61: nodes are under `data.NodeMetricsMap`, types and operators are capitalized, and values are percentages. A client
-that meets the KEP's shape decodes no node, reports no error, and scores each node 0.
+KEP-61: nodes are under `data.NodeMetricsMap`, types and operators are capitalized, and values are percentages. If a
+client gets a document in the KEP's shape, it decodes no node, reports no error, and scores each node 0.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ DIGITS: Final = 6
 _EXPONENT_BELOW, _EXPONENT_FROM = 1e-4, 1e16
 """The bounds outside which Python writes numbers with an exponent."""
 _ENTRIES_AT_ONCE: Final = 64
-"""Entries that are written at once; they take about half a millisecond."""
+"""Number of entries that are written at once, which takes about half a millisecond."""
 _NO_TEXT: Final = "%.0s"
 """A format that takes a text and writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTopology:
-    """Where nodes are, by their names; a node that is absent has an empty text."""
+    """The zone and pool of nodes by node name; the text is empty for a node that is not listed."""
 
     zones: Mapping[str, str] = field(default_factory=dict)
     pools: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class NodeTopology:
 def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
     """Return the parts of the document before and after the nodes. `window` is an index of `WINDOWS_SECONDS`.
 
-    Times are those of the samples: a document from the state file has the old ones.
+    Times are those of the samples, so a document from the state file has old times.
     """
     end = int(snapshot.window_end)
     timestamp = end if snapshot.from_file else int(snapshot.assembled_at)
@@ -66,7 +66,7 @@ def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
 def node_entries(
     snapshot: LoadSnapshot, window: int, places: NodeTopology, *, estimates: bool
 ) -> Iterator[tuple[NDArray[np.intp], list[bytes]]]:
-    """Yield the indexes and the entries (`"name":{…}`) of nodes that are served, some at a time.
+    """Yield the indexes and the entries (`"name":{…}`) of nodes that are served, a few nodes at a time.
 
     A node without an average of its CPU is left out, since the plugins would consider it idle. So is one whose CPU is
     estimated, unless `estimates`.
@@ -128,7 +128,7 @@ class _Column:
         return f"{average}%s}}{f',{deviation}%s}}' if has_deviation else _NO_TEXT}"
 
     def resolutions(self, numbers: NDArray[np.intp]) -> list[str]:
-        """Return the scrape intervals of these nodes as an entry of their metadata; empty if it is not known."""
+        """Return each node's scrape interval as an entry of its metadata; empty if the interval is not known."""
         return [
             f',"resolutionSeconds":{decimal_text(seconds)}' if seconds > 0 else ""
             for seconds in self._scrape[numbers].tolist()
@@ -136,7 +136,7 @@ class _Column:
 
 
 class _Templates:
-    """The text of entries. Most nodes have the same one except for name, values and place."""
+    """The text of entries, which most nodes share except for name, values and place."""
 
     def __init__(self, columns: Sequence[_Column]) -> None:
         self._columns = columns
@@ -166,7 +166,7 @@ def decimal_text(value: float) -> str:
 
 
 def decimal_texts(values: NDArray[np.float64]) -> list[str]:
-    """Return what `decimal_text` does for each of the numbers; any text for those that are not finite."""
+    """Return the `decimal_text` of each number; for numbers that are not finite, the text is arbitrary."""
     # Four times as fast as Python's own `repr`, with the same digits.
     texts = msgspec.json.encode(values.tolist())[1:-1].decode().split(",") if len(values) else []
     magnitude = np.abs(values)

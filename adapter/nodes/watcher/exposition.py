@@ -44,12 +44,12 @@ _SHOWN = tuple(
     for stat in range(len(STATS))
     if seconds not in SLOT_WINDOWS_SECONDS or stat in {AVG, MAX}
 )
-"""Windows and statistics that are shown. For an hour and a day, only those that placement uses: each is a line for each
-node."""
+"""Windows and statistics that are shown. For an hour and a day, these are only the statistics that placement uses,
+since each takes a line per node."""
 _PIECE_BYTES = 128 * 1024
-"""Bytes of text in a piece that is compressed separately: unpacking it takes half a millisecond."""
+"""Bytes of text in a piece that is compressed separately; unpacking a piece takes half a millisecond."""
 _NODES_AT_ONCE = 32
-"""Nodes whose lines are written at once, which takes about half a millisecond."""
+"""Number of nodes whose lines are written at once, which takes about half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class NodeExposition:
     """The metrics of one snapshot."""
 
     _packed: tuple[PackedText, ...]
-    """Everything except the ages. The plain text has 17 MB for 5,000 nodes, of which a reader needs one piece at a
+    """Everything except the ages. The plain text takes 17 MB for 5,000 nodes, and a reader needs one piece of it at a
     time."""
     _age_lines: str
     """A format with one `%.3f` for each time of `_sampled_at`."""
@@ -69,7 +69,7 @@ class NodeExposition:
         yield self._ages(now)
 
     def gzipped(self, now: float) -> bytes:
-        """Return the same in the gzip format, as members that follow each other (RFC 1952, 2.2)."""
+        """Return all families in the gzip format, as consecutive members (RFC 1952, 2.2)."""
         return b"".join([*(piece.member for piece in self._packed), gzipped(self._ages(now))])
 
     def _ages(self, now: float) -> bytes:
@@ -79,7 +79,7 @@ class NodeExposition:
 def prepare_exposition(
     snapshot: LoadSnapshot, resources: Collection[LoadResource] = DEFAULT_RESOURCES, *, pace: Pace = UNPACED
 ) -> NodeExposition:
-    """Return the metrics of a snapshot; with ratios of these resources only (`--node-metrics`)."""
+    """Return the metrics of a snapshot, with ratios only for these resources (`--node-metrics`)."""
     pieces: list[PackedText] = []
     waiting = bytearray()
     for lines in pace.timed(_prepared_lines(snapshot, resources)):
@@ -94,7 +94,7 @@ def prepare_exposition(
 
 
 def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource]) -> Iterator[str]:
-    """Yield the lines; those of ratios in groups of some nodes."""
+    """Yield the lines; those with ratios come in groups of several nodes."""
     yield family(
         "tidewatch_nodes",
         "Nodes by state. `unmapped` counts instances whose node is not known, `refused` those that do not count.",
@@ -162,7 +162,7 @@ def _states(snapshot: LoadSnapshot) -> dict[str, int]:
 
 
 def _age_format(names: Sequence[str], resources: Mapping[LoadResource, ResourceLoad]) -> tuple[str, Floats]:
-    """Return the lines of the ages as a format, and the times that belong to it: those of the nodes' CPU samples."""
+    """Return a format for the lines with ages, and the times for its placeholders: those of the nodes' CPU samples."""
     head = family("tidewatch_node_sample_age_seconds", "Age of the newest CPU sample of a node, at this scrape.")
     cpu = resources.get(LoadResource.CPU)
     if cpu is None:

@@ -37,7 +37,7 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 def watcher_routes(current: Callable[[], PreparedWatcher | None], clock: Clock) -> tuple[Route, ...]:
-    """Return the routes. `current` returns the last prepared value; None before the first data."""
+    """Return the routes. `current` returns the last prepared value, or None before the first data."""
     handlers = _Handlers(current, clock)
     return (
         Route("/watcher", handlers.watcher, _METHODS, is_frequent=True),
@@ -83,7 +83,7 @@ class _Handlers:
         return _response_for(prepared.unmapped, request)
 
     def _requested_window(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
-        """Return the prepared documents and the index of the window, or the refusal."""
+        """Return the prepared documents and the index of the window, or an error answer."""
         name = given.get("window", WINDOW_NAMES[DEFAULT_WINDOW])
         if name not in WINDOW_NAMES:
             return error_answer(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
@@ -117,7 +117,7 @@ _NO_DATA: Final = "no data yet: the first refresh has not ended"
 
 
 def _response_for(prepared: Response, request: Request) -> Response:
-    """Return the answer in the form that the client prefers; 304 if the client has it.
+    """Return the answer in the form that the client prefers; 304 if the client has it already.
 
     Documents that were compressed in advance may be large. They are never turned into YAML or indented, which would
     block the process for seconds.
@@ -132,7 +132,7 @@ def _response_for(prepared: Response, request: Request) -> Response:
 
 
 def _unknown_as_go(host: str, _snapshot: LoadSnapshot, _window: int) -> Response:
-    """Return the refusal in load-watcher's words."""
+    """Return the error answer in load-watcher's words."""
     return Response(404, f"No metrics found for host {host}".encode(errors="replace"), TEXT)
 
 
@@ -174,7 +174,7 @@ def _measures_cpu(snapshot: LoadSnapshot) -> bool:
 
 
 def _long_window_text(window: int) -> str:
-    """Return the name of the window if it is a long one: a node without it may well have metrics of minutes."""
+    """Return a text that names the window if it is a long one, which a node may lack despite metrics of minutes."""
     is_long = WINDOWS_SECONDS[window] in SLOT_WINDOWS_SECONDS
     return f" over {WINDOW_NAMES[window]}, of which 80 % must be known" if is_long else ""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapter.nodes.watcher.document import NodeTopology
 
 DEFAULT_WINDOW: Final = 0
-"""The window that `/watcher` answers with by default; an index of `WINDOWS_SECONDS`."""
+"""The window that `/watcher` serves by default, as an index of `WINDOWS_SECONDS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class PreparedWindow:
     """The document of one window."""
 
     whole: Response
-    """The whole document, with entity tag and compressed form."""
+    """The whole document, with its entity tag and compressed form."""
     hosts: int
     """The number of nodes in it."""
     _ends: tuple[bytes, bytes]
@@ -100,9 +100,9 @@ def prepare_watcher(
     estimates: bool = False,
     pace: Pace = UNPACED,
 ) -> PreparedWatcher:
-    """Return the documents of a snapshot: the default window, and those that were requested `before`.
+    """Return the documents of a snapshot: the default window, and those that were made `before`.
 
-    This takes a tenth of a second for each window of 5,000 nodes, in slices of the pace.
+    This takes a tenth of a second per window for 5,000 nodes, in slices as `pace` allows.
     """
 
     def prepared(window: int, pace: Pace = UNPACED) -> PreparedWindow:
