@@ -1,4 +1,4 @@
-"""Warnings that accompany a good answer: its rule is refused now, or its refreshes fail.
+"""Warnings that accompany a good answer although its rule is refused now, or its refreshes fail.
 
 Any client may read them, as `public_reasons` describes.
 """

@@ -77,7 +77,7 @@ class Backends:
     """The Prometheus servers of the rules in force. `of` is for any number of threads, `use` for one at a time."""
 
     def __init__(self, default: Source, connect: Connect | None = None, clock: Clock | None = None) -> None:
-        """`default` is that of the flags. Without `connect` there are no others, as for MetricRule objects."""
+        """`default` is the Prometheus of the flags. Without `connect` there is no other, as for MetricRule objects."""
         self._default = default
         self._connect = connect
         self._clock = clock or Clock()
@@ -87,7 +87,7 @@ class Backends:
         """The backends of the rules that are in force, or will be in a moment."""
 
     def of(self, backend: Backend | None) -> Source:
-        """Return the source for a backend; that of a backend that no rule names any more fails each query."""
+        """Return the source for a backend; if no rule names the backend any more, the source fails each query."""
         if backend is None:
             return self._default
         used = self._used.get(backend)
@@ -151,7 +151,7 @@ def only(prometheus: Prometheus, uptime: PrometheusUptime) -> Backends:
 
 
 def _backends_of(rulebook: Rulebook) -> dict[Backend, bool]:
-    """Return the backends that rules name, and whether any of those rules has a value for no data."""
+    """Return the backends that rules name, each with whether any of its rules has a value for no data."""
     # A retained rule has the former credentials.
     present = {backend: backend for backend in rulebook.backends}
     found: dict[Backend, bool] = {}

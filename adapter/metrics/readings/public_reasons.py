@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.failure import Failure
 
 _SERIES = re.compile(r"[{\[]")
-"""How a set of labels, or a list of sets, begins."""
+"""Matches the beginning of a label set, or of a list of label sets."""
 _QUOTES = re.compile(r'[{\["]')
-"""How a set of labels, a list of sets, or the value of a label begins."""
+"""Matches the beginning of a label set, of a list of label sets, or of a label's value."""
 _OF_TEXT = "bad_data"
 """Prometheus's error type for a query that it did not evaluate: it then quotes the query, not series."""
 

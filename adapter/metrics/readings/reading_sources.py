@@ -1,4 +1,4 @@
-"""The sources of readings in one record, which the parts that ask, answer and explain take as a whole."""
+"""The sources of readings in one record, which the code that queries, answers and explains receives as a whole."""
 
 from __future__ import annotations
 

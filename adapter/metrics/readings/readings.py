@@ -130,9 +130,9 @@ class Readings:
         return self._rule_objects.catalogue_of(namespace)
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
-        """Return the same once the objects have been read and their series looked up for the first time.
+        """Return the same as `catalogue_of` once the objects have been read and their series looked up the first time.
 
-        It is for requests for a metric that is not among them. Raises FirstAnswerPendingError.
+        It is for requests for a metric that `catalogue_of` lacks. Raises FirstAnswerPendingError.
         """
         looked_up = partial(self._rule_objects.await_first_look_ups, namespace)
         self._current_readings.all_looked_up(namespace, looked_up)

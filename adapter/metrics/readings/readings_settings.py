@@ -22,17 +22,17 @@ class ReadingSettings:
     demand_ttl_seconds: float = 600.0
     """Longest time that a request counts as in demand after it was last made: it leaves after four of its intervals."""
     once_asked_ttl_seconds: float = 60.0
-    """The same for a request that was made once."""
+    """Time for which a request that was made only once counts as in demand."""
     max_demand_per_namespace: int = 2000
     """Different requests that one namespace may have in demand."""
     max_demand: int = 100_000
-    """Different requests that all together may have in demand: namespaces of External metrics need not exist."""
+    """Limit on different requests in demand of all namespaces together: those of external metrics need not exist."""
     max_values: int = 5_000_000
     """Values held in memory, of all namespaces together."""
     max_values_per_namespace: int = 1_000_000
     """Values held for the queries of one namespace."""
     max_answer_age_seconds: float = 60.0
-    """Now minus the evaluation time of the query; an older answer is an error."""
+    """Longest time since the query's evaluation; an answer that is older is an error."""
     look_back_seconds: float = LOOK_BACK_SECONDS
     """How long Prometheus uses a series' last sample as its value (`--query.lookback-delta`)."""
     relist_interval_seconds: float = 60.0
@@ -58,7 +58,8 @@ class ReadingSettings:
     query_deadline_seconds: float = 10.0
     """Time after which a query in the background is abandoned."""
     max_concurrent_refreshes: int = 4
-    """Queries in the background that run at once; the next two are added to it, and one place for each of the three."""
+    """Queries in the background that run at once. The next two limits apply in addition; each of the three has one more
+place in reserve."""
     max_concurrent_first_queries: int = 8
     """Queries that run for the first time, at once; further ones wait in the queue."""
     max_concurrent_slow_queries: int = 4
@@ -91,6 +92,6 @@ class ReadingSettings:
 
     @property
     def longest_refresh_seconds(self) -> float:
-        """The longest `refresh` that a rule may have: the time of a slow query is added to it."""
+        """The longest `refresh` that a rule may have; it leaves time for a slow query before the answer is too old."""
         limit = self.max_answer_age_seconds
         return max(limit / 2, limit - self.query_deadline_seconds - 1)

@@ -106,7 +106,7 @@ class _OverviewCollector(Collector):
         self._overview = overview
 
     def describe(self) -> Iterator[Family]:
-        """Yield only names: registration must not ask for values yet."""
+        """Yield the families without values, which registration must not compute yet."""
         return _families(Overview())
 
     def collect(self) -> Iterator[Family]:

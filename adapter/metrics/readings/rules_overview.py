@@ -31,7 +31,7 @@ def last_answer(states: Iterable[DiscoveredRule], successes: Mapping[str, float]
 
 
 def by_backend(states: Iterable[DiscoveredRule]) -> dict[Backend | None, list[DiscoveredRule]]:
-    """Return the rules by the Prometheus that they query; that of the flags is always included."""
+    """Return the rules by the Prometheus that they query; the Prometheus of the flags is always a key."""
     found: dict[Backend | None, list[DiscoveredRule]] = {None: []}
     for state in states:
         found.setdefault(state.rule.backend, []).append(state)
@@ -71,6 +71,6 @@ def overview(
 
 
 def _last_successes(states: Iterable[DiscoveredRule], successes: Mapping[str, float]) -> dict[str, float]:
-    """Return by rule when its look-up or one of its queries last succeeded."""
+    """Return, by rule, when its look-up or one of its queries last succeeded."""
     found = {state.rule.id: state.succeeded_at for state in states if state.succeeded_at is not None}
     return found | {rule: max(moment, found.get(rule, 0.0)) for rule, moment in successes.items()}

@@ -1,8 +1,8 @@
 """Returns the reading that answers a request now: the newest in memory if it is young enough, or the first one.
 
 Requests only wait for a first reading, for the first list of a kind of objects, or for the first look-ups of series.
-Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server, nor all
-places of requests that wait for another one.
+Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server, nor the
+places of requests that wait for another Prometheus.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CurrentReadings:
         return reading
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
-        """Return what `look` returns; waits for the first list of that kind of objects until then.
+        """Return what `look` returns; waits for the first list of that kind of objects, but not longer than `until`.
 
         Raises ObjectsError, also if the list does not arrive in time or too many requests already wait for one.
         """
@@ -69,7 +69,7 @@ class CurrentReadings:
         return look()
 
     def all_looked_up(self, namespace: str | None, looked_up: Callable[[float], bool]) -> None:
-        """Wait for the first look-ups of series, so that a metric of theirs is not reported as missing.
+        """Wait for the first look-ups of series, so that a metric that they will find is not reported as missing.
 
         `looked_up` waits for some seconds and returns whether they have ended. Raises FirstAnswerPendingError, also if
         too many requests already wait.
@@ -106,7 +106,7 @@ class CurrentReadings:
             self._waiting.leave(backend, namespace)
 
     def _crowded(self, entry: DemandEntry, backend: Backend | None) -> FirstAnswerPendingError:
-        """Return the error for a first asker for whom no place to wait is left."""
+        """Return the error for a request that needs a first reading when no place to wait is left."""
         limits = self._waiting.limits()
         return FirstAnswerPendingError(
             f"{entry.request.metric}: {called(backend)} is queried for it for the first time, and at most "

@@ -2,7 +2,7 @@
 
 When a container ends, its series end with it. Its memory has no value from then on, but the rate of its CPU keeps one
 for the range of the query. In these minutes, an init container, or one that was restarted under another name, looks
-like a container that uses CPU and no memory. A container that runs and never had a sample of memory looks the same, and
+like a container that uses CPU and no memory. A running container that never had a memory sample looks the same, but
 must not be left out: without it, the pod would seem to use less than it does.
 
 So a container counts as ended if its memory was seen and disappeared no longer ago than its CPU can linger.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEPT_SECONDS = 600.0
 """How long a namespace is remembered after the last request for it."""
 SLACK_SECONDS = 60.0
-"""Time that a scrape, a refresh and an asker's interval add to the range of the CPU's query."""
+"""Time that a scrape, a refresh and a client's request interval add to the range of the CPU query."""
 
 
 class _Namespace(NamedTuple):

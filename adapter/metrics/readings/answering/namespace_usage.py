@@ -1,4 +1,4 @@
-"""What the requested objects of one namespace use by its readings, and why one is left out."""
+"""What the requested objects of one namespace use according to its readings, and why an object is left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_SAMPLE = "Prometheus has no sample for it"
 
 @dataclass(slots=True)
 class NamespaceUsage:
-    """The requested objects in one namespace, or outside of all."""
+    """The requested objects in one namespace, or the requested cluster-scoped objects."""
 
     namespace: str | None
     names: Collection[str]
@@ -68,7 +68,7 @@ def cautions(answered: Iterable[NamespaceUsage]) -> list[str]:
 
 
 def unlisted_reasons(kind: Resource, answered: Collection[NamespaceUsage], metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield why no object is listed, if a resource has no value for any requested object."""
+    """Yield, for each resource without a value for any requested object, what this does to the list, and why."""
     served = [metric for metric in metrics if any(metric.name in space.readings for space in answered)]
     lacking = [metric for metric in served if not any(_has_value(space, metric.name) for space in answered)]
     for metric in lacking:
@@ -100,7 +100,7 @@ def _names_with_values(space: NamespaceUsage, resource: str, name: str) -> set[s
 
 
 def no_sample(answered: Iterable[NamespaceUsage], name: str) -> NoSampleError:
-    """Return why one object is left out."""
+    """Return the error that says why this object has no usage."""
     return NoSampleError(next((_why(space, name) for space in answered), _NO_SAMPLE))
 
 

@@ -1,7 +1,7 @@
 """The CPU and memory use of pods and nodes, combined from the readings of each resource.
 
-Demand is counted by namespace, whatever the client or the selector: a hundred autoscalers of one namespace are one
-demand, and if the wide query is proven, all namespaces together are one query per resource.
+Demand is counted by namespace, whatever the client or the selector: a hundred autoscalers in one namespace count as one
+request, and if the wide query is proven, one query per resource serves all namespaces.
 
 A value is never made up, but clients replace missing ones: `kubectl top` and the VPA's recommender read a
 container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
@@ -58,7 +58,7 @@ _MEMORY = "memory"
 
 
 class Entries(Protocol):
-    """Keeps the requests in demand. `QueryScheduler` implements it."""
+    """Registers requests, and returns their entries. `QueryScheduler` implements it."""
 
     def entry(self, metric: Metric, request: DemandedRequest, part: Hashable, /) -> DemandEntry:
         """Register a request and return its entry. Raises ReadingError."""

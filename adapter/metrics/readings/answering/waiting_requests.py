@@ -1,4 +1,4 @@
-"""Limits the requests that wait at once, so that a source that does not answer leaves places for requests to others.
+"""Limits how many requests wait at once, so that an unresponsive source leaves places for requests to other sources.
 
 A request that waits holds a thread of the server, so all together have a limit. While there is one Prometheus, the
 places are given to whoever comes first. While there are several, a part of the places is reserved for each of them, and
@@ -28,7 +28,7 @@ class WaitingLimits(NamedTuple):
     """How many requests may wait for one source at once."""
 
     kept: int
-    """How many always find a place, whatever others do."""
+    """How many always find a place, however many requests wait for other sources."""
     most: int
     """How many find a place while no request waits for another source."""
     most_per_namespace: int
@@ -81,7 +81,7 @@ class WaitingRequests:
             return True
 
     def leave(self, awaited: Awaited, namespace: str | None) -> None:
-        """Free the place."""
+        """Free the place of a request that has waited."""
         with self._lock:
             # A difference of counters drops what is zero: namespaces and backends that no longer exist must not pile
             # up.

@@ -148,7 +148,7 @@ class AskingState:
         self.begin(change, now)
 
     def hasten(self, query: Query, period: float) -> None:
-        """Refresh a query at least once in a period from now on; one that fails keeps its pause."""
+        """Refresh a query at least once in `period` seconds from now on; a failing query keeps its pause."""
         query.period = min(query.period, period)
         if not query.failures:
             self.lanes.of(query).hasten(query, query.started_at + query.period)

@@ -1,4 +1,4 @@
-"""The requests in demand: each different request once, how often it returns, and how often its query is refreshed."""
+"""The requests in demand: each different one once, how often it is repeated, and how often its query is refreshed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 SHORTEST_PERIOD_SECONDS = 1.0
-"""Shortest seconds between two refreshes of a query."""
+"""Shortest time between two refreshes of a query."""
 
 
 class Paces:
@@ -108,7 +108,7 @@ def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> I
 
 
 class DemandedRequest(NamedTuple):
-    """A request, the same for every client that sends it.
+    """A request, which is the same whichever client sends it.
 
     It is a tuple, since it is the key of a look-up that every request makes.
     """

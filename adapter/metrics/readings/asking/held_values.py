@@ -1,10 +1,11 @@
 """Limits the values in memory, by namespace and in total, and decides which readings are dropped beyond the limits.
 
-Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
-of a namespace's own queries count for it; those of a query that serves several namespaces count for none. Beyond the
-bound of a namespace, its new requests are refused, and its answers that would exceed the bound are not stored. Beyond
-the bound of all together, the namespace that holds the most gives way, its newest queries first. No answer is ever
-truncated: a query has its whole answer, or an error that says why.
+Each reading counts once, however many clients request it, and equal answers that queries share count once together. The
+values of a namespace's own queries count toward its limit; the values of a query that serves several namespaces count
+toward no namespace's limit. When a namespace has reached its limit, its new requests are refused, and answers that
+would exceed the limit are not stored. When all together have reached the total limit, the namespace that holds the most
+gives way, its newest queries first. No answer is ever truncated: a query has its whole answer, or an error that says
+why.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query, Reading
 
 VALUES_OF_A_ROW = 8
-"""Weight of a row of an external metric, which has its own labels, in values of objects."""
+"""How many values of objects a row of an external metric counts as, since it has labels of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class HeldValues:
     def check_room(self, namespace: Payer) -> None:
         """Raise TooMuchDemandError if a namespace has reached its limit of values and may request nothing new.
 
-        It has also reached it if all together have reached theirs and no other namespace holds more.
+        The limit also counts as reached if the total limit is reached and no other namespace holds more values.
         """
         if self._owned[namespace] >= self._most_per_namespace:
             raise TooMuchDemandError(self._beyond_own(namespace))
@@ -148,7 +149,7 @@ class HeldValues:
         return max(owned, key=lambda pair: pair[1], default=(None, 0))
 
     def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
-        """Return the newest queries of a namespace whose readings free enough; none if all together do not."""
+        """Return the newest queries of a namespace that together free `excess` values; none if all free too few."""
         chosen: list[Query] = []
         for query in reversed(self._sizes):
             if excess <= 0:
@@ -166,7 +167,7 @@ class HeldValues:
         )
 
     def beyond_all(self) -> str:
-        """Return why an answer is not held, or no longer held, when the limit of all together is reached."""
+        """Return why an answer is not held, or no longer held, when the total limit is reached."""
         return (
             f"the answers to all requests would hold more than {self._most} values (--max-values), and no namespace "
             "holds more than this one: ask with fewer different selectors, or for fewer objects"

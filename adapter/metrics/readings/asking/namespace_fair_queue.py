@@ -1,8 +1,8 @@
-"""Orders queries that wait by what their namespaces have spent, so that who asks much waits longest.
+"""Orders waiting queries by what their namespaces have spent, so that the namespace that spends the most waits longest.
 
-Query time is paid for by namespaces. A query of one namespace is paid for by that namespace. A query that serves
-several is paid for by the one among them that has spent the least, so that no namespace waits longer for a query
-because others share it. Spent time halves each minute: the queries of an hour ago are forgotten.
+Namespaces pay for query time. A namespace pays for its own queries. For a query that serves several namespaces, the one
+that has spent the least pays, so that no namespace waits longer for a query because others share it. Spent time halves
+each minute, so the queries of an hour ago no longer matter.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FairQueue(Generic[K]):
         self._order = itertools.count()
 
     def put(self, key: K, payer: Payer, due: float) -> None:
-        """Add a key to the queue; one that waits already moves to this payer."""
+        """Add a key to the queue; a key that is already waiting moves to this payer."""
         self.discard(key)
         self._payers[key] = payer
         waiting = self._waiting.get(payer)
@@ -107,7 +107,7 @@ class FairQueue(Generic[K]):
             self._enter(payer)
 
     def pop(self, admits: Callable[[Payer, K], bool]) -> K | None:
-        """Take out and return the next key: of the payer who has spent the least among those that are admitted."""
+        """Remove and return the next admitted key, which is one of the payer that has spent the least."""
         passed: list[Payer] = []
         found: K | None = None
         while self._turns and found is None:

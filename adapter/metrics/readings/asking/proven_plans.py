@@ -20,7 +20,7 @@ class ProvenPlans:
     def __init__(self) -> None:
         self._plans: dict[tuple[object, ...], Plan] = {}
         self._distrusted: dict[tuple[object, ...], str] = {}
-        """The label value of the rule of each metric."""
+        """The distrusted metrics by identity, each with its rule's label value."""
         self._remarks: list[Remark] = []
 
     def plan(self, metric: Metric, labels: frozenset[str]) -> Plan:

@@ -62,7 +62,7 @@ class QueryKey(NamedTuple):
     which: BySelector | None
     """Objects whose names are filled in; None if the text is fixed."""
     resource: Resource | None
-    """Their kind: one label may contain the names of pods for one rule and of services for another."""
+    """The kind of the objects: a label may contain names of pods for one rule and names of services for another."""
     times: PlannedQuery | None = None
     """The query, sent for the same instant, for the times of the samples behind the values. None if no rule limits
     their age."""
@@ -138,7 +138,7 @@ class Query:
 
     @property
     def kind(self) -> PlanKind:
-        """How widely it asks."""
+        """How widely the query asks: for all requests, for one namespace, or exactly."""
         return self.key.planned.kind
 
     def askers(self) -> Iterator[str | None]:
@@ -154,8 +154,8 @@ class Query:
 class QueryGroup:
     """Requests that one wide query would answer.
 
-    They are for one metric and one selector; for external metrics, which are filtered afterwards, for one set of
-    selector labels.
+    They have one metric and one selector in common. Requests for an external metric, whose rows are filtered later,
+    have the labels of their selectors in common instead.
     """
 
     key: tuple[object, ...]
@@ -176,7 +176,7 @@ class QueryGroup:
     """Whether a reload has replaced it, so that its requests must look for another group."""
 
     def best_kind(self, namespace_limit: int) -> PlanKind:
-        """Return the plan to use: one query per namespace while few namespaces ask, one for all if more do."""
+        """Return the plan to use: one query per namespace while few namespaces ask, or one for all namespaces."""
         return self._best(
             namespace_limit, self.refused | {PlanKind.WIDE} if WIDE_PLACE in self.setbacks else self.refused
         )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric
 
 _MOST_INDEXED = 16
-"""Labels of external metrics that rows are indexed by; requests that select by others cost more."""
+"""Limit on the labels by which the rows of an external metric are indexed; selecting by other labels costs more."""
 
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 
@@ -74,7 +74,7 @@ class Planner:
             raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
 
     def release(self, request: DemandedRequest, scope: QueryScope, now: float) -> None:
-        """Remove a request; with fewer namespaces, a narrower plan may suffice."""
+        """Remove a request; a narrower plan may suffice for the remaining namespaces."""
         group = scope.group
         group.leave(request.namespace, scope)
         if not group.asking and self._groups.get(group.key) is group:
@@ -255,7 +255,7 @@ class Planner:
     def _namespace_limit(self, group: QueryGroup) -> int:
         """Return the largest number of namespaces that are queried separately.
 
-        It is none for the usage of pods: clients list the pods of all namespaces, and so do autoscalers together.
+        It is 0 for the usage of pods: clients list the pods of all namespaces, and so, together, do the autoscalers.
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 

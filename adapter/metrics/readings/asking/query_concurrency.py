@@ -32,7 +32,7 @@ _QUIET_RATIO = 0.25
 _FIRST_SECONDS = 0.1
 """Assumed seconds of a query that has not run yet."""
 _MOST_AT_ONCE = 300
-"""Limit on the queries that are moved to the lanes in one look; the others follow in the next."""
+"""Limit on the due queries that one call of `begin` adds to a lane; the rest follow with the next call."""
 
 
 class Lanes:

@@ -60,7 +60,7 @@ class QueryOutcomes:
         self.failed_sources: set[Backend | None] = set()
         """Backends, None for the Prometheus of the flags, that cannot be asked at all, so that their queries fail."""
         self.last_success: dict[str, float] = {}
-        """Rule id, and Unix seconds of the evaluation that last brought a reading."""
+        """By rule id, the Unix seconds of the evaluation behind the last good reading."""
 
     def enter(self, change: Change, query: Query, outcome: Reading | Failure, now: float) -> None:
         """Keep the result of a query, and schedule it again if it is still needed."""
@@ -204,7 +204,7 @@ class RationedQueries:
         return query.asleep
 
     def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
-        """Record how a trial ended: why its plan must not be used yet, or None if it is used again."""
+        """Record how a trial ended; `failure` says why its plan must not be used yet, and is None if it may be."""
         self._trials[trial.wider.key.backend] -= 1
         group, place = trial.group, trial.place
         if group.retired or place not in group.setbacks:
@@ -228,7 +228,7 @@ class RationedQueries:
 
 
 def _owner_of(query: Query) -> tuple[str | None, bool]:
-    """Return for which namespace a query's values count, and whether it serves several, so that they count for none."""
+    """Return the namespace toward whose limit a query's values count, and whether it serves several: then none."""
     if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
         return query.key.namespace, False
     askers = query.askers()

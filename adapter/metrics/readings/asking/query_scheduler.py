@@ -1,4 +1,4 @@
-"""Requests, and the queries that answer them: which query runs when.
+"""Registers requests and decides when the queries that answer them run.
 
 A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock of the
 state is for changes.
@@ -61,7 +61,7 @@ class QueryScheduler:
         return entry
 
     def query_of(self, entry: DemandEntry) -> Query:
-        """Return the query that answers a request now, even after its plan was abandoned."""
+        """Return the query that answers a request now; if its plan was abandoned, find another one first."""
         if entry.scope.retired or entry.scope.group.retired:
             self.rebind(entry, entry.metric)
         return entry.scope.query
@@ -117,7 +117,7 @@ class QueryScheduler:
         return change.gone
 
     def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
-        """Record how the trial of a wider plan ended: why it must not be used yet, or None if it is used again."""
+        """Record how the trial of a wider plan ended; `failure` says why the plan must not be used yet, if so."""
         state = self.state
         with state.changing() as change:
             now = state.clock.monotonic()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Place: TypeAlias = "tuple[PlanKind, str | None]"
-"""A plan, and the namespace in which it failed; None for the wide plan, which asks for all."""
+"""A plan, and the namespace in which it failed; None for the wide plan, which asks for all namespaces."""
 
 WIDE_PLACE: Place = (PlanKind.WIDE, None)
 
@@ -58,7 +58,7 @@ class Setbacks:
     def __init__(self) -> None:
         self._standing: dict[Place, _Setback] = {}
         self._lifted: tuple[float, int] = (0.0, 0)
-        """When each was last lifted, and how many failures it had."""
+        """When a failure was last lifted, and how many failures in a row it had been."""
 
     def __bool__(self) -> bool:
         return bool(self._standing)
@@ -83,7 +83,7 @@ class Setbacks:
         setback.due = now + pause_after(setback.failures, lasting=lasting)
 
     def pay(self, place: Place, now: float) -> bool:
-        """Let a request pay for the trial of a plan; return whether it did, so that it pays for nothing else."""
+        """Let a request pay for the trial of a plan; return whether it paid, in which case it pays for nothing else."""
         setback = self._standing.get(place)
         if setback is None or setback.trying or now < setback.due:
             return False

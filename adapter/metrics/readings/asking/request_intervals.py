@@ -1,7 +1,7 @@
-"""When a request arrived, and how often it returns: the intervals that refreshes follow.
+"""Records when a request arrived and how often it is repeated; refreshes follow these intervals.
 
 Nothing here is guarded by a lock, since every request notes its arrival. Two threads that note the same moment may lose
-one interval, which the next request brings again.
+one interval, which the next request supplies.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Arrivals:
         return interval
 
     def interval(self, now: float) -> float:
-        """Seconds after which the request comes back; infinite if it came only once.
+        """Seconds after which the request is repeated; infinite if it came only once.
 
         It is the shortest of the last few intervals. The time since the last request counts, too: a client that asked
         each second and stopped must not be served each second until its demand expires.
@@ -64,11 +64,11 @@ class Arrivals:
 
 
 class ArrivalsByPart:
-    """The arrivals of a request whose answer has parts, each of which other clients ask for.
+    """The arrivals of a request whose answer has parts that different clients ask for.
 
-    A hundred autoscalers of a namespace are one request for its pods. Each comes every 15 seconds for its own pods, so
-    that is the interval, and not the time between two of them. The intervals of some parts are known; what else arrives
-    only keeps the request in demand.
+    A hundred autoscalers of a namespace share one request for its pods. Each asks for its own pods every 15 seconds, so
+    that is the interval, and not the time between the requests of two autoscalers. Only `_MOST_PARTS` parts have their
+    intervals recorded; the arrival of any other part only keeps the request in demand.
     """
 
     __slots__ = ("_others_last", "_parts", "last")
@@ -78,7 +78,7 @@ class ArrivalsByPart:
         self._others_last = -math.inf
         """When a part whose interval is not known last arrived."""
         self._parts: dict[Hashable, Arrivals] = {part: Arrivals(now)}
-        """The part that has not come for longest is the first one."""
+        """The part whose last arrival is the longest ago comes first."""
 
     def note(self, now: float, part: Hashable) -> float:
         """Count an arrival of a part; return the seconds since its previous one, infinite if that is not known."""
@@ -97,7 +97,7 @@ class ArrivalsByPart:
         return math.inf
 
     def interval(self, now: float) -> float:
-        """Seconds after which the part that returns most often comes back; infinite if none came twice."""
+        """Seconds after which the most frequently requested part is requested again; infinite if none came twice."""
         return min((part.interval(now) for part in list(self._parts.values())), default=math.inf)
 
     def stands_until(self, once_seconds: float, longest_seconds: float) -> float:

@@ -98,8 +98,8 @@ def narrowed(metric: Metric) -> Metric | None:
     """Return a cluster-scoped metric restricted to the series of one namespace; None if no label has the namespace.
 
     An autoscaler requests the metric of any object, except that of a namespace itself, within its own namespace. Access
-    is granted by namespace there, so series of others must not count: prometheus-adapter restricts the query in the
-    same way.
+    is granted by namespace there, so series of other namespaces must not count; prometheus-adapter restricts the query
+    in the same way.
     """
     label = metric.rule.resources.namespace_label()
     if label is None or metric.resource is None or metric.resource.qualified == _NAMESPACES:
@@ -125,7 +125,7 @@ def _keyed_metrics(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool,
 
 
 def _ascending(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
-    """Return the metrics by their keys.
+    """Return the metrics in ascending order of their keys.
 
     They are sorted in runs that are merged: one sort of 20,000 keys blocks the interpreter for 50 ms.
     """

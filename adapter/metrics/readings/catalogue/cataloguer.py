@@ -1,4 +1,4 @@
-"""Keeps the catalogue: looks up each rule's series when due, and swaps in another catalogue when metrics changed."""
+"""Maintains the catalogue: looks up each rule's series when due, and swaps in a new catalogue when metrics changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _REPORT_SECONDS = 0.5
-"""How long a reload waits beyond its time for look-ups to say that their deadline has passed."""
+"""How long a reload waits beyond its own limit for look-ups to report that their deadline has passed."""
 
 
 class Cataloguer:
@@ -230,7 +230,7 @@ def _by_backend(keys: Iterable[LookUpKey]) -> dict[Backend | None, list[LookUpKe
 def _until_all_ended(
     found: queue.SimpleQueue[LookUpResult | None], running: int, until: float, clock: Clock
 ) -> Iterator[LookUpResult]:
-    """Yield results until that many look-ups have ended, each with None, or until a time in monotonic seconds."""
+    """Yield results until `running` look-ups have ended, each marked by None, or until a time in monotonic seconds."""
     while running:
         try:
             result = found.get(timeout=max(0.0, until - clock.monotonic()))

@@ -1,4 +1,4 @@
-"""Keeps the metrics of MetricRule objects: looks their series up, beside the look-ups for rule files.
+"""Maintains the metrics of MetricRule objects: looks up their series, beside the look-ups for rule files.
 
 Namespaces take turns. Each has at most one look-up under way, and each look-up is followed by a pause of four times its
 duration, so one namespace never delays the rules of others for long.
@@ -50,7 +50,7 @@ class ObjectCataloguer:
     """The objects in force, and the catalogue of each namespace. Any thread may call it."""
 
     def __init__(self, sources: ReadingSources) -> None:
-        """Start without objects; `sources` may send what owners of objects may ask.
+        """Start without objects; the clients in `sources` must be limited to what owners of objects may query.
 
         It should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
         nothing about Prometheus.
@@ -100,7 +100,7 @@ class ObjectCataloguer:
             return self._changed.wait_for(lambda: not self._is_pending(namespace), seconds)
 
     def replace(self, objects: Iterable[RuleObject], *, are_all: bool) -> None:
-        """Put other objects in force. Findings for a rule that says the same are kept.
+        """Put other objects in force. Findings for rules with unchanged content are kept.
 
         Unless these are all objects, expected look-ups of all namespaces stay pending.
         """

@@ -61,7 +61,7 @@ class NamespaceObjects:
     """The result of the last look-up of each rule's series."""
 
     def judged(self, files: Catalogue) -> Iterator[KnownObject]:
-        """Yield what is known of each object; names that the rules of the files serve belong to these."""
+        """Yield what is known of each object; a name that the rule files serve counts as taken by them."""
         for known, metrics in self.known:
             taken = {metric.qualified for metric in metrics if _is_served(metric, files)}
             names = tuple(dict.fromkeys(metric.qualified for metric in metrics if metric.qualified not in taken))
@@ -104,7 +104,7 @@ def states_of_objects(
 
 
 def oldest(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozenset[str]:
-    """Return the names of the objects of one namespace that may be served; the oldest ones, if there are too many."""
+    """Return the names of those objects of a namespace that may be served: the oldest ones, if there are too many."""
     by_age = sorted(objects, key=lambda found: found.age_order)
     return frozenset(found.content.name for found in by_age[: settings.max_rule_objects_per_namespace])
 
@@ -126,7 +126,7 @@ def _is_in_namespaces(metric: Metric) -> bool:
 def _over_quota(
     state: ObjectState, number: int, series: int, metrics: Sequence[Metric], settings: ReadingSettings
 ) -> RuleRefusal | None:
-    """Return why a quota of the namespace refuses the object; `number` and `series` are those of the older ones."""
+    """Return which quota the object exceeds; `number` and `series` are how many older objects and series there are."""
     most = settings.max_rule_objects_per_namespace
     if number >= most:
         return too_many_rules(most)

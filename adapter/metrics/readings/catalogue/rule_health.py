@@ -40,9 +40,9 @@ _Identity: TypeAlias = "Rule | str"
 
 SECONDS_BETWEEN_LINES = 60.0
 _FAILURES_UNTIL_LOGGED = 3
-"""A look-up that failed is tried again within five seconds, so a failure that is over is not logged as new."""
+"""Failures in a row until a log line: a failed look-up is retried within five seconds, so most are over by then."""
 _MOST_REMARKS = 50
-"""Different remarks on one rule."""
+"""Limit on the distinct remarks that are logged about one rule."""
 
 _REASONS: Mapping[type[ReadingError], str] = {
     QueryRefusedByPrometheusError: "refused",
@@ -118,7 +118,7 @@ class RuleHealthLog:
             line()
 
     def report_source(self, failure: str | None, backend: Backend | None = None) -> None:
-        """Log that Prometheus cannot be asked for series when that has lasted for some calls, and log its end."""
+        """Log that Prometheus cannot be asked for series, once some calls in a row say so, and log when that ends."""
         with self._lock:
             times = self._source_failed.pop(backend, 0)
             if failure is not None:
@@ -180,7 +180,7 @@ def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> It
 
 
 def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
-    """Return whether nothing answers this rule, and nothing has answered any other since."""
+    """Return whether this rule gets no answers, and no other rule has got one since that began."""
     return state.unreachable_since is not None and answered_at <= state.unreachable_since
 
 

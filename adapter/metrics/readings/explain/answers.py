@@ -157,7 +157,7 @@ class AnswerSteps:
             self._progress.note("values", Outcome.NO, f"{len(more)} more are left out")
 
     def _seen_of(self, metrics: Iterable[Metric]) -> Iterable[str]:
-        """Return the objects of these metrics' samples, if nothing else is known of objects."""
+        """Return the objects that these metrics' samples name, if there is no other source of objects."""
         for metric in metrics:
             request = DemandedRequest(metric.qualified, self._namespace, _ALL, EVERYTHING)
             try:
@@ -203,7 +203,7 @@ class AnswerSteps:
         progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
 
     def _nothing(self) -> Answered:
-        """Return the verdict that there is neither a value nor an error, with the first reason that was found."""
+        """Return the verdict that there is no value, and no error either, with the first reason that was found."""
         reasons = [step.detail for step in self._progress.steps if step.step == "values" and step.outcome is Outcome.NO]
         usable = [reason for reason in reasons if not reason.endswith(NO_SAMPLE)]
         if usable:
@@ -219,7 +219,7 @@ class AnswerSteps:
         return _ALL if name is None else ByName(name)
 
     def _entry(self, which: ByName | BySelector | None, namespace: str | None = None) -> DemandEntry:
-        """Return the entry to query, and note how widely it could be queried."""
+        """Return the entry to query, and note the widest plan that is proven for it."""
         selector = self._progress.question.selector
         request = DemandedRequest(self._metric.qualified, namespace or self._namespace, which, selector)
         entry = self._queries.entry(self._metric, request)

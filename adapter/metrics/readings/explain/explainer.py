@@ -59,7 +59,7 @@ class ProcessMemory(Protocol):
     """The memory of a serving process."""
 
     def metrics(self, question: Question) -> Sequence[Metric]:
-        """Return the metrics that are served under the name, those that come later in the files last."""
+        """Return the metrics that are served under the name, in the order of their rules in the files."""
         ...
 
     def steps(self, metric: Metric, namespace: str | None) -> Iterable[ExplanationStep]:

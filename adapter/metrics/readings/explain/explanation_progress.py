@@ -54,11 +54,11 @@ class Progress:
     clock: Callable[[], float]
     """Monotonic seconds."""
     to_owner: bool = True
-    """Whether the reader has the rule files and Prometheus anyway; otherwise nothing from others' series is shown."""
+    """Whether the reader can read the rule files and Prometheus anyway; if not, series of others are not shown."""
     began: float = field(init=False)
     steps: list[ExplanationStep] = field(default_factory=list)
     sees_all: bool = True
-    """Whether all series that the rules are about were received."""
+    """Whether all series that the rules select were received."""
     rule: str | None = None
     query: str | None = None
     values: tuple[ExplainedValue, ...] = ()
@@ -83,7 +83,7 @@ class Progress:
         return self.patience.total - (self.clock() - self.began)
 
     def note(self, step: str, outcome: Outcome, detail: str) -> None:
-        """Take a step."""
+        """Record a step."""
         self.steps.append(ExplanationStep(step, outcome, detail))
 
     def reason(self, error: PrometheusError) -> str:
@@ -95,7 +95,7 @@ class Progress:
         return text
 
     def end(self, step: str, verdict: ExplanationVerdict, cause: str, fix: str) -> Answered:
-        """Take the last step and return what to raise."""
+        """Record the last step, and return the exception to raise."""
         self.note(step, Outcome.ERROR if verdict is ExplanationVerdict.ERROR else Outcome.NO, cause)
         return Answered(verdict, cause, fix)
 
@@ -106,5 +106,5 @@ def place(rule: Rule) -> str:
 
 
 def shown(question: Question) -> str:
-    """Return the metric as it was asked for."""
+    """Return the metric's name as the question states it."""
     return f"{question.resource.qualified}/{question.name}" if question.resource else question.name

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 _OF_PROMQL = "PromQL "
 _SHARE = 2.1
-"""The share of the remaining time that is one query's deadline, which covers two queries and the question when
-Prometheus started."""
+"""The remaining time is divided by this to get a query's deadline, so that there is time for two queries, and for
+asking when Prometheus started."""
 
 
 class FreshQueries:
@@ -117,7 +117,7 @@ class FreshQueries:
         return Refreshers(replace(self._sources, settings=settings), names, self, self, _Unblaming).ask(query)
 
     def _can_narrow(self, query: Query) -> bool:
-        """Return whether there is a narrower query: one that names its objects, if their names are known."""
+        """Return whether there is a narrower query, which names its objects; their names must be known."""
         return query.kind is not PlanKind.EXACT and not isinstance(self._sources.objects, SeenObjects)
 
     def _sent_query(self, query: Query) -> str:
@@ -153,10 +153,10 @@ class _Unblaming:
         self._ask_start = uptime.ask_start
 
     def failed(self, _error: PrometheusError, _began: float) -> None:
-        """Note nothing."""
+        """Ignore the failure."""
 
     def ask_start(self, seconds: float) -> None:
-        """Ask if there is as much time for it as usual."""
+        """Ask Prometheus when it started, but only if there is as much time for that as usual."""
         if seconds >= ASK_SECONDS:
             self._ask_start(seconds)
 
@@ -182,7 +182,7 @@ class SeenObjects:
         return ()
 
     def synced(self, _resource: Resource) -> bool:
-        """Return that they are not known."""
+        """Return False, since the objects of the cluster are not known."""
         return False
 
     def await_first_list(self, _resource: Resource, _seconds: float) -> None:

@@ -21,7 +21,7 @@ USAGE = frozenset({"pods", "nodes"})
 
 
 class QuestionError(ValueError):
-    """A text is not a question; `name` says which one, and the message what to write instead."""
+    """A text of the question is invalid; `name` says which one, and the message says what to write instead."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class QuestionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A question as it is written; texts that are not given are empty."""
+    """A question as it was written; texts that were not given are empty."""
 
     metric: str
     """`NAME` or `KIND/NAME`."""

@@ -46,7 +46,7 @@ class RuleSearch:
         self._resolve = sources.objects.resource
 
     def metric(self, progress: Progress, rulebook: Rulebook) -> Metric:
-        """Return the metric that is meant: that of the last rule that provides it. Raises Answered if none does."""
+        """Return the requested metric, as the last rule that provides it defines it. Raises Answered if none does."""
         question = progress.question
         if question.api is Api.RESOURCE:
             return _usage(progress, rulebook)
@@ -71,7 +71,7 @@ class RuleSearch:
         return chosen(progress, metrics)
 
     def _near(self, progress: Progress, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
-        """Return the series that could be meant, and record the similar names of others.
+        """Return the series that the question could mean, and add the similar names of other metrics to `names`.
 
         This runs in slices beside requests: there may be 50,000 series, and each is matched with the patterns of the
         rule.
@@ -150,7 +150,7 @@ def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
 
 
 def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
-    """Return the metrics of `resourceRules` under the name if no API is named: those of other APIs come first."""
+    """Return the metrics of `resourceRules` under the name if no API is named, since other APIs take precedence."""
     named = question.api is not None or question.selector != EVERYTHING
     return [] if named else of_usage(rules, question)
 
@@ -191,7 +191,7 @@ def _time_left(progress: Progress, rule: Rule) -> float:
 
 
 def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRule) -> Answered:
-    """Return the answer that this rule would provide the metric, with the error in it."""
+    """Return the answer that this refused rule would provide the metric, with the rule's error."""
     errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
     finding = next(errors, None)
     cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {shown(progress.question)}, but is refused"
@@ -241,7 +241,7 @@ def _is_of_api(api: Api, question: Question) -> bool:
 
 
 def _beside(other: Metric, metric: Metric) -> str:
-    """Return what the other metric is to the one that is explained."""
+    """Return how the other metric relates to the explained one."""
     if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
         return "the same metric; the last rule in the files wins"
     how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"

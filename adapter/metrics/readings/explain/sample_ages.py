@@ -1,4 +1,4 @@
-"""Determines the age of the samples behind values: Prometheus evaluates at any moment, with its last samples."""
+"""Determines the age of the samples behind values, since Prometheus evaluates with whatever samples came last."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SampleAges:
 
     asked_at: float
     newest: Mapping[str, float]
-    """The time by object; that of the newest sample of all under the empty name."""
+    """The time by object name; the empty name has the time of the newest sample of all objects."""
 
     @classmethod
     def asked(

@@ -1,7 +1,7 @@
 """Describes what a serving process has in memory about a metric, for explanations.
 
-Only the state that concerns one namespace is reported: a wide query serves many, so the words of Prometheus about its
-failure are not repeated.
+Only the state that concerns one namespace is reported. A wide query serves many namespaces, so what Prometheus said
+about its failure is not repeated.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ServedMemory:
 
 
 def _place(metric: Metric, namespace: str | None) -> str | None:
-    """Return the namespace under which requests for the metric are stored: `*` for external ones of none."""
+    """Return the namespace under which requests for the metric are stored; `*` for an external metric without one."""
     if metric.resource is None:
         return namespace or "*"
     return namespace if metric.namespaced else None

@@ -92,7 +92,7 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
 
 
 def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield the samples that are no object's value if no other step shows them; others' are left out."""
+    """Yield the samples that are no object's value, unless another step shows them or they are of another object."""
     for reason, text in _NOBODYS.items():
         if nobodys.get(reason):
             yield ExplanationStep("values", Outcome.INFO, text)

@@ -1,4 +1,4 @@
-"""What an error of Prometheus means to those who ask for a metric."""
+"""Translates errors of Prometheus into what they mean for the clients that ask for a metric."""
 
 from __future__ import annotations
 

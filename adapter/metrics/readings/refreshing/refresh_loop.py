@@ -52,7 +52,7 @@ class RefreshLoop:
         cross_check: CrossCheck,
         states: RuleHealthLog,
     ) -> None:
-        """Work for a Prometheus runs on the threads of its backend; all other work, on those for that of the flags."""
+        """Work for a Prometheus runs on its own threads; all other work runs on those of the flags' Prometheus."""
         self.scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer

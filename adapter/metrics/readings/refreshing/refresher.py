@@ -50,7 +50,7 @@ _OF_PROMQL = "PromQL "
 """The beginning of the query engine's own annotations; the warnings among them mean that samples were ignored."""
 _INFORMATION = "PromQL info"
 _LEAST_RATIO = 0.1
-"""The share of the deadline that the second of two queries gets at least, however long the first took."""
+"""The least share of the deadline that the second of two queries gets, however long the first one took."""
 
 
 class Remarks(Protocol):
@@ -85,7 +85,7 @@ class Presence(Protocol):
         ...
 
     def seconds_at(self, moment: float) -> float:
-        """Return for how many seconds it had been up at a moment, in monotonic seconds."""
+        """Return for how many seconds Prometheus had been up at a moment, which is in monotonic seconds."""
         ...
 
 

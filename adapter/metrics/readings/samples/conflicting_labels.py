@@ -1,4 +1,4 @@
-"""Finds the labels in which samples differ that claim to be the value of one object."""
+"""Finds the labels that differ between samples that claim to be the value of the same object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Compared:
 
 
 class Rivals:
-    """The objects, each as namespace and name, that several samples claim to be the value of. For one thread."""
+    """Objects for which several samples claim to be the value, each as namespace and name. For one thread."""
 
     def __init__(self) -> None:
         self._compared: dict[tuple[str, str], _Compared] = {}

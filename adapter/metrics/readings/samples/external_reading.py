@@ -84,7 +84,7 @@ class ExternalReading:
         """The times (unix seconds) of the samples of its series; None if the rule does not limit their age. It is set
         before the reading is passed on. """
         self.silent: SilentRows | None = None
-        """Series that fell silent, including those of which Prometheus no longer has a sample; set at the same time."""
+        """Series that fell silent, including those without a sample in Prometheus; set at the same time as `times`."""
         self.steady_seconds = 0.0
         """For how many seconds Prometheus had been up at that moment; set before the reading is passed on."""
 
@@ -243,7 +243,7 @@ def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
 
 
 def _unusable(rows: Sequence[Row]) -> _Refused:
-    """Return why rows cannot be summed of which some are numbers, but not all, or not such as autoscalers read."""
+    """Return why rows cannot be summed if some, but not all, have finite values that autoscalers can read."""
     large = [row for row in rows if math.isfinite(row.value) and not fits_milli_units(row.value)]
     if large:
         shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in large[:_SHOWN_ROWS])

@@ -1,4 +1,4 @@
-"""Samples with the name of a requested object, but with another namespace than the requested one.
+"""Collects samples that name a requested object, but carry a namespace other than the requested one.
 
 Only the rule's own query can return them: its series are restricted to the namespace, so it also selects others, or
 rewrites the label. The rule says whether they are meant (`foreignNamespaces`), which is decided when a request is
@@ -21,7 +21,7 @@ MOST_STRANGERS = 1000
 
 
 class ForeignSamples:
-    """Collects them for one answer to a query that was restricted to one namespace. For one thread."""
+    """Collects such samples from one answer to a query that was restricted to one namespace. For one thread."""
 
     def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
         """`label` contains the namespace.

@@ -45,7 +45,7 @@ class Evaluation:
     """The same moment by the clock that never jumps."""
 
     def age(self, wall: float, monotonic: float) -> float:
-        """Return the seconds since then: the larger value of both clocks.
+        """Return the seconds since the evaluation: the larger of the two clocks' values.
 
         A wall clock set back must not make an answer young again, and the other clock stands still while a machine
         sleeps.
@@ -82,7 +82,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ForeignSample:
-    """The samples with an object's name and another namespace, if there are none with its own."""
+    """The samples that carry an object's name with another namespace, if none carries the object's own namespace."""
 
     label: str
     """The label that contains the namespace."""
@@ -96,7 +96,7 @@ class ForeignSample:
     """Whether it stands for several objects that are not listed one by one."""
 
     def refused(self, namespace: str | None) -> Fault:
-        """Return why they are not a value in the requested namespace."""
+        """Return why these samples are not a value in the requested namespace."""
         instead = f"{self.label}={self.namespace!r} instead of {namespace!r}"
         reason = f"its samples carry another namespace, {instead}"
         if self.of_many:
@@ -144,7 +144,7 @@ class ObjectReading:
     is_exact: bool = False
     """Whether the query asked for certain objects, so that a sample of another one is due to the rule itself."""
     has_strays: bool = False
-    """Whether such samples came."""
+    """Whether samples of objects that were not asked for came."""
     caution: str | None = None
     """Doubts about values that are served nevertheless."""
 
@@ -205,7 +205,7 @@ class ObjectReading:
         """Return whether Prometheus certainly has nothing for any of these objects.
 
         That is not certain if there are samples that are infinite, ambiguous or from another namespace, if some name no
-        object, or another than the requested ones, or if an object was not requested.
+        object or one that was not requested, or if one of `names` was not requested.
         """
         return (
             self.note is None
@@ -228,7 +228,7 @@ class ObjectReading:
         return None if moment is None else self.evaluated.wall - moment
 
     def aged(self, limit_seconds: float) -> Iterator[bool]:
-        """Yield for each value whether its samples were older than that when it was made."""
+        """Yield, for each value, whether its samples were older than `limit_seconds` at its evaluation."""
         for namespace, values in self.values.items():
             for name in values:
                 age = self.sample_age(namespace, name)

@@ -287,7 +287,7 @@ class ObjectReadingBuilder:
         )
 
     def _caution(self) -> str | None:
-        """Return the caution that no container has a name; it is usual that some samples are of whole pods."""
+        """Return a caution if no sample names a container; it is normal that some samples are of whole pods."""
         label = self._assignment.container_label
         if label is None or self._has_named or not self._whole:
             return None

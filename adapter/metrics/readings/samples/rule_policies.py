@@ -40,8 +40,8 @@ BELOW_ZERO = (
     "the sum is below zero, which an HPA with a target of type AverageValue takes for an overflow: it scales to "
     "maxReplicas; if that is not meant, write clamp_min(…, 0) into the rule's metricsQuery"
 )
-"""The HPA controller (`GetExternalPerPodMetricReplicas`) adds the series up, and takes a sum below zero for one that is
-too large. Targets of type Value are not concerned, so the value is served."""
+"""The HPA controller (`GetExternalPerPodMetricReplicas`) adds the series up, and mistakes a sum below zero for a huge
+one. Targets of type Value are not affected, so the value is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def external_answer(
 
 
 def _falls_below_zero(rows: Sequence[Row]) -> bool:
-    """Return whether the sum of the first rows is below zero at any point."""
+    """Return whether the running sum of the rows falls below zero at any point."""
     if all(row.value >= 0 for row in rows):
         return False
     return any(total < 0 for total in accumulate(milli_of(row.value) for row in rows))
@@ -149,7 +149,7 @@ def _falls_below_zero(rows: Sequence[Row]) -> bool:
 def _refuse_aged(
     reading: ObjectReading, namespace: str | None, names: Iterable[str], age: float, limit: float | None
 ) -> None:
-    """Raise SampleTooOldError if an object without a value has samples, but too old ones."""
+    """Raise SampleTooOldError if one of these objects, which have no value, has samples that are too old."""
     for name in names if limit is not None else ():
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
@@ -157,7 +157,7 @@ def _refuse_aged(
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
-    """Raise NoDataUncertainError if an object has samples, as far as their times are known."""
+    """Raise NoDataUncertainError if an object has samples according to their times, although it has no value."""
     for name in names:
         is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
         if reading.sample_age(namespace, name) is not None and not is_nan:

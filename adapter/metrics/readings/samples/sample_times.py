@@ -17,7 +17,7 @@ class SampleTimes:
     """The times of the samples of one answer. For one thread."""
 
     def __init__(self, evaluated: Evaluation, most_seconds: float) -> None:
-        """Judge by the requested time; a sample whose time differs by more than `most_seconds` is of another time."""
+        """Judge by the requested time; a sample that is more than `most_seconds` off is of another time."""
         self._evaluated = evaluated
         self._oldest, self._newest = evaluated.wall - most_seconds, evaluated.wall + most_seconds
         self._earliest = evaluated.wall

@@ -1,4 +1,4 @@
-"""Series by their labels: what makes two rows the same series, and how a message names one."""
+"""Series by their labels: what makes two rows the same series, and how messages show a series."""
 
 from __future__ import annotations
 

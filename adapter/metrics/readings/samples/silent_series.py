@@ -32,14 +32,14 @@ MOST_OF_NAMESPACE = 500
 MOST_OF_ALL = 20_000
 """Series that are remembered one by one in all."""
 _OF_LOOK_BACK = 0.8
-"""A series that is this near to the end of Prometheus's look-back is silent, even if the rule would allow more."""
+"""Share of Prometheus's look-back after which a series is silent, even if the rule would allow older samples."""
 
 
 class SilentRows:
     """Series that fell silent, with the times of their last samples; each asker sees its own."""
 
     def __init__(self, index: RowIndex, crowded: Mapping[str, float], namespace_label: str | None) -> None:
-        """`index` holds moments in unix seconds; `crowded` has the last one of namespaces with too many series."""
+        """`index` holds moments in unix seconds; `crowded` has the newest one for namespaces with too many series."""
         self._namespace_label = namespace_label
         self._crowded = crowded
         self._index = index
@@ -69,7 +69,7 @@ class _Memory:
     """The memory of one metric."""
 
     hold_seconds: float
-    """The longest time of the rules that ask for it."""
+    """The longest time that any rule asking for the metric holds silent series."""
     spaces: dict[str, _Space] = field(default_factory=dict)
 
 
@@ -139,7 +139,7 @@ class SilentSeries:
             self._held -= 1
 
     def _forget_oldest(self, now: float) -> None:
-        """Look through one memory; those that nobody requests any more are looked through by requests for others."""
+        """Clean up one memory; this reaches memories that nobody requests any more, on requests for other metrics."""
         key = next(iter(self._memories), None)
         if key is not None:
             memory = self._memories[key] = self._memories.pop(key)
@@ -161,5 +161,5 @@ class SilentSeries:
 
 
 def _key(metric: Metric) -> tuple[object, ...]:
-    """Return a key that is equal for metrics with the same series, whatever rules ask for them."""
+    """Return a key that is equal for metrics with the same series, whichever rules ask for them."""
     return metric.rule.backend, metric.rule.times_query, metric.series, metric.namespace_label
