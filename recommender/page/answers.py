@@ -1,4 +1,4 @@
-"""Answers from the last publication, made once, however many clients ask for them."""
+"""Makes each answer from the last publication once, however many clients request it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Encoded:
 
 
 class EncodedAnswers:
-    """Keeps the last document. For any number of threads: while one encodes it, the others wait for it."""
+    """Keeps the last document. Any number of threads may use it: while one encodes it, the others wait."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class EncodedAnswers:
 
 
 class KeptPages:
-    """Keeps some pages of the last publication for a moment. For any number of threads."""
+    """Keeps some pages of the last publication for a moment. Safe to use from any number of threads."""
 
     def __init__(
         self, render: Callable[[Publication, Selection], bytes], clock: Callable[[], float] = time.monotonic
@@ -67,7 +67,7 @@ class KeptPages:
         self._pages: dict[Selection, _Page] = {}
 
     def page(self, publication: Publication, selection: Selection) -> bytes:
-        """Return the page; while a thread renders one, the others wait for it."""
+        """Return the page; while one thread renders a page, the others wait for it."""
         with self._lock:
             now = self._clock()
             page = self._pages.get(selection)

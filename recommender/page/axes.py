@@ -25,7 +25,7 @@ LARGEST_GAP_SECONDS: Final = 150.0
 """Points further apart than this are not joined: nothing is known about the time between them. A value that stays the
 same is noted once a minute."""
 OUTLIER_RATIO: Final = 10.0
-"""A peak below this many times the usual largest value is drawn in full: the rest can still be read beside it."""
+"""A peak up to this many times the usual maximum is drawn in full, since the rest is still readable beside it."""
 _MARK_GAP: Final = 6
 """The gap between the line of an outlier and its mark."""
 _STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10)
@@ -55,7 +55,7 @@ class Span:
 
 
 def span_of(first: float, *others: float) -> Span:
-    """Return the span from the first time to the latest of the others, of a length that can be drawn."""
+    """Return the span from the first time to the latest of the others, extended if it is too short to be drawn."""
     end = max(others)
     return Span(min(first, end - SHORTEST_SPAN_SECONDS), end)
 
@@ -69,21 +69,21 @@ class Scale:
     """The value at the top."""
 
     def x(self, time: float) -> float:
-        """Return the place of a time."""
+        """Return the x coordinate of a time."""
         return round(LEFT + (time - self.span.start) / self.span.seconds * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """Return the place of a value; a value above the axis is drawn at its end."""
+        """Return the y coordinate of a value; a value beyond the axis is drawn at the end of the axis."""
         return round(TOP + (1 - min(value, self.most) / self.most) * (HEIGHT - TOP - BOTTOM), 1)
 
     def value_labels(self) -> tuple[Label, ...]:
-        """Return the labels at the left."""
+        """Return the labels of the value axis, at the left."""
         middle = self.most / 2
         values = (0.0, float(math.floor(middle)) if middle >= 1 else middle, self.most)
         return tuple(Label(LEFT - 6, self.y(value) + 4, short(value)) for value in values)
 
     def cut_off(self, values: Sequence[tuple[float, float]]) -> Label | None:
-        """Return the mark of the largest of some (time, value) if it is above the axis; None if all are within."""
+        """Return the mark of the largest value of these (time, value) pairs if it exceeds the axis; otherwise None."""
         time, value = max(values, key=lambda each: each[1])
         if value <= self.most:
             return None
@@ -92,7 +92,7 @@ class Scale:
         return Label(place + (_MARK_GAP if place < WIDTH / 2 else -_MARK_GAP), TOP + 12, cut_off_text(value))
 
     def time_labels(self) -> tuple[Label, ...]:
-        """Return the labels below: start, middle, end."""
+        """Return the labels of the time axis, at the bottom: start, middle, end."""
         times = [self.span.start + share * self.span.seconds for share in (0.0, 0.5, 1.0)]
         return tuple(
             Label(self.x(time), HEIGHT - 6, datetime.fromtimestamp(time, UTC).strftime("%H:%M")) for time in times

@@ -37,7 +37,7 @@ class PageHistory(Protocol):
     """The decisions of the last day."""
 
     def read(self, name: str, since: float) -> Sequence[ChartPoint]:
-        """Return the points of a recommendation from that time on, the oldest first; never raises."""
+        """Return the points of a recommendation from the given time on, the oldest first; never raises."""
         ...
 
 

@@ -45,7 +45,7 @@ class ChartLoad(Protocol):
 
     @property
     def predicted_for(self) -> float | None:
-        """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
+        """The time that is forecast, in seconds since the Unix epoch; None without a forecast."""
         ...
 
 
@@ -54,7 +54,7 @@ class ChartPoint(Protocol):
 
     @property
     def time(self) -> float:
-        """When it was made, in seconds since the Unix epoch."""
+        """When the decision was made, in seconds since the Unix epoch."""
         ...
 
     @property
@@ -78,12 +78,12 @@ class Chart:
     """Everything that the template prints; coordinates in SVG's user units."""
 
     recommended: str
-    """Path data of the line."""
+    """Path data of the line for the recommended size."""
     current: str
     value_labels: tuple[Label, ...]
     time_labels: tuple[Label, ...]
     cut_off: Label | None
-    """The mark of the largest size if it is above the axis."""
+    """The mark of the largest size if it exceeds the axis."""
     noun: str
     """The unit of the sizes, in the plural."""
     summary: str

@@ -1,4 +1,4 @@
-"""A long list in parts, each of which is one page."""
+"""Divides a long list into parts, each of which is one page."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ListPart(Generic[T]):
     parts: int
     """Number of parts, at least 1."""
     first: int
-    """The place of the first item in the list, whose first place is 1."""
+    """The position in the list of this part's first item, counted from 1."""
     total: int
     """How many items the list has."""
 
 
 def part_of(items: Sequence[T], number: int, most: int) -> ListPart[T]:
-    """Return a part of at most this number of items; beyond the end, the last part."""
+    """Return one part, of at most the given number of items; for a number beyond the end, the last part."""
     parts = max(1, -(-len(items) // most))
     number = min(max(1, number), parts)
     first = (number - 1) * most

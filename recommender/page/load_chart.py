@@ -1,8 +1,8 @@
 """The chart of a load's last day: the observed load, and the forecasts for the same time.
 
-A forecast is drawn at the time that it is about, so that it lies on the load that followed. The band reaches from the
-median to the quantile that the capacity is planned for. There are more points than pixels, so each few pixels show the
-largest of their values.
+A forecast is drawn at the time that it predicts, so that it can be compared with the load that followed. The band
+reaches from the median to the quantile that the capacity is planned for. There are more points than pixels, so every
+few pixels show the largest of their values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.page.history import ChartPoint
 
 _UNITS_A_PLACE: Final = 2.0
-"""Width of the interval that becomes one point, in SVG's user units."""
+"""Width of the interval that is drawn as one point, in SVG's user units."""
 _LEAST_TOP: Final = 1e-9
 
 
@@ -40,7 +40,7 @@ class LoadChart:
     """Everything that the template prints; coordinates in SVG's user units."""
 
     observed: str
-    """Path data of the line."""
+    """Path data of the line for the observed load."""
     median: str
     band: str
     """Path data of the areas between the median and the upper quantile."""
@@ -49,7 +49,7 @@ class LoadChart:
     value_labels: tuple[Label, ...]
     time_labels: tuple[Label, ...]
     cut_off: Label | None
-    """The mark of the largest load or forecast if it is above the axis."""
+    """The mark of the largest load or forecast if it exceeds the axis."""
     summary: str
     """The chart in one or two sentences, for people who do not see it."""
 
@@ -57,7 +57,7 @@ class LoadChart:
 @dataclass(frozen=True, slots=True)
 class _Expected:
     time: float
-    """The subject of the chart."""
+    """The time that is forecast."""
     median: float
     upper: float
 
@@ -91,7 +91,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
 
 
 def _expected_loads(points: Iterable[ChartPoint]) -> list[_Expected]:
-    """Return the forecasts by the time that they are about; a change of the horizon may mix their order."""
+    """Return the forecasts sorted by the time that they predict, since a change of the horizon may mix their order."""
     found = (
         _Expected(load.predicted_for, load.median, load.upper)
         for point in points
@@ -109,7 +109,7 @@ _Run = list[tuple[float, float]]
 
 
 def _runs(values: Iterable[tuple[float, float]], scale: Scale) -> list[_Run]:
-    """Return the lines between gaps, each with the largest value of each few pixels."""
+    """Return the lines between gaps, each reduced to the largest value of every few pixels."""
     runs: list[_Run] = []
     last: float | None = None
     for time, value in values:
@@ -133,7 +133,7 @@ def _line(run: _Run) -> str:
 
 
 def _band(expected: Sequence[_Expected], scale: Scale) -> str:
-    """Return the areas. Both edges have the same places, since gaps and pixels depend on the times alone."""
+    """Return the areas. Both edges have the same x coordinates, since gaps and pixels depend on the times alone."""
     uppers = _runs(((each.time, each.upper) for each in expected), scale)
     medians = _runs(((each.time, each.median) for each in expected), scale)
     return "".join(

@@ -1,4 +1,4 @@
-"""The content of the page for a publication: cards of recommendations and of groups of equals, or an index of many."""
+"""The content of the page for a publication: cards for recommendations and groups with one problem, or an index."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 MOST_CARDS: Final = 60
 """With more recommendations than this, the page shows an index."""
 INDEX_ROWS: Final = 100
-"""Rows of the index in one answer."""
+"""At most this many rows of the index are in one answer."""
 _MOST_OPEN: Final = 10
-"""With more cards, only those with a problem show their details at first."""
+"""With more cards than this, only cards with a problem show their details at first."""
 _MOST_CHARTED: Final = 20
-"""Most cards with charts; the charts of the others are on their own pages."""
+"""At most this many cards have charts; the charts of other recommendations are on their own pages."""
 
 Read: TypeAlias = "Callable[[str], Sequence[ChartPoint]]"
 
@@ -44,13 +44,13 @@ class Card:
     name: str
     type: str
     record: Record | None
-    """The record that is shown in full; with `forEach` only if a single target is asked for."""
+    """The record that is shown in full; with `forEach`, only if a single target is requested."""
     is_open: bool
     """Whether its details are shown at once."""
     sums: TargetSums | None = None
     """The sums over targets; only with `forEach`."""
     shown: ShownTargets | None = None
-    """The targets that are shown; with `forEach`, if requested."""
+    """The targets that are shown; only with `forEach`, and if requested."""
     chart: Chart | None = None
     load_chart: LoadChart | None = None
 
@@ -60,11 +60,11 @@ class PageOverview:
     """Everything that the page shows: cards, or an index."""
 
     cards: tuple[Card | PageRow, ...]
-    """The cards; a row is a group of equals."""
+    """The cards; a row is a group of recommendations with the same problem."""
     index: ListPart[PageRow] | None
     """The index; None if there are cards."""
     found: int
-    """How many recommendations the selection finds."""
+    """How many recommendations match the selection."""
     total: int
     statuses: tuple[tuple[Status, int], ...]
     """How many recommendations have each status, only statuses that occur, the worst first."""
@@ -103,7 +103,7 @@ def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> 
 
 
 def has_trouble(line: PageLine) -> bool:
-    """Return whether somebody should look at it: it has no value that is followed, or something else owns a target."""
+    """Return whether the line needs attention: its status is not the best one, or something else owns a target."""
     return line.is_refused or line.status is not WORST_FIRST[-1]
 
 

@@ -1,4 +1,4 @@
-"""Groups the lines of the page that have the same problem, so that a fault of many is one row."""
+"""Groups the lines of the page that have the same problem, so that a fault of many lines takes one row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _TIMES: Final = re.compile(
 _LINE_OF_FILE: Final = re.compile(r"(?<=\.yaml|\.json):\d+(?=: )|(?<=\.yml):\d+(?=: )")
 _KEY_BYTES: Final = 8
 _COMPARED: Final = 1000
-"""Characters of a reason that are compared to find equals: the cost of a page does not depend on how long reasons
-are."""
+"""How many characters of a reason are compared, so that the cost of a page does not depend on the length of reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,12 @@ class PageRow:
 
     @property
     def first(self) -> PageLine:
-        """The line, or an example of the group."""
+        """The single line, or the first line of the group."""
         return self.lines[0]
 
 
 def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
-    """Return a row for each line, and one for each group of equals, at the place of the first of the group."""
+    """Return a row for each group with the same problem, at the place of its first line, and for each other line."""
     keys = [problem_key(line) for line in lines]
     counts = Counter(keys)
     places: dict[str, list[PageLine]] = {}
@@ -60,7 +59,8 @@ def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
 def problem_key(line: PageLine) -> str:
     """Return the key that lines with the same problem share; empty for lines without a problem and for many targets.
 
-    The same problem means the same status with the same reason, whatever names, times and lines of files it contains.
+    Lines have the same problem if they have the same status and reason, apart from names, times and line numbers of
+    files in the reason.
     """
     if len(line.records) > 1 or (line.status is Status.OK and not line.is_refused):
         return ""

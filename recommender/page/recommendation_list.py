@@ -1,4 +1,4 @@
-"""Recommendations and targets as lines of a list, which can be sorted and searched."""
+"""Recommendations and targets as lines of a list that can be sorted and searched."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class PageLine:
     name: str
     records: tuple[Record, ...]
     status: Status
-    """The worst status."""
+    """The worst status among the records."""
     replicas: int | None
-    """The recommended size, or the sum for several targets; None without one."""
+    """The recommended size, or the sum of sizes for several targets; None without a value."""
     current: int | None
     is_refused: bool
     """Whether something else owns a target, or may own it."""
 
     @property
     def first(self) -> Record:
-        """The only record, unless there are targets of `forEach`."""
+        """The first record, which is the only one unless the recommendation has `forEach`."""
         return self.records[0]
 
     @property
     def type(self) -> str:
-        """The key of its kind."""
+        """The key of the recommendation's kind."""
         return self.first.type
 
     @property
@@ -69,7 +69,7 @@ def line_of_target(record: Record) -> PageLine:
 
 
 def place_of(record: Record) -> str:
-    """Return namespace and name of the target of a record with `forEach`; empty for others."""
+    """Return namespace and name of the target of a record with `forEach`; empty for other records."""
     return "" if record.each is None else f"{record.each.namespace}/{record.each.name}"
 
 
@@ -89,7 +89,7 @@ def _line_of_one(record: Record, name: str) -> PageLine:
 
 
 def sorted_lines(lines: Iterable[PageLine], order: SortOrder) -> list[PageLine]:
-    """Return the lines in an order; equal ones are sorted by name, with numbers in names by their value."""
+    """Return the lines in this order; ties are sorted by name, and numbers in names by their value."""
     return sorted(lines, key=_KEYS[order])
 
 
@@ -113,7 +113,7 @@ _KEYS: Final[dict[SortOrder, Callable[[PageLine], tuple[object, ...]]]] = {
 
 
 def is_found(line: PageLine, text: str) -> bool:
-    """Whether a line contains a text, which has no capital letters: in names, types, statuses and messages."""
+    """Return whether a name, type, status or message of a line contains the text, which has no capital letters."""
     if text in line.name.casefold() or text in line.type.casefold():
         return True
     return any(_is_in_record(record, text) for record in line.records)

@@ -1,4 +1,4 @@
-"""Prints a publication as HTML, a card for each recommendation. Everything that the page states is in the records."""
+"""Renders a publication as HTML, with a card for each recommendation. All that the page states is in the records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SORT_TEXTS = {
 }
 _NO_SIZE = "\N{EN DASH}"
 _LISTED = 20
-"""Most names that are listed of a group of equals; a link shows all of them."""
+"""At most this many names of a group with the same problem are listed; a link shows all of them."""
 
 
 class PageRenderer:
@@ -53,7 +53,7 @@ class PageRenderer:
     def __init__(
         self, version: str, templates: Sequence[BaseLoader] = (PackageLoader("recommender", "kinds"),)
     ) -> None:
-        """`templates` include those of the kinds."""
+        """`templates` are loaders of further templates, such as those of the kinds."""
         environment = Environment(
             loader=ChoiceLoader([PackageLoader("recommender.page"), *templates]),
             autoescape=select_autoescape(),
@@ -89,14 +89,14 @@ class PageRenderer:
         return kind, self._environment.get_template(kind.page).module
 
     def _size(self, line: PageLine) -> str:
-        """Return the size for the index: its change, or the value of a kind without a number of replicas."""
+        """Return the size for the index: its change, or the value of a kind that recommends no number of replicas."""
         if line.replicas is not None or line.current is not None:
             return _change_text(line.current, line.replicas)
         kind = kind_named(line.type)
         return (kind.value_text(line.first) if kind is not None else "") or _NO_SIZE
 
     def page(self, publication: Publication, read: Read, selection: Selection = EVERYTHING) -> str:
-        """Return the whole document; `read` returns the history of a recommendation by its name."""
+        """Return the whole document; `read` returns the history of the recommendation that it is given by name."""
         return self._template.render(
             publication=publication,
             overview=overview_of(publication.records, read, selection),
@@ -120,7 +120,7 @@ def _change_text(current: int | None, replicas: int | None) -> str:
 
 
 def _ratio_text(ratio: float | None) -> str:
-    """Return the meaning of a ratio of shortage to that of plain headroom."""
+    """Return what it means that a shortage is this multiple of the shortage with plain headroom."""
     if ratio is None:
         return "neither had a shortage"
     # The number is rounded as it is shown beside the text.
@@ -134,7 +134,7 @@ def _utc(seconds: float) -> str:
 
 
 def _when(seconds: float, now: float | None) -> str:
-    """Return a time of the day with its distance: `10:19 UTC, in 3 min`."""
+    """Return a time of day and how far ahead it is, such as `10:19 UTC, in 3 min`."""
     time = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M UTC")
     if now is None or seconds <= now:
         return time

@@ -1,4 +1,4 @@
-"""The selection in the address of the page, and the addresses of other selections, so that the page needs no script."""
+"""The selection in the address of the page, and the addresses of other selections. With these, no script is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SortOrder(StrEnum):
     """The order of recommendations and of targets."""
 
     STATUS = "status"
-    """Those without a value first, then those that are refused, then the largest changes."""
+    """The worst status first; within a status, those that are refused, then the largest changes."""
     NAME = "name"
     CHANGE = "change"
     """The largest change first."""
@@ -33,20 +33,20 @@ class Selection:
     name: str | None = None
     """The recommendation that is shown alone, with its targets; None for all recommendations."""
     filter: str = ""
-    """A part of the target's namespace and name, of the status or of the message."""
+    """Only targets that have this text in their namespace and name, status or message."""
     search: str = ""
-    """The same for recommendations: a part of their names, types, targets, statuses or messages."""
+    """Only recommendations that have this text in their names, types, targets, statuses or messages."""
     status: Status | None = None
     """Only recommendations with this status; None for any."""
     equals: str = ""
-    """The key of a group of equals, which is shown one by one; empty if groups are summed up."""
+    """The key of a group with the same problem, whose lines are shown singly; empty if groups are summed up."""
     sort: SortOrder = SortOrder.STATUS
     page: int = 1
     """The page of a list that does not fit into one answer; the first one is 1."""
 
 
 _NAMES: Final = {field.name: "show" if field.name == "name" else field.name for field in fields(Selection)}
-"""The names of the fields in an address."""
+"""The name of each field in an address."""
 EVERYTHING: Final = Selection()
 
 
@@ -70,7 +70,7 @@ def selection_of(query: str) -> Selection:
 
 
 def address_of(selection: Selection, **changes: Any) -> str:  # noqa: ANN401 - the values of its fields
-    """Return the relative address of a selection with changes; another list begins with its first page."""
+    """Return the relative address of a changed selection; it begins with the first page unless `page` is given."""
     wanted = replace(selection, **({"page": 1} | changes))
     given = [
         (_NAMES[field.name], str(value))

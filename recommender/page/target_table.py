@@ -1,4 +1,4 @@
-"""The targets of a recommendation with `forEach`, as far as the page shows them: summed up, or some on demand."""
+"""The targets of a recommendation with `forEach` as the page shows them: summed up, or some of them on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.page.selection import Selection
 
 MOST_SHOWN: Final = 50
-"""Most targets in one answer."""
+"""At most this many targets are in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ShownTargets:
 
     part: ListPart[PageRow]
     matching: int
-    """Number of targets that the filter finds."""
+    """Number of targets that match the filter."""
     filter: str
 
 
@@ -44,17 +44,17 @@ class TargetSums:
     """How many targets have each status, only statuses that occur, the worst first."""
     targets: int
     load: float | None
-    """None if no load is known."""
+    """The sum of the present loads; None if no load is known."""
     predicted: float | None
     """The load that the capacity is planned for; None unless each target with a load has a forecast."""
     models: tuple[tuple[str, int], ...]
     """How many targets use each model, the most used first."""
     changing: int
-    """Targets whose recommended size is not the present one."""
+    """Number of targets whose recommended size differs from the present one."""
 
 
 def sums_of(records: Sequence[Record]) -> TargetSums:
-    """Return the sums of the records of one name."""
+    """Return the sums over the records of one recommendation."""
     predictions = [found for record in records if (found := forecast_of(record)) is not None]
     loads = [prediction.load for prediction in predictions]
     uppers = [load.predicted for load in loads if load.predicted is not None]
@@ -71,9 +71,9 @@ def sums_of(records: Sequence[Record]) -> TargetSums:
 
 
 def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTargets:
-    """Return one page of the targets that the selection finds; equals are summed up unless there is a filter.
+    """Return one page of the targets that match; those with the same problem form one row unless there is a filter.
 
-    A filter that is the namespace and name of a target finds only that one.
+    A filter that is the namespace and name of a target matches only that target.
     """
     text = selection.filter.casefold()
     named = [record for record in records if text and text == place_of(record).casefold()]
