@@ -1,5 +1,5 @@
 """`kubectl tidewatch`: explains the state of an HPA, a workload or a pod, with the caller's own rights.
 
 A plugin of kubectl is a program whose name begins with `kubectl-`. Everything is read through the API server: objects,
-the metrics APIs, and the recommender's page by the server's proxy. Nothing is written.
+the metrics APIs, and, by the server's proxy, the recommender's page. Nothing is written.
 """

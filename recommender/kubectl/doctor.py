@@ -1,4 +1,4 @@
-"""`kubectl tidewatch doctor`: the checks of both programs, one after the other, in one report."""
+"""`kubectl tidewatch doctor`: runs the checks of both programs one after the other, and reports them together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DOCTOR: Final = CommandFlags(
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command; always raises SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
     configure_quiet_logs_by(values)
     deadlines = RequestDeadlines(connect=3.0, silence=_CALL_SECONDS, total=2 * _CALL_SECONDS)
@@ -85,7 +85,7 @@ def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
 
 
 def _as_given_to(command: CommandFlags, values: FlagValues, *more: str) -> FlagValues:
-    """Return a program's own flags with their defaults, and the values of those that both commands have."""
+    """Return a program's own flags: with the given values if both commands have them, otherwise with their defaults."""
     own = parse_flags(command, more, {})
     shared = {name: value for name, value in values.values.items() if name in own.values and name != "config"}
     given = own.given | (values.given & shared.keys())

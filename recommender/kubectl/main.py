@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _load(name: str) -> ProgramCommand:
-    """Return a command; only the one that runs is imported."""
+    """Return a command; only the command that runs is imported."""
     if name == "why":
         from recommender.kubectl.why.command import WHY, why  # noqa: PLC0415 - see above
 

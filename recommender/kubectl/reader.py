@@ -1,4 +1,4 @@
-"""Reads from the API server with the caller's own rights; a read that fails is a sentence, not an exception."""
+"""Reads from the API server with the caller's own rights; a failed read results in a sentence, not an exception."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class NotRead:
     """Something that could not be read."""
 
     reason: str
-    """One sentence without a full stop; with the missing right, if that is the reason."""
+    """One sentence without a full stop, which names the missing right if that is the reason."""
     is_absent: bool = False
     """Whether nothing exists at this path."""
 
 
 class Reader:
-    """Single answers of one API server."""
+    """Reads single answers of one API server."""
 
     def __init__(self, client: KubernetesClient) -> None:
         self._client = client
@@ -42,7 +42,7 @@ class Reader:
     def object(self, path: str, right: AccessRight, query: Mapping[str, str] | None = None) -> dict[str, Any] | NotRead:
         """Return the JSON object at a path; `right` is what the request needs. Raises UnauthorizedError.
 
-        Credentials that are not accepted are an error, because they make every answer impossible.
+        Credentials that are not accepted raise an error, because they make every answer impossible.
         """
         try:
             found = msgspec.json.decode(self._client.get(path, query))
@@ -81,7 +81,7 @@ class Reader:
 
 
 def namespaced(group_version: str, namespace: str, plural: str, name: str = "", subresource: str = "") -> str:
-    """Return the path of a list or an object: `apps/v1`, `shop`, `deployments`, `web`."""
+    """Return the path of a list or an object, such as for `apps/v1`, `shop`, `deployments`, `web`."""
     root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
     parts = [root, "namespaces", quote(namespace, safe=""), plural, quote(name, safe=""), subresource]
     return "/".join(filter(None, parts))

@@ -1,4 +1,4 @@
-"""The recommender's recommendations, by the API server's proxy to its page."""
+"""The recommender's recommendations, read from its page by the API server's proxy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TARGET_KEYS: Final = frozenset(
 )
 _LABEL: Final = "app.kubernetes.io/component=recommender"
 _PORT: Final = "page"
-"""Name of the page's port in the pods of the chart."""
+"""Name of the page's port in pods that the chart creates."""
 _REPAIR: Final = (
     "the page must listen on the pod's address (recommender.page.bindAddress of the chart) and answer by the API "
     "server's name (recommender.page.allowedHosts), and the NetworkPolicy must admit the API server "
@@ -43,11 +43,11 @@ RECOMMENDER_FLAG: Final = Flag(
 
 @dataclass(frozen=True, slots=True)
 class Recommendations:
-    """The last decisions of all recommenders of the cluster."""
+    """The last decisions of all recommenders in the cluster."""
 
     items: tuple[Mapping[str, Any], ...]
     unread: tuple[str, ...] = ()
-    """The installations that could not be read, because their page does not answer."""
+    """Why the decisions of some installations could not be read, one sentence each."""
 
     def about(self, namespace: str, kind: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         """Return the recommendations that have this object as a target, each with its entry of `targets`."""
@@ -61,12 +61,12 @@ class Recommendations:
 
 
 def unread_of(decided: Recommendations | NotRead) -> tuple[str, ...]:
-    """Return which decisions are unknown."""
+    """Return which decisions are unknown, and why."""
     return (decided.reason,) if isinstance(decided, NotRead) else decided.unread
 
 
 def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
-    """Return the last decisions; `service` is the text of `--recommender`. Raises UsageError."""
+    """Return the last decisions; `service` is the value of `--recommender`. Raises UsageError."""
     if service:
         return _recommendations_from(reader, *_service_path(service))
     pods = reader.items("/api/v1/pods", AccessRight("list", "pods"), {"labelSelector": _LABEL})
@@ -109,7 +109,7 @@ def _recommendations_from(reader: Reader, path: str, right: AccessRight) -> Reco
 
 
 def _is_known(item: object) -> bool:
-    """Return whether an item has the keys that answers are made of."""
+    """Return whether an item has all keys from which answers are made."""
     if not isinstance(item, dict) or not item.keys() >= _ITEM_KEYS:
         return False
     return all(isinstance(target, dict) and target.keys() >= _TARGET_KEYS for target in item["targets"])

@@ -1,4 +1,4 @@
-"""Answers to questions: short sentences for people, one document for programs."""
+"""Answers to questions, as short sentences for people and as one document for programs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Report:
     answer: str
     sections: tuple[ReportSection, ...] = ()
     missing: tuple[str, ...] = ()
-    """The facts that could not be read, each with the missing right, or the repair."""
+    """The facts that could not be read, each with the missing right or a repair."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """The facts behind the sentences, as keys of the document."""
+    """The facts behind the sentences, by their keys in the document."""
 
     @property
     def is_complete(self) -> bool:

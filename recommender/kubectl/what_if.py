@@ -1,4 +1,4 @@
-"""`kubectl tidewatch what-if`: the recommender's what-if questions, with the facts of the live cluster."""
+"""`kubectl tidewatch what-if`: answers the recommender's what-if questions with the facts of the live cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NOT_TAKEN: Final = {"cluster", "workload", *(flag.name for flag in PROMETHEUS_FLAGS)}
-"""Flags that replace the cluster by files, or the configuration file."""
+"""Flags that replace the cluster by files, or that replace the configuration file."""
 
 WHAT_IF: Final = replace(
     RECOMMEND,
@@ -35,6 +35,6 @@ WHAT_IF: Final = replace(
 
 
 def what_if(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command; always raises SystemExit."""
     flags_or_exit(WHAT_IF, arguments, os.environ)
     recommend(arguments)

@@ -120,7 +120,7 @@ def _report(
 
 
 def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mapping[str, Any]) -> _Target | NotRead:
-    """Return the parts of the target that the controller reads: its scale, and the pods that the scale selects."""
+    """Return what the controller reads of the target: its scale, and the pods that the scale selects."""
     reference = hpa["spec"]["scaleTargetRef"]
     group = str(reference.get("apiVersion", "")).rpartition("/")[0]
     try:

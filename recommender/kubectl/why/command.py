@@ -1,4 +1,4 @@
-"""`kubectl tidewatch why KIND/NAME`: asks, answers, and ends with a status that a script can use."""
+"""`kubectl tidewatch why KIND/NAME`: prints the answer, and exits with a status that a script can use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _APIS: Final = {EXTERNAL: "external", RESOURCE: "resource"}
 
 
 def explanation(values: FlagValues, asked: AskedMetric, namespace: str) -> Explanation | NotRead:
-    """Return why the metric has, or lacks, a value, from the adapter that `--server` names."""
+    """Return the explanation, by the adapter that `--server` names, of why the metric has or lacks a value."""
     parameters = {
         "metric": asked.metric,
         "namespace": namespace,
@@ -90,7 +90,7 @@ WHY: Final = CommandFlags(
 
 
 def why(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command; always raises SystemExit."""
     values = flags_or_exit(WHY, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:

@@ -18,7 +18,7 @@ _MOST: Final = 8
 
 
 def events_of(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:
-    """Return the last events about an object as documents."""
+    """Return the last events about an object, as documents."""
     query = {"fieldSelector": f"involvedObject.kind={kind},involvedObject.name={name}"}
     path, right = namespaced("v1", namespace, "events"), AccessRight("list", "events", "", namespace)
     found = reader.items(path, right, query)

@@ -1,8 +1,9 @@
 """Predicts what the HPA controller does next, as far as that can be known from outside (pure).
 
 The controller keeps its last recommendations and changes in memory and does not expose them. So the arithmetic runs
-twice: with a memory that holds nothing back, and with one in which the present size was recommended a moment ago. If
-both result in the same number, it is certain; otherwise it lies between them, and the answer says until when.
+twice: with a memory that holds nothing back, and with a memory in which the present size was recommended a moment ago.
+If both result in the same number, that number is certain; otherwise the size lies between them, and the answer says for
+how long this may last.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.foundation.hpa.rules import ScalingRules
 
 _LONG_AGO: Final = -1e12
-"""A time before every window, on any clock."""
+"""A time that lies before every window, on any clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,11 @@ class NextSync:
 
     spec: HPASpec
     free: HpaDecision
-    """The size if nothing from the last minutes holds it back."""
+    """The decision if nothing from the last minutes holds the size back."""
     held: HpaDecision
-    """The size if the present one was recommended a moment ago."""
+    """The decision if the present size was recommended a moment ago."""
     wait_seconds: float
-    """Time without another recommendation after which nothing holds it back any more; 0 if that is certain now."""
+    """Seconds until nothing holds the size back any more, unless it is recommended again; 0 if that is certain now."""
 
     @property
     def is_certain(self) -> bool:
@@ -60,7 +61,7 @@ def next_sync(
 ) -> NextSync:
     """Return the decision of the next sync at `now`.
 
-    `last_scaled` is `status.lastScaleTime` in seconds on the same clock; a policy counts that change if it is recent.
+    `last_scaled` is `status.lastScaleTime` in seconds on the same clock; if that change is recent, policies count it.
     """
     unheld = HpaHistory((PastRecommendation(workload.spec_replicas, _LONG_AGO),))
     free = evaluate(spec, workload, observations, unheld, now=now)
@@ -77,20 +78,20 @@ def next_sync(
 
 
 def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:
-    """Return the largest change that may have led to the present size: its actual size is not exposed."""
+    """Return the largest change that may have led to the present size, since the actual change is not exposed."""
     current = workload.spec_replicas
     return ScaleEvent(current if rising else spec.max_replicas - current, at)
 
 
 def _period(spec: HPASpec, *, rising: bool) -> float:
-    """Return the longest period of the policies in a direction; 0 without a behaviour."""
+    """Return the longest period of the policies for a direction; 0 without `behavior`."""
     if spec.behaviour is None:
         return 0.0
     return float((spec.behaviour.scale_up if rising else spec.behaviour.scale_down).longest_period_seconds)
 
 
 def _why_unchanged(spec: HPASpec, decision: HpaDecision) -> str:
-    """Return why nothing changes, from the last step that decided it."""
+    """Return why the size does not change, from the steps of the decision."""
     steps = {step.step: step for step in decision.steps}
     if "largest" not in steps:
         return _why_nothing_is_done(decision)
@@ -101,7 +102,7 @@ def _why_unchanged(spec: HPASpec, decision: HpaDecision) -> str:
 
 
 def _why_nothing_is_done(decision: HpaDecision) -> str:
-    """Return why the metrics are not followed: some have failed, or autoscaling is off."""
+    """Return why the metrics are not followed: some of them have failed, or autoscaling is off."""
     wanted = [each.replicas for each in decision.proposals if each.replicas is not None]
     if not wanted:
         return decision.message
@@ -119,7 +120,7 @@ def _limit_of(spec: HPASpec, decision: HpaDecision) -> str:
 
 
 def _limit(spec: HPASpec, decision: HpaDecision) -> str:
-    """Return the limit that keeps the size from the one that the metrics request, in the words of the HPA's spec."""
+    """Return what keeps the size from being the one that the metrics ask for, in the words of the HPA's spec."""
     behaviour = spec.behaviour
     match decision.reason:
         case LimitReason.TOO_MANY_REPLICAS:

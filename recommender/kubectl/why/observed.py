@@ -1,4 +1,4 @@
-"""The metrics of an HPA, requested in the way of its controller: the same paths, selectors and fields."""
+"""The metrics of an HPA, requested as its controller requests them: by the same paths, selectors and fields."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTERNAL: Final = "external.metrics.k8s.io"
 RESOURCE: Final = "metrics.k8s.io"
 _API_OF: Final = {"External": EXTERNAL, "Resource": RESOURCE, "ContainerResource": RESOURCE}
 _NO_SUCH_PATH: Final = "404 page not found"
-"""The answer of kube-apiserver if no API is registered; an adapter that lacks a metric says more."""
+"""The answer of kube-apiserver if the API is not registered; an adapter that only lacks the metric says more."""
 _VERSIONS: Final = ("v1beta2", "v1beta1")
 """Versions of custom.metrics.k8s.io, the newest first."""
 
@@ -44,12 +44,12 @@ class AskedMetric:
     path: str
     query: Mapping[str, str]
     described: str
-    """`KIND/NAME` of the one object that it is about; empty for pods and external metrics."""
+    """`KIND/NAME` of the one object that the metric describes; empty for pods and external metrics."""
     selector: str
     """The metric's own selector."""
     observation: Observation
     values_milli: Mapping[str, int]
-    """Values by the object's name, or by the labels of the series."""
+    """Values by the name of the object, or by the labels of the series."""
     newest: float | None
     """Unix seconds of the newest value; None without values."""
 
@@ -58,7 +58,7 @@ class MetricsApis:
     """Asks the metrics APIs for one HPA."""
 
     def __init__(self, reader: Reader, namespace: str, pod_selector: str, resolve: ResolveResource) -> None:
-        """`pod_selector` is that of the target's scale."""
+        """`pod_selector` is the selector in the target's scale."""
         self._reader = reader
         self._namespace = namespace
         self._pods = pod_selector

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kubectl.recommendations import Recommendations
 
 _MOST_METRICS: Final = 20
-"""Most custom metrics that are requested for one pod."""
+"""At most this many custom metrics are requested for one pod."""
 
 
 def why_pod(
@@ -143,7 +143,7 @@ def _resource_metrics(reader: Reader, namespace: str, name: str) -> dict[str, An
 
 
 def _custom_metrics(reader: Reader, namespace: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the values of this pod's custom metrics, and the ones that could not be read."""
+    """Return the values of this pod's custom metrics, and the metrics that could not be read."""
     base = f"/apis/{CUSTOM}/v1beta2"
     listed = reader.object(base, AccessRight("get", base))
     if isinstance(listed, NotRead):

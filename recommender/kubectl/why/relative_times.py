@@ -14,7 +14,7 @@ def seconds_of(moment: str | None) -> float | None:
 
 
 def ago(moment: float, now: float) -> str:
-    """Return the time that has passed, in the largest unit of which it contains at least two, such as `3 min ago`."""
+    """Return how long ago a time was, in the largest unit of which at least two have passed, such as `3 min ago`."""
     passed = max(now - moment, 0.0)
     for size, unit in _UNITS:
         if passed >= 2 * size:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REPLICAS: Final = ("f:spec", "f:replicas")
 _MANAGER: Final = "tidewatch"
-"""Field manager of the recommender's writes: its User-Agent."""
+"""Field manager of the recommender's writes, which is its User-Agent."""
 
 
 def why_workload(
@@ -90,7 +90,7 @@ def _owners(scalers: list[dict[str, Any]]) -> Iterator[str]:
 def _recommending(
     items: list[tuple[Mapping[str, Any], Mapping[str, Any]]], writers: list[dict[str, str | None]]
 ) -> Iterator[str]:
-    """Yield the recommendations that write the size themselves: now, or at an earlier time."""
+    """Yield the recommendations that write the size themselves, now or earlier."""
     has_written = any(one["manager"] == _MANAGER for one in writers)
     for item, target in items:
         if target["action"] == "scale" or (target["action"] == "none" and has_written):
@@ -121,7 +121,7 @@ def _owner_sentences(owners: list[str], writers: list[dict[str, str | None]], no
 
 
 def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -> ReportSection:
-    """Return what a recommendation says about one of its targets; both have the form of the page's API."""
+    """Return what a recommendation says about one of its targets; both arguments have the form of the page's API."""
     lines = [f"Status {item['status']}" + (f": {item['message']}" if item["message"] else "") + "."]
     recommended = target["recommended_replicas"]
     if recommended is None:
@@ -143,7 +143,7 @@ def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -
 
 
 def _action_sentence(target: Mapping[str, Any]) -> str:
-    """Return the consequence for the target, in the words of its events, the conditions and the page."""
+    """Return what is done with the target, in the words of its events, its conditions and the page."""
     action = next((one for one in TargetAction if one.value == target["action"]), None)
     if action is TargetAction.REFUSED:
         value = target["recommended_replicas"]
