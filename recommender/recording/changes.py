@@ -1,4 +1,4 @@
-"""The changes of a cluster since the last look, as events."""
+"""Finds what has changed in a cluster since it was last examined, as events."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
 
 _UID_CHARACTERS = 13
-"""Characters at the end of a UID, which is random: enough to distinguish pods that live at the same time."""
+"""How many of a UID's last characters are kept. These are random, and enough to distinguish pods that coexist."""
 
 
 class Changes:
-    """Compares each look at a cluster with the previous one. One file of a recording has one of these."""
+    """Compares each state of a cluster with the previous one. Each file of a recording has an instance of its own."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[int, ClusterNode]] = {}
         self._pods: dict[str, tuple[int, str]] = {}
         """Number and node of each pod, by UID."""
         self._kinds: dict[bytes, int] = {}
-        """Numbers of kinds by their text with the number 0."""
+        """The number of each kind of pod, by the line that the kind has with the number 0."""
         self._node_numbers = self._pod_numbers = 0
 
     def begun(self, time: float) -> bytes:
-        """Return the first line of a file."""
+        """Return the line that begins a file."""
         return line_of(Begin(VERSION, round(time, 1)))
 
     def lines(self, nodes: tuple[ClusterNode, ...], pods: tuple[ClusterPod, ...], time: float) -> Iterator[bytes]:
-        """Yield a line for each change, and at the end the line that says that everything is recorded.
+        """Yield a line for each change, and finally the line which says that everything up to now is recorded.
 
-        An empty text is yielded for each object that has been compared; there is no line for unchanged objects.
+        For a pod that has not changed, an empty text is yielded, so that the caller can pace the comparison.
         """
         time = round(time, 1)
         yield from self._node_lines(nodes, time)

@@ -1,4 +1,4 @@
-"""The events of a recording as they are written: short arrays of JSON, one in a line.
+"""The events of a recording as they are written: short JSON arrays, one per line.
 
 A file begins with `Begin` and all present objects; the first `Alive` after them ends this list. Pods, nodes and kinds
 of pods have numbers that are valid only in their file.
@@ -30,14 +30,14 @@ _UNIT_NANOS: Final = 10**9
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag="s"):
-    """The beginning of a file."""
+    """The file begins here."""
 
     version: int
     time: float
 
 
 class Alive(msgspec.Struct, frozen=True, array_like=True, tag="t"):
-    """Up to this time, everything is recorded."""
+    """Everything up to this time is recorded."""
 
     time: float
 
@@ -51,7 +51,7 @@ class TermForm(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PodKindForm(msgspec.Struct, frozen=True, array_like=True, tag="k"):
-    """The fields that equal pods share."""
+    """The fields that all pods of one kind share."""
 
     number: int
     namespace: str
@@ -86,7 +86,7 @@ class NodeCame(msgspec.Struct, frozen=True, array_like=True, tag="n"):
 
 
 class NodeGone(msgspec.Struct, frozen=True, array_like=True, tag="m"):
-    """A node that does not exist any more."""
+    """A node that no longer exists."""
 
     time: float
     number: int
@@ -129,7 +129,7 @@ def line_of(event: RecordedEvent) -> bytes:
 
 
 def pod_kind_form(number: int, pod: ClusterPod) -> PodKindForm:
-    """Return the fields that a pod shares with equal ones."""
+    """Return the fields that a pod shares with all pods of its kind."""
     facts, owner = pod.facts, pod.controller
     of = facts.scheduling if facts is not None else PodScheduling()
     return PodKindForm(
@@ -156,7 +156,7 @@ def _term_form(term: NodeSelectorTerm) -> TermForm:
 
 
 def pod_of(form: PodKindForm) -> ClusterPod:
-    """Return a pod of this kind, without name and node."""
+    """Return a pod of this kind, which has neither name nor node."""
     owner = None
     if form.owner is not None:
         version, kind, name = form.owner
@@ -192,7 +192,7 @@ def _term(form: TermForm) -> NodeSelectorTerm:
 
 
 def node_came(time: float, number: int, node: ClusterNode) -> NodeCame:
-    """Return a node as an event."""
+    """Return the event that a node exists."""
     return NodeCame(
         time,
         number,
@@ -206,7 +206,7 @@ def node_came(time: float, number: int, node: ClusterNode) -> NodeCame:
 
 
 def node_of(form: NodeCame) -> ClusterNode:
-    """Return the node of an event; it counts as ready."""
+    """Return the node that an event describes; it counts as ready."""
     offered = {
         name: Quantity(amount * (_MILLI_NANOS if name == CPU else _UNIT_NANOS))
         for name, amount in form.allocatable.items()

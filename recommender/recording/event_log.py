@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 PREFIX: Final = "recording-"
 SUFFIX: Final = ".jsonl"
 MOST_BYTES: Final = 128 * 2**20
-"""Limit of all files together: beside the past of loads, they fit into the chart's `stateSizeLimit`."""
+"""Limit of all files together, with which they fit, beside the history of loads, into the chart's `stateSizeLimit`."""
 _PARTS: Final = 8
-"""A file that is larger than this part of all is ended early, so that old ones can be dropped."""
+"""A file that exceeds the limit divided by this is ended early, so that old files can be dropped."""
 _FILE_SECONDS: Final = 86_400.0
 
 
 class EventLog:
-    """Appends to the files in a folder. Every method may raise OSError; the file is then ended."""
+    """Appends to the files in a folder. Every method may raise OSError, which ends the file."""
 
     def __init__(self, folder: Path, keep_seconds: float, most_bytes: int = MOST_BYTES) -> None:
         self._folder = folder
@@ -31,12 +31,12 @@ class EventLog:
         self._most_bytes = most_bytes
         self._stream: BinaryIO | None = None
         self._unused: Path | None = None
-        """The new file while it is empty."""
+        """The path of the new file while the file is empty."""
         self._began = 0.0
         self._size = 0
 
     def is_due(self, time: float) -> bool:
-        """Return whether a new file should begin: there is none, or it is a day old, or too large."""
+        """Return whether a new file should begin: there is no file, or the present one is a day old or too large."""
         return (
             self._stream is None
             or not 0 <= time - self._began < _FILE_SECONDS
@@ -44,7 +44,7 @@ class EventLog:
         )
 
     def begin(self, time: float) -> None:
-        """Begin a file, and drop those that are not needed any more."""
+        """Begin a file, and drop the files that are no longer needed."""
         self.close()
         self._folder.mkdir(parents=True, exist_ok=True)
         self.drop_old(time)
@@ -56,7 +56,7 @@ class EventLog:
     def append(self, lines: Iterable[bytes]) -> None:
         """Append whole lines, which survive the end of this process, and a loss of power once this has returned.
 
-        If the first lines of a file cannot be written, it is deleted: a full disk must not get a file for each attempt.
+        If the first lines of a file cannot be written, it is deleted, so that a full disk does not gather empty files.
         """
         stream = self._stream
         assert stream is not None, "a file has been begun"
@@ -82,7 +82,7 @@ class EventLog:
             stream.close()
 
     def drop_old(self, time: float) -> None:
-        """Delete files whose successor is older than the kept time, and the oldest while the total is too large."""
+        """Delete files that ended before the kept time, and the oldest files while the total is too large."""
         files = files_of(self._folder)
         oldest = time - self._keep_seconds
         total = sum(file.stat().st_size for file in files)
@@ -99,5 +99,5 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def began(file: Path) -> float:
-    """Return when a file began, by its name."""
+    """Return the time at which a file began, from its name."""
     return int(file.stem[len(PREFIX) :]) / 1000

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from recommender.recording.event_forms import RecordedEvent
 
 GAP_SECONDS: Final = 300.0
-"""Time without a sign of life from which nothing is known about that time."""
+"""A time without a sign of life that is longer than this is a gap about which nothing is known."""
 _LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
-"""Longest recording: if it seems longer, one of the times is from a wrong clock."""
+"""Longest recording that is possible; if one seems longer, one of its times is from a wrong clock."""
 _LAST_TIME: Final = 253_402_300_800.0
 """The end of the year 9999."""
 
 
 def read_recording(path: Path, last_seconds: float | None = None, end: float | None = None) -> Recording:
-    """Return the recording of a file, or of all files in a folder; of its last seconds up to the end, if stated.
+    """Return the recording in a file, or in all files of a folder. Raises RecordingError.
 
-    Raises RecordingError.
+    If stated, `end` is where it is cut off, and `last_seconds` is how much of it before the end is returned.
     """
     files = files_of(path) if path.is_dir() else [path]
     if not files:
@@ -68,7 +68,7 @@ def read_recording(path: Path, last_seconds: float | None = None, end: float | N
 
 
 def _refuse_impossible_time(event: RecordedEvent) -> None:
-    """Raise OverflowError for a time that no clock shows; if a pod states one, only that pod is affected."""
+    """Raise OverflowError for an impossible time, except in a pod's own times, which affect only that pod."""
     if isinstance(event, Begin | Alive | NodeCame | NodeGone | PodGone) and not 0 <= event.time < _LAST_TIME:
         raise OverflowError(f"a time of {event.time:g} s since 1970 is impossible")
 
@@ -84,7 +84,7 @@ class _Life:
 
 @dataclass(slots=True)
 class _File:
-    """The numbers of one file."""
+    """The meaning of the numbers in one file."""
 
     kinds: dict[int, int] = field(default_factory=dict)
     nodes: dict[int, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Reader:
         self._others: list[bool] = []
         self._nodes: list[RecordedNode] = []
         self._present: dict[str, int] = {}
-        """The place of the present node in the list of nodes, by name."""
+        """The places of the present nodes in the list of nodes, by name."""
         self._pods: dict[str, _Life] = {}
         self._gaps: list[RecordingGap] = []
         self._start: float | None = None
@@ -253,7 +253,7 @@ class _Reader:
 
 
 def _within(recording: Recording, last_seconds: float | None, end: float | None) -> Recording:
-    """Return the part of a recording. Raises RecordingError if it contains nothing from that time."""
+    """Return the requested part of a recording. Raises RecordingError if nothing of that time is recorded."""
     until = recording.end if end is None else min(end, recording.end)
     start = recording.start if last_seconds is None else max(recording.start, until - last_seconds)
     if start >= until:

@@ -55,14 +55,14 @@ class Recording:
     """The past of one cluster."""
 
     source: str
-    """Where it comes from, for messages."""
+    """Where the recording comes from, for messages."""
     start: float
     end: float
     nodes: tuple[RecordedNode, ...]
     pods: tuple[RecordedPod, ...]
-    """By the time of their creation."""
+    """Pods in the order of their creation."""
     pod_kinds: tuple[ClusterPod, ...]
-    """One pod for all that are equal to every decision; it has neither a name nor a node."""
+    """One pod for each kind: pods of one kind are equal for every decision. It has neither a name nor a node."""
     gaps: tuple[RecordingGap, ...] = ()
     notes: tuple[str, ...] = ()
     """The facts that the source lacks, one sentence each."""
