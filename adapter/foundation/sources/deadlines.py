@@ -1,7 +1,7 @@
 """Deadlines of requests, and reads from a socket that observe them.
 
-A socket's own time-out applies to one read. A server that sends a byte now and then never exceeds it, neither in the
-body nor in the head, which the standard library reads line by line. So before each read, the time-out is set to the
+A socket's own timeout applies to a single read. A server that sends a byte now and then never exceeds it, neither in
+the body nor in the head, which the standard library reads line by line. So before each read, the timeout is set to the
 remaining time.
 """
 
@@ -25,7 +25,7 @@ class DeadlinePassedError(TimeoutError):
 
 
 class Deadline:
-    """The time by which a request ends."""
+    """The time by which a request must end."""
 
     __slots__ = ("_at", "_clock", "seconds")
 
@@ -43,7 +43,7 @@ class Deadline:
 
 
 class Reading:
-    """State that the reads of one answer share: how long the next one may wait, and what has been read so far."""
+    """State shared by all reads of one answer: how long the next read may wait, and what has been read so far."""
 
     __slots__ = ("next_wait", "received")
 

@@ -1,4 +1,4 @@
-"""Checks rights by access reviews of the API server."""
+"""Checks permissions with access reviews of the API server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AccessRight:
     subresource: str = ""
 
     def __str__(self) -> str:
-        """Return the right in the words of a role."""
+        """Return the right as a Role would state it."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         if self.subresource:
             resource = f"{resource}/{self.subresource}"
@@ -52,12 +52,12 @@ class Subject:
     service_account: ObjectName | None = None
 
     def __str__(self) -> str:
-        """Return who it is."""
+        """Return the name of the subject."""
         return f"the service account {self.service_account}" if self.service_account else "this caller"
 
 
 def is_allowed(client: ObjectClient, right: AccessRight, subject: Subject) -> bool:
-    """Return whether an access review allows it. Raises KubernetesError."""
+    """Return whether an access review says that the subject has the right. Raises KubernetesError."""
     account = subject.service_account
     kind = "SubjectAccessReview" if account else "SelfSubjectAccessReview"
     spec: dict[str, object] = {"resourceAttributes": right.attributes}

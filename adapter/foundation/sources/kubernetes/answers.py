@@ -1,4 +1,4 @@
-"""Answers of kube-apiserver, read piece by piece, and the failures of a connection as classes of errors."""
+"""Answers of kube-apiserver, read piece by piece, and connection failures as classes of errors."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Answer:
     def __init__(
         self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float], secrets: Secrets = NO_SECRETS
     ) -> None:
-        """`response` is one whose body has not been read; `what` names the call in errors.
+        """`response` is a response whose body has not been read; `what` names the call in errors.
 
-        The body is read without `secrets`.
+        `secrets` are hidden in the body as it is read.
         """
         self.what = what
         self._response = response
@@ -67,7 +67,7 @@ class Answer:
                 raise UnreachableError(f"{self.what}: the answer did not end within {total_seconds:g} s")
 
     def whole(self, total_seconds: float, most_bytes: int) -> bytes:
-        """Return the whole body. Raises UnreachableError like `pieces`, and UnexpectedResponseError if it is larger."""
+        """Return the whole body. Raises the errors of `pieces`, and UnexpectedResponseError above `most_bytes`."""
         body = bytearray()
         for piece in self.pieces(total_seconds):
             body += piece
@@ -95,12 +95,12 @@ class WholeAnswer:
 
 
 class CertificateError(UnreachableError):
-    """The server's certificate was not verified: the CA bundle may have been replaced."""
+    """The server's certificate could not be verified; the CA bundle may have been replaced."""
 
 
 @contextmanager
 def transport_errors(what: str) -> Iterator[None]:
-    """Raise the failures of a connection as KubernetesError; `what` names the call in their messages."""
+    """Convert connection failures within the block to KubernetesError; `what` names the call in messages."""
     try:
         yield
     except KubernetesError:

@@ -3,12 +3,12 @@
 Lists and watches are decoded by this project's own typed decoders, 80 times faster than by the model classes of the
 package `kubernetes`. Requests with credentials and TLS come from a transport (`access.py`).
 
-Rotated credentials: a transport reads an in-cluster token again after each change, and runs an exec plugin again when
-its token expires. It does not read a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
-Therefore, when the credentials or the server's certificate are refused, a new transport is created from the present
-configuration, and the request is sent once more. A new one is also created after a change of the files, for which they
-are checked once a minute: a CA that was removed must not stay trusted just because nothing was refused. (client-go
-checks a CA file every five minutes since Kubernetes 1.36, and never before that.)
+Credentials may be rotated. A transport rereads an in-cluster token after each change, and runs an exec plugin again
+when its token expires, but it does not reread a `tokenFile`, a client certificate or a CA bundle of a kubeconfig.
+Therefore, when the credentials or the server's certificate are rejected, a new transport is created from the present
+configuration, and the request is sent once more. The files are also checked once a minute, and a new transport is
+created if they have changed: a CA that was removed must not stay trusted just because nothing was rejected. (client-go
+has checked a CA file every five minutes since Kubernetes 1.36; before that, it never did.)
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 _AUTHORIZATION = "authorization"
 _RENEW_SECONDS = 10.0
 _LOOK_SECONDS = 60.0
-"""Time between two checks whether the files of certificates have changed."""
+"""Time between two checks for changed certificate files."""
 _ERROR_BYTES = 1 << 14
 _LARGEST_BYTES = 64 << 20
-"""Largest answer that is read as a whole: discovery of a cluster with thousands of kinds has a few MiB."""
+"""Largest answer that is read as a whole. The discovery document of a cluster with thousands of kinds has a few MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class RequestDeadlines:
     silence: float = 15.0
     """Longest time before the first piece of an answer, and between two pieces."""
     total: float = 60.0
-    """Time for the whole answer; watches state their own."""
+    """Time for the whole answer; watches set their own limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     timeout: tuple[float, float] = (0.0, 0.0)
-    """Seconds to connect, and between two pieces of the answer, for a call without `sending`."""
+    """For a call without `sending`: seconds to connect, and seconds between two pieces of the answer."""
     body: Mapping[str, object] | None = None
     sending: Sending | None = None
     """The deadline of the whole call, and whether the request may be sent twice."""
@@ -90,7 +90,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesRequest:
-    """A request whose answer is small and read as a whole."""
+    """A request whose answer is small and is read as a whole."""
 
     method: str
     path: str
@@ -116,10 +116,10 @@ class KubernetesClient:
         clock: Callable[[], float] = time.monotonic,
         may_ask: Callable[[float], bool] = lambda _: True,
     ) -> None:
-        """`connect` is a result of `access`. It is called at once, so that an invalid configuration shows at the start.
+        """`connect` is a result of `access`. It is called at once, so that an invalid configuration is found early.
 
-        `may_ask` is called before each request. It waits for its turn for at most the given seconds, and returns
-        whether the request may be sent.
+        `may_ask` is called before each request. It waits at most the given seconds for the request's turn, and
+        returns whether the request may be sent.
         """
         self._connect = connect
         self._deadlines = deadlines
@@ -142,15 +142,15 @@ class KubernetesClient:
     ) -> bytes:
         """Send a document, as POST, PUT or PATCH; return the whole body of a 2xx answer. Raises KubernetesError.
 
-        It is sent once, or twice if the credentials had to be renewed. The whole call ends within `seconds`.
+        The request is sent once, or twice if the credentials had to be renewed. The whole call ends within `seconds`.
         """
         request = KubernetesRequest(method, path, body=body, content_type=content_type)
         return self.exchange(request, Sending(request.what, Deadline(seconds, self._clock))).body
 
     def exchange(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
-        """Send a request and read its answer; all use of sockets ends by the deadline of `sending`.
+        """Send a request and read its answer; all socket operations end by the deadline of `sending`.
 
-        DNS or a program that creates tokens may take longer; `Sending.in_time` covers these.
+        DNS or a program that creates tokens may take longer; `Sending.in_time` limits these.
         Raises KubernetesError, which is UnknownOutcomeError if a request that is sent only once may have taken effect.
         """
         headers = {"Accept": JSON} | ({} if request.body is None else {"Content-Type": request.content_type})
@@ -182,8 +182,8 @@ class KubernetesClient:
     ) -> Iterator[Answer]:
         """Send a request, and yield the answer while it arrives. Raises KubernetesError.
 
-        `silence` is the time without a byte of the body after which the connection counts as broken, in seconds; the
-        default is that of the client's deadlines.
+        `silence` is the number of seconds without a byte of the body after which the connection counts as broken; by
+        default, the client's deadlines determine it.
         """
         timeout = (self._deadlines.connect, self._deadlines.silence)
         call = _Call("GET", path, query or {}, {"Accept": accept}, timeout)
@@ -199,7 +199,7 @@ class KubernetesClient:
             response.close()
 
     def _request_answer(self, call: _Call) -> tuple[urllib3.HTTPResponse, Secrets]:
-        """Return the answer, and what it must not show."""
+        """Return the answer, and the secrets that it must not show."""
         sending = call.sending
         longest = self._deadlines.silence
         if not self._may_ask(longest if sending is None else sending.left(longest)):
@@ -214,7 +214,7 @@ class KubernetesClient:
         return self._send(self._transport, call)
 
     def _current(self) -> KubernetesTransport:
-        """Return the transport, which is a new one after a change of its files if they can be used."""
+        """Return the transport. If its files have changed and can be used, create a new one first."""
         now = self._clock()
         if now < self._look_at:
             return self._transport
@@ -236,7 +236,7 @@ class KubernetesClient:
         return self._transport
 
     def _renew(self, refused: KubernetesTransport) -> bool:
-        """Create a transport from the present configuration; return False if that was done a moment ago."""
+        """Replace the refused transport by one from the present configuration; return False if that was just done."""
         with self._lock:
             if self._transport is not refused:
                 return True

@@ -1,7 +1,7 @@
 """The kinds of the cluster, by the names that rules and paths use for them.
 
-Before the first answer, the built-in kinds are known, so that rules can be resolved at once. If the server of a group
-does not answer, its kinds remain known.
+The built-in kinds are known even before the first answer, so that rules can be resolved at once. If the server of a
+group does not answer, its kinds remain known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5.0
-"""How long the look-up of an unknown name waits for another thread's attempt."""
+"""How long the look-up of an unknown name waits for another thread that is asking the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _merge_kinds(found: list[GroupVersion], before: tuple[Resource, ...]) -> _Kn
 
 
 class KindDiscovery:
-    """The kinds of the cluster, refreshed regularly, and when an unknown kind is looked up."""
+    """The kinds of the cluster, which are refreshed regularly, and whenever an unknown kind is looked up."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class KindDiscovery:
         refresh_seconds: float = 300.0,
         retry_seconds: float = 30.0,
     ) -> None:
-        """`retry_seconds` is also the shortest time between two attempts because of unknown names."""
+        """`retry_seconds` is also the shortest time between two refreshes that unknown names cause."""
         self._client = client
         self._pace = pace
         self._clock = clock
@@ -84,7 +84,7 @@ class KindDiscovery:
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name. Is a `ResolveResource`; raises UnknownResourceError.
 
-        For an unknown name, the server is asked, unless that was done a moment ago, because the kind may be new.
+        Since an unknown kind may be new, the server is asked about it, unless it was asked a moment ago.
         """
         try:
             return self._resolve(group, name)
@@ -94,7 +94,7 @@ class KindDiscovery:
         return self._resolve(group, name)
 
     def refresh(self) -> None:
-        """Ask the server. Raises KubernetesError, and then keeps the known kinds."""
+        """Ask the server for its kinds. If that raises KubernetesError, the known kinds stay."""
         with self._lock:
             self._refresh()
 

@@ -1,8 +1,8 @@
 """The errors of calls to kube-apiserver, with a class for each case.
 
-The package `kubernetes` has one exception for all statuses, whose text contains the whole body and all headers; it
+The package `kubernetes` has one exception for all statuses, whose text contains the whole body and all headers. It
 passes on transport errors, and its configuration errors may quote the kubeconfig, including tokens. Here, each case has
-a class, texts of other programs are cut, and nothing that may contain a credential is kept or chained.
+a class, other programs' messages are truncated, and nothing that may contain a credential is kept or chained.
 
     KubernetesError
     +-- ConfigurationError      kubeconfig or service account cannot be used
@@ -37,7 +37,7 @@ _LONGEST_RETRY_AFTER_SECONDS = 300.0
 
 
 class KubernetesError(Exception):
-    """A call to kube-apiserver failed; the message says which and why."""
+    """A call to kube-apiserver failed; the message names the call and the reason."""
 
 
 class ConfigurationError(KubernetesError):
@@ -57,14 +57,14 @@ class DeadlineError(UnreachableError):
 
 
 class UnknownOutcomeError(KubernetesError):
-    """A write was sent, but it has no answer, or the server failed: it may have taken effect.
+    """A write was sent, but there was no answer, or the server failed: the write may have taken effect.
 
     Read the object before the next write.
     """
 
 
 class FencedError(KubernetesError):
-    """A write was not sent because the permission to write would have ended before it."""
+    """A write was not sent because the permission to write could have ended before the write did."""
 
 
 class UnexpectedResponseError(KubernetesError):
@@ -76,7 +76,7 @@ class StatusError(KubernetesError):
 
     Attributes:
         code: HTTP status, or the code of an ERROR event of a watch.
-        retry_after_seconds: time that the server requests to wait; 0 if it requests none.
+        retry_after_seconds: how long the server asks clients to wait; 0 if it does not ask.
     """
 
     def __init__(self, message: str, code: int, retry_after_seconds: float = 0.0) -> None:
@@ -175,7 +175,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def is_of_the_server(error: BaseException) -> bool:
-    """Return whether a call failed because of API server, network or credentials, and not because of its object."""
+    """Return whether the API server, the network or the credentials made a call fail, and not the call's object."""
     faults = (
         ConfigurationError,
         UnreachableError,
@@ -189,7 +189,7 @@ def is_of_the_server(error: BaseException) -> bool:
 
 
 def fault_of(error: KubernetesError) -> Literal["credentials", "unreachable", "other"]:
-    """Return what is at fault if the API server does not answer."""
+    """Return which part is at fault if the API server does not answer."""
     if isinstance(error, ConfigurationError | UnauthorizedError):
         return "credentials"
     return "unreachable" if isinstance(error, UnreachableError) else "other"

@@ -1,7 +1,8 @@
 """API discovery of kube-apiserver: plural and singular names, kind, group, version and scope of each kind.
 
-Since 1.26, all of it is in two documents (aggregated discovery, KEP-3352); before that, there was one for each group
-version. Both are supported. A group whose server is unavailable (503, or marked stale) never affects the others.
+Since Kubernetes 1.26, two documents contain all of this (aggregated discovery, KEP-3352); before, there was one
+document for each group version. Both forms are supported. A group whose server is unavailable (503, or marked stale)
+never affects the others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _AGGREGATED = ",".join(
     ]
 )
 _METRIC_GROUPS = frozenset({"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"})
-"""Groups whose "resources" are metrics, which cannot be watched, and whose server may be this program."""
+"""Groups whose "resources" are metrics and cannot be watched; this program itself may be their server."""
 
 
 @dataclass(frozen=True, slots=True)

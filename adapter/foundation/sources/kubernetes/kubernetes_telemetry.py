@@ -1,4 +1,4 @@
-"""Metrics of watches (whether they are synced, and how old their objects are) and of an election."""
+"""Metrics of watches (whether they are synced, and how old their objects are) and of leader election."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WatchTelemetry(Protocol):
         ...
 
     def heard(self, resource: str, unix_seconds: float) -> None:
-        """Set when the server last sent a list, a change or a bookmark of the kind."""
+        """Set the time at which the server last sent a list, a change or a bookmark of the kind."""
         ...
 
     def failed(self, resource: str, error: str) -> None:
@@ -108,7 +108,7 @@ class WatchMetrics:
 
 
 class LeaseMetrics:
-    """An election as Prometheus metrics, which receive its events (`lease.LeaseEvents`)."""
+    """Prometheus metrics of a leader election; receives the election's events (`lease.LeaseEvents`)."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""
@@ -131,7 +131,7 @@ class LeaseMetrics:
             self._changes.labels(change)
 
     def show(self, is_leader: Callable[[], bool]) -> None:
-        """Expose whether this process leads at the moment of a scrape."""
+        """Expose whether this process is the leader, as determined at each scrape."""
         self._leader.set_function(lambda: float(is_leader()))
 
     def acquired(self) -> None:

@@ -1,11 +1,11 @@
-"""One request with one deadline: whether it may still be sent, whether it was sent, and the time limits of its reads.
+"""One request with one deadline: tracks whether it may be sent and was sent, and limits the time of its reads.
 
-A time-out of urllib3 applies to one read, so an API server that answers one byte a second would block its caller for
-hours, and the caller would not know whether a write was sent at all. So the connections of this module get the time
+A timeout of urllib3 applies to a single read, so an API server that answers one byte a second would block its caller
+for hours, and the caller would not know whether a write was sent at all. So the connections of this module get the time
 limit of each step from the request (`Sending`), and ask it for permission right before the first byte is sent.
 
-A write that must not be sent twice is `once`. When such a request is abandoned, its caller learns whether it was sent;
-if it was not, it never will be.
+A write that must not be sent twice has `once` set. When such a request is abandoned, its caller learns whether it was
+sent; if it was not, it never will be.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Sending:
         permit: Callable[[float], bool] = _always,
         server_seconds: float = 0.0,
     ) -> None:
-        """Begin a request, which is named `what` in errors and is never sent twice if it is `once`.
+        """Begin a request, which errors call `what`, and which is never sent twice if `once` is set.
 
-        `permit` is called right before the request is sent, with the seconds after which it can no longer have an
-        effect: the time until the deadline, at which the connection is closed, plus `server_seconds`, for which a
-        server may process a request that it received at the last moment.
+        `permit` is called right before the request is sent, with the number of seconds after which the request can no
+        longer take effect: the time until the deadline, at which the connection is closed, plus `server_seconds`, for
+        which a server may still process a request that it received at the last moment.
         """
         self.what = what
         self.once = once
@@ -87,7 +87,7 @@ class Sending:
         return self.once and self._sent
 
     def left(self, most: float | None = None) -> float:
-        """Return the seconds for the next step, more than 0 and no more than `most`. Raises DeadlineError."""
+        """Return the seconds left for the next step: more than 0, and no more than `most`. Raises DeadlineError."""
         try:
             left = self._deadline.remaining()
         except DeadlinePassedError:
@@ -132,9 +132,9 @@ class Sending:
             _current.reset(token)
 
     def in_time(self, work: Callable[[], T]) -> T:
-        """Run the work in a thread of its own, and return or raise its result, at the latest at the deadline.
+        """Run the work in a thread of its own, and return its result or raise its error, by the deadline at the latest.
 
-        This limits steps that no time-out of a socket applies to, such as DNS and programs that create tokens.
+        This limits steps to which no socket timeout applies, such as DNS and programs that create tokens.
         Raises KubernetesError.
         """
         outcome: Future[T] = Future()

@@ -1,7 +1,7 @@
-"""Sends requests to an API server: by our own transport, or by that of the package `kubernetes`.
+"""Sends requests to an API server, by our own transport or by that of the package `kubernetes`.
 
 The package reads every kind of kubeconfig, but importing it takes 20 MiB and 0.2 s of CPU. `PlainTransport` does the
-same for credentials that are a token, a file with one, or a client certificate, as in every pod.
+same for credentials that are a token, a token file (as in every pod), or a client certificate.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class PackageTransport:
         return response
 
     def is_outdated(self) -> bool:
-        """Return whether a file with certificates has changed: new connections read it, but kept ones never end."""
+        """Return whether a certificate file has changed: only new connections read it, and kept ones never end."""
         return stamps_of(self._files) != self._stamps
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class PackageTransport:
 
 
 CONNECTIONS: Final = 32
-"""Connections that are kept open: as many as threads may call at once."""
+"""Most connections that are kept open: as many as the threads that may call at once."""
 _KEEP_ALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
@@ -153,7 +153,7 @@ class PlainAccess:
     token: Callable[[], str] | None = None
     """Returns the value of the header Authorization; raises ConfigurationError."""
     authorities: str | None = None
-    """The CAs of the server's certificate in PEM; None for those of the system."""
+    """The CAs that verify the server's certificate, in PEM; None for the system's CAs."""
     client_certificate: str | None = None
     """A client certificate and its key in PEM."""
     verifies: bool = True
@@ -161,7 +161,7 @@ class PlainAccess:
     server_name: str | None = None
     """Name that its certificate must be valid for; None for the host."""
     files: tuple[tuple[Path, Stamp], ...] = ()
-    """The files that the certificates were read from, with their state before that."""
+    """The files from which the certificates were read, with their state before reading."""
 
 
 class PlainTransport:

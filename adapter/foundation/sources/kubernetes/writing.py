@@ -1,11 +1,11 @@
-"""Single objects of kube-apiserver as documents: read, created, patched, replaced, deleted, scaled, reviewed.
+"""Reads, creates, patches, replaces, deletes, scales and reviews single objects of kube-apiserver as documents.
 
-Lists and watches are decoded piece by piece elsewhere. This module is for the rare calls with small answers: a Secret,
-an APIService, an access review, a Lease, the scale of a Deployment. Each call has one deadline, whatever the server or
+Lists and watches are decoded piece by piece elsewhere. This module is for rare calls with small answers: a Secret, an
+APIService, an access review, a Lease, the scale of a Deployment. Each call ends by one deadline, whatever the server or
 the network does.
 
-`replace` and `delete` carry out decisions that are valid for one version of an object. They are sent at most once. If
-the outcome of one is unknown, UnknownOutcomeError is raised, and the next step is to read the object.
+`replace` and `delete` carry out decisions that are valid for one version of an object. Each is sent at most once. If
+its outcome is unknown, UnknownOutcomeError is raised, and the caller must read the object before it writes again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CONFLICT = 409
 """Status of a conflict: the object has another version now, or the name is taken."""
 
 _MOST_AT_ONCE = 32
-"""Limit of concurrent calls, including those that were given up but are still waiting for DNS or a token."""
+"""Limit of concurrent calls, including abandoned ones that are still waiting for DNS or a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Replaces(Protocol):
     """Replaces the version of an object that the document names."""
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over that version; sent at most once."""
+        """Replace the version that the document names; the request is sent at most once."""
         ...
 
 
@@ -160,18 +160,19 @@ class ObjectClient:
     def patch_strategically(self, path: str, patch: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
         """Apply a strategic merge patch to an object of a built-in kind; return the changed object.
 
-        It is sent at most once. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409.
+        The patch is sent at most once. If it has a resourceVersion, kube-apiserver applies it to that version, or
+        answers 409.
         Raises the errors of `replace`, and NotFoundError.
         """
         request, sending = self._request_with_time_limit("PATCH", path, patch, fence, content_type=STRATEGIC_PATCH)
         return self._write_object(request, sending)
 
     def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence | None = None) -> dict[str, Any]:
-        """Apply the fields of a document, or of a subresource such as `status`, as those of a field manager.
+        """Apply the fields of a document, or of a subresource such as `status`, as a field manager (server-side apply).
 
-        Fields that the manager applied before and that the document lacks are removed; those of others are taken over
-        where the document has them. Returns the changed object. The request is sent at most once. Raises the errors of
-        `replace`; ConflictError if the document names another UID than the object has.
+        Fields that the manager applied before and that the document lacks are removed. Fields in the document that
+        belong to other managers are taken over. Returns the changed object. The request is sent at most once. Raises
+        the errors of `replace`; ConflictError if the document names another UID than the object has.
         """
         query = {"fieldManager": manager, "force": "true"}
         request, sending = self._request_with_time_limit("PATCH", path, document, fence, query, APPLY_PATCH)
@@ -180,7 +181,7 @@ class ObjectClient:
     def delete(
         self, path: str, *, uid: str = "", resource_version: str = "", fence: Fence | None = None
     ) -> dict[str, Any]:
-        """Delete an object if it still has this UID and this version, as far as they are given.
+        """Delete an object if it still has the given UID and version; an empty one is not checked.
 
         Returns the server's answer: a Status, or the object that is being deleted. The request is sent at most once.
         Raises the errors of `replace`, and NotFoundError.
@@ -238,7 +239,7 @@ class ObjectClient:
 
 
 def _name_in(path: str) -> str:
-    """Return the name of the object that a path leads to; empty for a collection and for what is not a resource."""
+    """Return the name of the object that a path names; empty for a collection or a path that is not a resource's."""
     parts = path.strip("/").split("/")
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     if len(rest) > len(("namespaces", "shop")) and rest[0] == "namespaces":

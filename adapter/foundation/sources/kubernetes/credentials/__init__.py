@@ -1,1 +1,1 @@
-"""Where kube-apiserver is, and with which credentials it is called."""
+"""The address of kube-apiserver, and the credentials with which it is called."""

@@ -1,4 +1,4 @@
-"""The address and credentials for kube-apiserver: from a kubeconfig, or from the service account of the pod.
+"""The address of kube-apiserver and credentials for it, from a kubeconfig or the service account of the pod.
 
 Plain credentials, such as those of every pod, need no more than `plain_transport`. Everything else, such as programs
 that create tokens, and proxies, is left to the package `kubernetes`. It takes 20 MiB and 0.2 s of CPU, so it is
@@ -32,8 +32,8 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 def access(kubeconfig: str | None, context: str | None) -> Callable[[], KubernetesTransport]:
     """Return a function that creates a transport with fresh credentials.
 
-    They come from `kubeconfig` if it is given, otherwise from the service account in a pod, otherwise, as with kubectl,
-    from `$KUBECONFIG` or `~/.kube/config`.
+    The credentials come from `kubeconfig` if it is given; otherwise, in a pod, from its service account; otherwise, as
+    with kubectl, from `$KUBECONFIG` or `~/.kube/config`.
     """
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
@@ -41,7 +41,7 @@ def access(kubeconfig: str | None, context: str | None) -> Callable[[], Kubernet
 
 
 def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], KubernetesTransport]:
-    """Return a function that creates a transport from a context, by default the current one, of kubeconfigs (`A:B`)."""
+    """Return a function that creates a transport from a context (default: the current one) of kubeconfigs (`A:B`)."""
 
     def connect() -> KubernetesTransport:
         plain = None if _may_use_a_proxy(os.environ) else plain_access(path, context)
@@ -90,7 +90,7 @@ def in_cluster(
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """The API server as a plain HTTP client reaches it, with the credentials of this moment."""
+    """How a plain HTTP client reaches the API server, with the present credentials."""
 
     host: str
     """`https://HOST[:PORT]`."""
@@ -98,13 +98,13 @@ class ProxyTarget:
     cert_file: Path | None
     key_file: Path | None
     authorization: str = field(repr=False)
-    """The header; empty without a token."""
+    """Value of the Authorization header; empty if there is no token."""
 
 
 def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
-    """Return how requests reach the proxies of the API server that `access` finds; raises ConfigurationError.
+    """Return how requests reach the proxy paths of the API server that `access` finds; raises ConfigurationError.
 
-    The certificate of the API server is always verified, by its own name, and no other proxy is used.
+    The API server's certificate is always verified, for the server's own name, and no HTTP proxy is used.
     """
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -132,13 +132,13 @@ def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
 
 
 def _may_use_a_proxy(environ: Mapping[str, str]) -> bool:
-    """Return whether a variable names a proxy, for which the package decides whether it is used."""
+    """Return whether a variable names a proxy; if so, the package has to decide whether the proxy is used."""
     lower = {name.lower(): value for name, value in environ.items()}
     return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
 
 
 def usual_configuration() -> Configuration:
-    """Return the configuration that all transports share: without address, credentials and CA."""
+    """Return the settings that all transports share, without address, credentials and CA."""
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415 - likewise
 
     configuration = Configuration()
@@ -184,9 +184,9 @@ def _load(source: str, load: Callable[[], object]) -> None:
 
 
 def _note(failures: list[str], record: logging.LogRecord) -> bool:
-    """Note an error of the package, which logs it and goes on without credentials; return whether to log it.
+    """Record an error that the package logs before it goes on without credentials; return whether to log the record.
 
-    A filter of the root logger sees what is logged by that logger itself, as only the package does.
+    A filter of the root logger sees only records logged through that logger itself, as only the package does.
     """
     if record.levelno >= logging.ERROR:
         failures.append(record.getMessage())
@@ -194,7 +194,7 @@ def _note(failures: list[str], record: logging.LogRecord) -> bool:
 
 
 def transport_of(configuration: Configuration) -> PackageTransport:
-    """Return the package's transport; raises ConfigurationError for certificates that cannot be used."""
+    """Return the package's transport; raises ConfigurationError if the certificates cannot be used."""
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
     from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
 

@@ -1,4 +1,4 @@
-"""The namespace that kubectl uses where no flag names one: that of the kubeconfig's context."""
+"""The namespace that kubectl uses if no flag names one: the namespace of the kubeconfig's context."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _USUAL: Final = "default"
 
 
 def context_namespace(kubeconfig: str | None, context: str | None) -> str:
-    """Return the namespace of the context, by default the current one; `default` if it names none.
+    """Return the namespace of a context (default: the current one); `default` if the context names none.
 
-    In a pod without a kubeconfig, it is the pod's own namespace. Of several kubeconfigs (`A:B`), the first that has a
-    context or names the current one is used, as by kubectl. A kubeconfig that cannot be read names no namespace: the
-    first request says what is wrong with it.
+    In a pod without a kubeconfig, it is the pod's own namespace. Of several kubeconfigs (`A:B`), as with kubectl, the
+    first that has the context, or that names the current context, decides. A kubeconfig that cannot be read names no
+    namespace; the first request says what is wrong with it.
     """
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return pod_namespace() or _USUAL

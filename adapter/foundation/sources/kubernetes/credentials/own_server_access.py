@@ -1,6 +1,6 @@
-"""Access to a server of this project itself, which accepts the same credentials as kube-apiserver.
+"""Access to this project's own servers, which accept the same credentials as kube-apiserver.
 
-Only the user's entry of a kubeconfig is used; the server's address and CA are given separately. Requests are only sent
+Only the user entry of a kubeconfig is used; the server's address and CA are given separately. Requests are sent only
 over verified TLS, whatever the kubeconfig states about its own cluster.
 """
 
@@ -29,7 +29,7 @@ class DirectServer:
     url: str
     """Address of the server: `https://HOST[:PORT]`."""
     ca_file: Path | None = None
-    """File with the CAs of its certificate; None for those of the system."""
+    """File with the CAs that verify its certificate; None for the system's CAs."""
     name: str | None = None
     """Name that its certificate must be valid for; None for the host of the URL."""
     token_file: Path | None = None

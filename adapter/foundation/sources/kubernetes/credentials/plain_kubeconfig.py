@@ -1,6 +1,6 @@
-"""Kubeconfigs and service accounts with plain credentials: a token, a file with one, a client certificate.
+"""Kubeconfigs and service accounts with plain credentials: a token, a token file, or a client certificate.
 
-Whatever else a kubeconfig has, and whatever is wrong with it or with a service account, is left to the package
+Anything else in a kubeconfig, and anything wrong with it or with a service account, is left to the package
 `kubernetes`, which reads it and says what is wrong. So this reader gives up at the first thing that it does not know.
 """
 
@@ -53,7 +53,7 @@ class _OtherError(Exception):
 
 
 class _Files:
-    """The files that are read, with their state before that; `folder` is where relative paths begin."""
+    """The files that are read, with their state before reading; relative paths start at `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,7 +126,7 @@ def _token(folder: Path, user: Mapping[str, Any]) -> Callable[[], str] | None:
 
 
 def _pem(files: _Files, entry: Mapping[str, Any], key: str) -> str | None:
-    """Return a certificate or a key that stands in a file or in the kubeconfig itself; None if there is none."""
+    """Return a certificate or a key from a file or from the kubeconfig itself; None if there is none."""
     data = f"{key}-data"
     if key in entry and data in entry:
         raise _OtherError
@@ -141,7 +141,7 @@ def _pem(files: _Files, entry: Mapping[str, Any], key: str) -> str | None:
 
 
 def _entry(content: Mapping[str, Any], key: str, inner: str, name: str) -> dict[str, Any]:
-    """Return what the one entry of that name holds."""
+    """Return the content of the only entry with that name."""
     entries = content[key]
     found = [each for each in entries if _mapping(each).get("name") == name] if isinstance(entries, list) else []
     if len(found) != 1:
@@ -196,5 +196,5 @@ def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> Pl
 
 
 def service_account_token(path: Path, clock: Callable[[], float] = time.monotonic) -> CredentialFiles[str]:
-    """Return the value of the header that carries a token, which the kubelet renews; raises OSError, ValueError."""
+    """Return the Authorization header for a token that the kubelet renews; raises OSError, ValueError."""
     return CredentialFiles("token of the service account", [path], lambda: f"bearer {token_of(path)}", clock)

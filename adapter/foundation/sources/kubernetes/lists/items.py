@@ -1,13 +1,12 @@
 """Decodes the `items` of a JSON list in slices, so that a large list does not block the interpreter.
 
-A page of 500 pods has 2.5 MB and takes 6 ms to decode, and a file of 50,000 pods takes 100 times that. No request would
-be answered meanwhile. No available parser works in steps, so the document is cut into parts that are decoded one by
-one.
+A page of 500 pods has 2.5 MB and takes 6 ms to decode; a file of 50,000 pods takes 100 times as long. Meanwhile, no
+request would be answered. No available parser works in steps, so the document is cut into parts that are decoded one
+by one.
 
-The place of a cut is guessed from the beginning of the first item, and decoding verifies the guess: a part starts at
-the start of an item, and if it is a JSON array when brackets are added, it ends at the end of an item. After a cut
-inside an item or a string, the part is not valid JSON, and the next place is tried. So a cut is never wrong, only
-sometimes late.
+The place of each cut is guessed from the beginning of the first item, and decoding verifies the guess: a part starts
+where an item starts, and if adding brackets makes it a JSON array, it ends where an item ends. After a cut inside an
+item or a string, the part is not valid JSON, and the next place is tried. So a cut is never wrong, only sometimes late.
 """
 
 from __future__ import annotations
@@ -90,8 +89,8 @@ class JsonList(Generic[T]):
     ) -> None:
         """`item` is the type of the items; a part is about `part_bytes` long.
 
-        An item of another type is an ItemsError. With `unreadable`, which is called
-        with the item and the reason, it is left out.
+        An item that does not match the type causes an ItemsError; if `unreadable` is given, it is instead
+        called with the item and the reason, and the item is left out.
         """
         self._body = body
         self._items = decoder_of(list[item])  # type: ignore[valid-type]  # only known at run time
@@ -117,7 +116,7 @@ class JsonList(Generic[T]):
     def batches(self, pace: Pace) -> Iterator[list[T]]:
         """Yield the items in order, a part at a time, each decoded in a slice of the pace. Raises ItemsError.
 
-        As with `Pace.slices`, the processing of a part belongs to the slice in which it was decoded.
+        As with `Pace.slices`, a part should be processed within the slice in which it was decoded.
         """
         position = self._start
         if position < 0:
@@ -132,7 +131,7 @@ class JsonList(Generic[T]):
             yield items
 
     def _part(self, start: int) -> tuple[list[T], int]:
-        """Decode the next part; return its items and the start of the following part, -1 at the end."""
+        """Decode the next part; return its items and the start of the following part (-1 if it was the last)."""
         reach = start + self._part_bytes
         for tried in range(_TRIES):
             end, following = self._next_boundary(reach)
@@ -147,7 +146,7 @@ class JsonList(Generic[T]):
         return self._last_part(start), -1
 
     def _next_boundary(self, reach: int) -> tuple[int, int]:
-        """Guess the end of an item after `reach`, and the start of the next; (-1, -1) if there is none."""
+        """Guess where an item ends after `reach`, and where the next one starts; (-1, -1) if there is no next item."""
         between = self._separator.search(self._body, reach) or _BETWEEN_OBJECTS.search(self._body, reach)
         return (between.start() + 1, between.end()) if between else (-1, -1)
 
@@ -182,7 +181,7 @@ class JsonList(Generic[T]):
             raise _undecodable(error) from error
 
     def _readable(self, piece: bytes, unreadable: Callable[[msgspec.Raw, str], None]) -> Iterator[T]:
-        """Yield the items of a JSON array that can be read, one by one."""
+        """Decode the items of a JSON array one by one, and yield those that can be read."""
         for content in _items_of(piece):
             if is_cut(content):
                 unreadable(content, TOO_DEEP)
@@ -213,7 +212,7 @@ def start_of_items(body: Document) -> int:
 
 
 def _separator(body: Document, start: int) -> re.Pattern[bytes]:
-    """Return what probably separates items: all begin with the same key as the first, with the same indentation."""
+    """Return a pattern that probably separates items, as all begin with the first one's key and indentation."""
     first = _FIRST_KEY.match(body, start) if start >= 0 else None
     if first is None:
         return _BETWEEN_OBJECTS

@@ -1,9 +1,9 @@
 """Checks answers to lists, as a whole and object by object.
 
-A list must be of the requested kind, and not suddenly empty. An object that cannot be read is left out alone.
+A list must be of the requested kind, and not suddenly empty. Of a list, only objects that cannot be read are left out.
 
-A proxy, a cache or an API server in trouble may answer 200 with an empty list, or with a list of something else. An
-empty list is the most harmful wrong statement about a cluster.
+A proxy, a cache or a failing API server may answer 200 with an empty list, or with a list of another kind. Of all wrong
+statements about a cluster, an empty list does the most harm.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 T = TypeVar("T", bound=KubernetesObject)
 
 CONFIRM_SECONDS: Final = 30.0
-"""Time after which a second list confirms one that was not believed."""
+"""Time after which a second list may confirm one that was not believed."""
 _METADATA_LIST: Final = "PartialObjectMetadataList"
 _METADATA_GROUP: Final = "meta.k8s.io/"
 _SHOWN_CHARACTERS: Final = 64
@@ -40,7 +40,7 @@ _BUILT_IN: Final = frozenset(BUILT_IN)
 
 
 class Doubt(Protocol[T_co]):
-    """Decides whether a new list of objects that are known already is believed at once."""
+    """Decides whether a new list is believed at once, although it may lack known objects."""
 
     def __call__(self, replacement: Replacement[T_co], listed: int, *, is_second: bool) -> int:
         """Return how many known objects are kept although the list lacks them; 0 if the list is believed.
@@ -78,13 +78,14 @@ class Confirmation(Generic[T]):
     kept: int = 0
     """How many known objects are kept although the last list lacks them."""
     began_empty: bool = False
-    """Whether the first list was empty, and no second one has agreed or shown objects. Before the first list nothing is
-    known, so it is accepted, and whoever remembers objects from an earlier process must not believe it."""
+    """Whether the first list was empty, and no second list has confirmed that or shown objects. The first list is
+    accepted, since nothing is known before it, but code that remembers objects from an earlier process must not rely on
+    it."""
     _has_listed: bool = False
     _since: float | None = None
 
     def believes(self, replacement: Replacement[T], listed: int) -> bool:
-        """Return whether a list is to be committed: nothing is missing, or it has been missing for long enough."""
+        """Return whether to commit a list: no known object is missing, or all have been missing for long enough."""
         if self.doubt is None:
             return True
         is_due = self._since is not None and self.clock() - self._since >= CONFIRM_SECONDS
@@ -101,14 +102,14 @@ class Confirmation(Generic[T]):
 
     @property
     def due_seconds(self) -> float | None:
-        """In how many seconds a second list is due; None if none is."""
+        """Seconds until a second list is due; None if no list is in doubt."""
         return None if self._since is None else max(0.0, CONFIRM_SECONDS - (self.clock() - self._since))
 
 
 _log = logging.getLogger(__name__)
 
 _MOST_LOGGED = 5
-"""Limit of objects of one kind with a log line each; the metric counts all of them."""
+"""Limit of objects of one kind that get a log line each; the metric counts all of them."""
 
 
 class _Named(msgspec.Struct):
@@ -124,7 +125,7 @@ _OBJECT = decoder_of(_Object)
 
 
 class UnreadObjects:
-    """The objects of one kind that are left out now, since they cannot be read, for the log and a metric.
+    """Reports, in the log and in a metric, the objects of one kind that are left out because they cannot be read.
 
     One object with a label that is not text must not affect all others of its kind. But it must be reported, since a
     query for "all pods with these labels" now returns one pod fewer. One thread writes; any thread may call `count`.
@@ -135,13 +136,13 @@ class UnreadObjects:
         self._resource = resource
         self._telemetry = telemetry
         self._objects: dict[tuple[str | None, str], str] = {}
-        """Reasons by namespace and name; an object without a readable name is called by its number in the list."""
+        """Reasons by namespace and name; an object without a readable name goes by its number in the list."""
         self._listed: dict[tuple[str | None, str], str] = {}
         self._counts: Mapping[str | None, int] = {}
         """Numbers of objects by namespace; replaced as a whole, since other threads read it."""
 
     def count(self, namespace: str | None) -> int:
-        """Return how many objects of a namespace are left out; None for all namespaces and cluster-scoped objects.
+        """Return how many objects of a namespace are left out; None means all namespaces and cluster-scoped objects.
 
         An object whose namespace cannot be read counts in each namespace.
         """

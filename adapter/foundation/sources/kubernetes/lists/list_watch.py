@@ -1,4 +1,4 @@
-"""Determines which objects to list and watch, in which form the API server sends them, and the lines of a watch."""
+"""Describes which objects to list and watch, in which form the API server sends them, and a watch's events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 NO_VERSIONS = frozenset({"", "0"})
-"""Values that are not versions: a watch from one of them begins anywhere, and does not report deleted objects."""
+"""Values that name no version: a watch from one of them starts at an arbitrary state and misses deletions before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ListWatch:
         return f"{root}/{resource.version}/{within}{resource.plural}"
 
     def list_query(self, page_size: int) -> dict[str, str]:
-        """Return the query of the first page; a list without a resourceVersion is the most recent state."""
+        """Return the query of the first page; it names no resourceVersion, so the list shows the most recent state."""
         return self._selectors() | {"limit": str(page_size)}
 
     @property
@@ -84,7 +84,7 @@ class ListWatch:
         }
 
     def watch_query(self, version: str, window_seconds: float) -> dict[str, str]:
-        """Return the query of a watch from the resourceVersion that the server ends after the window."""
+        """Return the query of a watch that starts at the resourceVersion and that the server ends after the window."""
         return self._selectors() | {
             "watch": "true",
             "resourceVersion": version,
@@ -116,11 +116,11 @@ class WatchEvent(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """Times and limits of lists and watches, and the effects that they use."""
+    """Times and limits of lists and watches, and the functions through which they wait and report."""
 
     page_size: int = 500
     window_seconds: tuple[float, float] = (300.0, 600.0)
-    """Shortest and longest duration of a watch; random, so that watches spread over the API servers."""
+    """Shortest and longest duration of a watch. Durations are random, so that watches spread over the API servers."""
     silence_seconds: float = 150.0
     """Time without a byte after which a watch is reopened. Bookmarks arrive each minute."""
     healthy_seconds: float = 30.0
@@ -128,7 +128,7 @@ class WatchSettings:
     refused_seconds: float = 10.0
     """How long cached objects are still served while a server, which may just be starting, refuses the kind."""
     refused_wait_seconds: float = 0.0
-    """Least time before a kind that the server refuses is requested again."""
+    """Shortest time before a kind that the server refuses is requested again."""
     resumes: bool = True
     """Whether a new watch continues from the last version; otherwise, each watch begins with a list."""
     pace: Pace = UNPACED

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import msgspec
 
 DEEPEST: Final = 200
-"""Levels that are kept; a decoder follows more of them than this from anywhere in the program."""
+"""Levels that are kept; from anywhere in the program, a decoder can follow more levels than this."""
 TOO_DEEP: Final = "nested too deeply"
 _CUT: Final = rb'"\u0000' + TOO_DEEP.encode() + b'"'
 """Stands for what was cut. If somebody writes this text into an object, only that object is left out."""
@@ -22,7 +22,7 @@ _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def shallow(content: bytes) -> bytes:
-    """Return JSON with each array and object below the deepest level that is kept replaced by a text.
+    """Return the JSON with a text in place of each array and object that is nested deeper than `DEEPEST` levels.
 
     Invalid JSON remains invalid.
 

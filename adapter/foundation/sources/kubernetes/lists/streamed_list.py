@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch
 
 STREAM_SILENCE_SECONDS = 10.0
-"""Time without a byte after which a server is taken for one that does not stream: it reads from memory."""
+"""Time without a byte after which a server is assumed not to stream: one that does reads from memory, fast."""
 _REFUSALS = frozenset({400, 405, 406, 422})
-"""Statuses of servers that do not know the parameters, or do not allow them."""
+"""HTTP statuses of servers that do not know the parameters, or do not allow them."""
 _METADATA_KIND = "PartialObjectMetadata"
 _END = "k8s.io/initial-events-end"
 
@@ -61,7 +61,7 @@ class InitialEvents:
         self.version = ""
 
     def objects(self, lines: Iterable[bytes]) -> Iterator[msgspec.Raw]:
-        """Yield the objects of these lines; lines after the end are ignored, since the next watch repeats them.
+        """Yield the objects in these lines. Lines after the end are ignored, since the next watch repeats them.
 
         Raises KubernetesError for an error of the server and for what is not an event, and NotStreamedError.
         """

@@ -25,8 +25,8 @@ _MOST_PAGES: Final = 10_000
 def whole_list(client: KubernetesClient, which: ListWatch, form: type[T]) -> Iterator[T]:
     """Yield all objects of a collection at one moment, decoded as `form`, page by page.
 
-    Raises KubernetesError, also for an object that cannot be decoded: a list that lacks one is not whole. Objects that
-    were yielded before an error must not be used.
+    Raises KubernetesError, also for an object that cannot be decoded, since the list would be incomplete without it.
+    Objects that were yielded before an error must not be used.
     """
     query = which.list_query(_PAGE_SIZE)
     for _ in range(_MOST_PAGES):

@@ -1,1 +1,1 @@
-"""Objects that are kept equal to those of the cluster by watches."""
+"""Objects in memory that watches keep equal to those of the cluster."""

@@ -1,4 +1,4 @@
-"""Objects of a cluster, kept in memory by watch: pods from the start, other kinds from the first request for them."""
+"""Objects of a cluster, kept in memory by watches: pods from the start, other kinds once they are requested."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Watched(NamedTuple):
 
 
 class ClusterObjects:
-    """An `ObjectSource` over a cluster. Thread-safe."""
+    """An `ObjectSource` for a cluster. Thread-safe."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Lists a collection into a store: streamed where the server can, else in pages; the last page completes the list.
+"""Lists a collection into a store: streamed if the server supports that, otherwise page by page.
 
-A list without a resourceVersion is the most recent state, and all its pages show the same moment. A list that is not
-whole, or that is not of this kind, changes nothing.
+A list without a resourceVersion shows the most recent state, and all its pages show the same moment. The store changes
+only when a list is complete and of the right kind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _LIST_SECONDS: Final = 60.0
 _MOST_PAGES: Final = 4_000
-"""Pages of one list: two million objects, ten times the largest supported cluster."""
+"""Most pages of one list: two million objects, ten times the largest supported cluster."""
 _LARGEST_PAGE_BYTES: Final = 256 << 20
 """Limit of a page. A server that does not support pages sends all objects at once."""
 
@@ -71,7 +71,7 @@ class CollectionList(Generic[T]):
 
     @property
     def unconfirmed(self) -> int:
-        """How many known objects are kept although the last list lacks them, until a second one agrees."""
+        """How many known objects are kept although the last list lacks them, until a second list confirms it."""
         return self._confirmation.kept
 
     @property
@@ -81,7 +81,7 @@ class CollectionList(Generic[T]):
 
     @property
     def due_seconds(self) -> float | None:
-        """In how many seconds a second list has to agree; None if none has to."""
+        """Seconds until a second list is due to confirm the last one; None if none is needed."""
         return self._confirmation.due_seconds
 
     def read(self) -> str:
@@ -154,7 +154,7 @@ class CollectionList(Generic[T]):
         return initial.version
 
     def _replace(self, replacement: Replacement[T], readable: int) -> None:
-        """Put a complete list in the place of the store's content."""
+        """Replace the store's content by a complete list."""
         left_out = self._objects.left_out
         if not readable and left_out.listed():
             raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: none of its items can be read")
@@ -175,7 +175,7 @@ class CollectionList(Generic[T]):
             raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}") from error
 
     def _refuse_endless(self, asked: set[str], token: str) -> None:
-        """Record a continue token; raises UnexpectedResponseError if the pages would never end."""
+        """Record a continue token; raises UnexpectedResponseError for a repeated token or too many pages."""
         if token in asked:
             message = "the list does not end: a continue token is repeated"
             raise UnexpectedResponseError(f"GET {self._path}: {message}")

@@ -100,9 +100,9 @@ class Reflector(Generic[T]):
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
-        """Why the server refuses this kind to us; None if it does not, or if the refusal may end in a moment.
+        """Why the server refuses this kind; None if it does not, or if the refusal may end in a moment.
 
-        It stays known while the server cannot be reached: only an answer shows that it has ended.
+        A refusal stays in force while the server cannot be reached, since only an answer shows that it has ended.
         """
         if self._refused is None:
             return None
@@ -112,12 +112,12 @@ class Reflector(Generic[T]):
 
     @property
     def unconfirmed(self) -> int:
-        """How many known objects are kept although the last list lacks them, until a second one agrees."""
+        """How many known objects are kept although the last list lacks them, until a second list confirms it."""
         return self._list.unconfirmed
 
     @property
     def began_empty(self) -> bool:
-        """Whether the first list was empty, and no second one has agreed or shown objects."""
+        """Whether the first list was empty, and no second list has confirmed that or shown objects."""
         return self._list.began_empty
 
     def unreadable(self, namespace: str | None) -> int:
@@ -189,7 +189,7 @@ class Reflector(Generic[T]):
         logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:
-        """Return how many seconds the last watch has been open, or was open; 0 if it could not be opened."""
+        """Return for how many seconds the last watch was open, or has been so far; 0 if it could not be opened."""
         return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
 
     def _opened_watch(self) -> None:
@@ -202,7 +202,7 @@ class Reflector(Generic[T]):
 
 
 def _resumable(error: KubernetesError, failures: int) -> bool:
-    """Return whether the watch may resume from its last version, after that many failures before this one.
+    """Return whether the watch may resume from its last version; `failures` counts the failures before this one.
 
     A server may fail repeatedly because of the version in the request; a new list does not name one.
     """

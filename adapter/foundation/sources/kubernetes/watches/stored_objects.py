@@ -1,4 +1,4 @@
-"""Takes objects and events of a watch into a store; an object that cannot be read is left out and counted."""
+"""Puts the objects of lists and watch events into a store; an unreadable object is left out and counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredObjects(Generic[T]):
         return len(self._store)
 
     def begin_list(self) -> Replacement[T]:
-        """Return what a new list is written to, with no object left out so far."""
+        """Return the replacement that a new list is written to; forget what an unfinished list left out."""
         self.left_out.begin_list()
         return self._store.replacement()
 
@@ -67,7 +67,7 @@ class StoredObjects(Generic[T]):
         return version
 
     def _event(self, line: bytes) -> WatchEvent:
-        """Return an event. One object that is nested too deeply must not end the watch of all others."""
+        """Decode an event. An object that is nested too deeply must not end the watch of all others."""
         try:
             return self._events.decode(line)
         except RecursionError:
@@ -102,7 +102,7 @@ class StoredObjects(Generic[T]):
         self.left_out.discard(item.metadata.namespace, item.metadata.name)
 
     def _item(self, content: msgspec.Raw) -> T:
-        """Return an object. Raises the errors of decoding."""
+        """Decode an object. Raises the errors of decoding."""
         if is_cut(content):
             raise RecursionError(TOO_DEEP)
         return self._items.decode(content)

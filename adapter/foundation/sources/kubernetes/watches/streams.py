@@ -1,4 +1,4 @@
-"""Parts that every watch needs: its rounds, whole lines, and a way to end a read in another thread."""
+"""Parts that every watch needs: repeated rounds, whole lines, and a way to end a read in another thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def in_rounds(
     once: Callable[[Backoff], float],
     failed: Callable[[KubernetesError, Backoff], float],
 ) -> None:
-    """Call `once` repeatedly until `stop` is set. It returns the seconds to wait, or `failed` does if it fails."""
+    """Call `once` repeatedly until `stop` is set. `once` returns the seconds to wait; if it fails, `failed` does."""
     backoff = settings.backoff()
     while not stop.is_set():
         try:
@@ -51,7 +51,7 @@ class Interruptible:
 
     @contextmanager
     def reading(self, opened: AbstractContextManager[Answer]) -> Iterator[Answer]:
-        """Open an answer, which `end` cancels during the block; after `end`, it is cancelled at once."""
+        """Open an answer, which `end` cancels during the block. If `end` was called before, cancel it at once."""
         with opened as answer:
             with self._lock:
                 self._answer = answer
@@ -118,7 +118,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
 
 @contextmanager
 def when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` from another thread if `stop` is set during the block, which a reading thread would not notice."""
+    """Call `end` from another thread if `stop` is set during the block, since a reading thread would not notice it."""
     left = threading.Event()
 
     def wait() -> None:
