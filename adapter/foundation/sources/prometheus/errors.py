@@ -2,12 +2,12 @@
 
     PrometheusError
     ├── PrometheusUnreachableError     no server, no TLS, cut off, or a gateway without a server: it may work later
-    ├── PrometheusTimeoutError         not answered within the time limit, by our clock or by Prometheus's
+    ├── PrometheusTimeoutError         no answer within the time limit, by our clock or by Prometheus's
     ├── QueryRefusedError              Prometheus refused the request: a narrower query may work
     ├── AuthenticationRefusedError     401 or 403: credentials are missing or wrong
     ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
     ├── UnexpectedAnswerError          the answer is not in the format of Prometheus's API
-    └── UnreadableForMatchersError     matchers are set, and they cannot be put into the query: it was not sent
+    └── UnreadableForMatchersError     matchers are set but cannot be put into the query, which was not sent
 
 The transport's own errors are only chained (`raise … from`). Messages contain the shortened query and the cause, but no
 credentials, and at most a few words of another program's answer. `SettingsError` is raised before any request.
@@ -42,7 +42,7 @@ class PrometheusError(Exception):
 
 
 class PrometheusUnreachableError(PrometheusError):
-    """No server answered: not resolved, not connected, TLS refused, cut off, or HTTP 5xx (also of a gateway)."""
+    """No server answered: not resolved, not connected, TLS refused, cut off, or HTTP 5xx (also from a gateway)."""
 
     result = "unreachable"
 
@@ -78,7 +78,7 @@ class AnswerTooLargeError(PrometheusError):
 
 
 class UnexpectedAnswerError(PrometheusError):
-    """The answer is not one of Prometheus's API: HTML, a redirect, broken JSON, a matrix."""
+    """The answer is not what Prometheus's API would send here: HTML, a redirect, broken JSON, a matrix."""
 
     result = "unexpected"
 

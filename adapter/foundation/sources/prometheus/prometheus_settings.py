@@ -1,4 +1,4 @@
-"""The address of Prometheus and the credentials for it, which are validated before the first request."""
+"""The address of Prometheus and the credentials for it, validated before the first request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTIAL_RESPONSE = "partial_response"
 """Thanos's parameter that says whether an answer may lack the series of a store that does not answer."""
 
 _OF_A_PAGE = re.compile(r"g[0-9]+[.]")
-"""Parameters of Prometheus's own page begin with this; the address of the page is in the clipboard of many people."""
+"""How parameters of Prometheus's own web page begin, whose address people are likely to copy from a browser."""
 _OF_THE_API = re.compile(r"/api/v1(/query|/query_range|/series)?$")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
@@ -63,7 +63,7 @@ class Endpoint:
 class PrometheusSettings:
     """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError if it is invalid.
 
-    The client reads the files, and follows their changes. The representation contains no secret.
+    The client reads the files and follows their changes. `repr()` contains no secret.
     """
 
     url: str = field(repr=False)
@@ -71,24 +71,24 @@ class PrometheusSettings:
     verb: Verb = "POST"
     """HTTP method; `POST` falls back to `GET` if the server refuses it."""
     ca_file: Path | None = None
-    """Certificate authorities of the server's certificate; None for those of the system."""
+    """File with the CAs that verify the server's certificate; None for the system's CAs."""
     client_cert_file: Path | None = None
     client_key_file: Path | None = None
     token_file: Path | None = None
     """File with the bearer token."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Headers that are sent with every request, such as that of a tenant."""
+    """Headers that are sent with every request, such as one that names a tenant."""
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     password_file: Path | None = None
     connect_timeout_seconds: float = 2.0
-    """Time limit of connecting, and again of TLS, if the request's deadline is not earlier."""
+    """Time limit for connecting, and separately for the TLS handshake, unless the request's deadline is earlier."""
     read_timeout_seconds: float = 30.0
-    """Longest time without data while waiting for or reading an answer, if the request's deadline is not earlier."""
+    """Longest time without data while waiting for or reading an answer, unless the request's deadline is earlier."""
     matchers: Matchers | None = None
-    """Conditions on every series that is read, which are put into each selector of each query."""
+    """Label matchers that are put into each selector of each query, to restrict which series are read."""
     partial_response: bool | None = None
-    """The parameter `partial_response` of Thanos; None if it is not sent, so that the server's default applies."""
+    """Thanos's parameter `partial_response`; if it is None, it is not sent, and the server's default applies."""
     pool_size: int = 30
     """Limit of concurrent requests; others wait for their turn, at most until their deadline."""
 
@@ -180,7 +180,7 @@ def endpoint_of(url: str) -> Endpoint:
 
 
 def _check_base(path: str, parameters: Iterable[str]) -> None:
-    """Refuse paths and parameters that requests add themselves, and addresses of pages."""
+    """Reject paths and parameters that requests add themselves, and addresses of web pages."""
     if of_api := _OF_THE_API.search(path):
         raise SettingsError(f"Prometheus URL ends with {of_api[0]!r}, which every request adds: leave it out")
     for name in parameters:

@@ -24,8 +24,8 @@ class PrometheusTelemetry:
     def __init__(self, registry: CollectorRegistry, prefix: str, *, request_duration_name: str | None = None) -> None:
         """Register the metrics, whose names begin with the prefix.
 
-        `request_duration_name` is another program's name for durations by API path and server, on which dashboards
-        rely; None if no dashboard does.
+        `request_duration_name` also exposes durations by API path and server, under another program's metric name on
+        which dashboards rely; None exposes no such metric.
         """
         from prometheus_client import Counter, Histogram  # noqa: PLC0415 - commands that run once expose nothing
 

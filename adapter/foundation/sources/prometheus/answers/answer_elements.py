@@ -22,12 +22,12 @@ _GUARD_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """How much of an answer is accepted before it is AnswerTooLargeError."""
+    """The largest answer that is accepted; larger ones cause AnswerTooLargeError."""
 
     max_bytes: int = 32 * 1024 * 1024
     """Size of the body after decompression."""
     max_samples: int = 100_000
-    """Number of samples, or of series in an answer of series."""
+    """Number of samples, or of series if the answer is a list of series."""
 
 
 INSTANT_LIMITS = AnswerLimits()
@@ -38,8 +38,8 @@ SERIES_LIMITS = AnswerLimits(max_bytes=512 * 1024 * 1024, max_samples=1_000_000)
 class ElementGuard:
     """Counts the elements of an answer while its body arrives, so that an answer above the limit is dropped early.
 
-    The count is exact for the compact form except for the last bytes; decoding counts all elements. The body is
-    searched in slices, whose pauses also let other threads run.
+    For the compact form, the count is exact except for the last bytes; decoding counts all elements again. The body is
+    searched in slices, and the pauses between them let other threads run.
     """
 
     def __init__(self, query: str, shape: Shape, limits: AnswerLimits, pace: Pace) -> None:
@@ -85,11 +85,11 @@ class Elements:
 
     @property
     def infos(self) -> tuple[str, ...]:
-        """The infos of Prometheus."""
+        """The info annotations of Prometheus."""
         return tuple(self.envelope.infos or ())
 
     def batches(self, read: Callable[[bytes], list[T]], pace: Pace) -> Iterator[list[T]]:
-        """Yield the elements in lists. Raises AnswerTooLargeError and UnexpectedAnswerError, also after a list."""
+        """Yield the elements in lists. May raise AnswerTooLargeError and UnexpectedAnswerError after some lists."""
         count = 0
         for span in (*self.cut.spans, None):
             with pace.slice():
@@ -105,7 +105,7 @@ class Elements:
         return decode_part(self.query, piece, read)
 
     def _piece(self, span: Span | None) -> bytes:
-        """Return a run of elements as a JSON array; None means the elements that remain in the envelope."""
+        """Return a run of elements as a JSON array; a `span` of None means the elements that remain in the envelope."""
         if span is None:
             # Go writes a nil slice as `null`.
             return b"[]" if self.envelope_elements in {b"", b"null"} else self.envelope_elements
@@ -114,5 +114,5 @@ class Elements:
 
 
 def too_many_elements(query: str, limits: AnswerLimits) -> AnswerTooLargeError:
-    """Return the error of an answer above the limit."""
+    """Return the error for an answer with too many elements."""
     return AnswerTooLargeError(query, f"the answer has more than {limits.max_samples:,} samples or series")

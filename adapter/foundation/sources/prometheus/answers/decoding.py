@@ -1,7 +1,7 @@
 """Answers of Prometheus's query API as values, decoded slice by slice.
 
 The envelope of an answer (status, type, warnings) is decoded before the first sample is returned. The samples are
-decoded during the iteration, in slices that let requests run in between (`adapter.foundation.time.pace`).
+decoded during the iteration, in slices between which requests can run (`adapter.foundation.time.pace`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 _WORTH_SLICES_BYTES = 256 * 1024
-"""Decoding this many bytes of label sets takes about a millisecond, so it is done in slices by time."""
+"""Decoding this many bytes of label sets takes about a millisecond, so larger batches are decoded in timed slices."""
 _SHARED_NAME_BYTES = 32
-"""msgspec keeps one copy of each key up to this length; longer ones are interned here."""
+"""msgspec keeps one copy of each key up to this length; longer keys are interned here."""
 
 
 # A Struct and not a dataclass: it is created five times as fast, and the garbage collector does not visit it.
@@ -77,9 +77,9 @@ class InstantAnswer:
     def batches(self, pace: Pace) -> Iterator[list[Sample]]:
         """Yield the samples in lists of about 200, in Prometheus's order; each list is decoded when it is requested.
 
-        A list is empty if all of its samples were native histograms. A list is processed between its decoding and the
-        next pause, which needs no slice of its own. Raises UnexpectedAnswerError and AnswerTooLargeError, also after
-        the first list: then none of them may be used.
+        A list is empty if all of its samples were native histograms. Processing a list needs no slice of its own, since
+        it takes place between the list's decoding and the next pause. Raises UnexpectedAnswerError and
+        AnswerTooLargeError, possibly after some lists; then none of the lists may be used.
         """
         self.histograms_skipped = 0
         if self.kind == "scalar":
@@ -96,12 +96,12 @@ class InstantAnswer:
 
 
 class SeriesAnswer:
-    """The label sets that match a selector, in `batches`; the warnings are known when these are exhausted."""
+    """The label sets that match a selector, in `batches`; the warnings are known once the batches are exhausted."""
 
     def __init__(
         self, selector: str, opened: Callable[[], AbstractContextManager[Iterable[bytes]]], limits: AnswerLimits
     ) -> None:
-        """Take a function that begins the answer, whose bytes are read during the iteration over the label sets."""
+        """Take the function that begins the answer; its bytes are read during the iteration over the label sets."""
         self.warnings: tuple[str, ...] = ()
         """Warnings of Prometheus, and one if the answer may have been cut off at the limit."""
         self.infos: tuple[str, ...] = ()
@@ -112,8 +112,8 @@ class SeriesAnswer:
     def batches(self, pace: Pace) -> Iterator[list[dict[str, str]]]:
         """Yield the label sets (with `__name__`) in lists of some hundred, in Prometheus's order; to be called once.
 
-        As with `InstantAnswer.batches`, processing a list needs no slice of its own. Raises PrometheusError, also after
-        the first list. The lists before an error may be used unless it is an UnexpectedAnswerError.
+        As with `InstantAnswer.batches`, processing a list needs no slice of its own. Raises PrometheusError, possibly
+        after some lists; these may be used unless the error is an UnexpectedAnswerError.
         """
         count = 0
         with self._opened() as pieces:
@@ -219,14 +219,14 @@ def _read_scalar(piece: bytes) -> tuple[float, float]:
 
 
 def _number(text: str) -> float:
-    """Return a value as Prometheus writes it. Python's `float` also accepts `1_000`, spaces and foreign digits."""
+    """Parse a number as Prometheus writes it; Python's `float` would also accept `1_000`, spaces and foreign digits."""
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{shortened(text)!r} is not a value")
     return float(text)
 
 
 def _has_long_name(labels: dict[str, str]) -> bool:
-    """Return whether names must be interned, judged by the first series of a slice: those of one answer are alike."""
+    """Return whether names must be interned, judged by a slice's first series, as an answer's series are alike."""
     return any(len(name) > _SHARED_NAME_BYTES for name in labels)
 
 

@@ -1,4 +1,4 @@
-"""The envelope of Prometheus's answers: the status, the type and the warnings around the elements.
+"""The envelopes of Prometheus's answers: the status, the type and the warnings around the elements.
 
 The elements of a long answer are cut out first (`slicing`) and decoded part by part.
 """
@@ -57,14 +57,14 @@ class SeriesEnvelope(Envelope):
 
 
 _LOOKED_AT_BYTES: Final = 256
-"""Bytes of an answer that is not JSON that are searched for what it is instead."""
+"""If an answer is not JSON, this many of its bytes are searched for signs of what it is instead."""
 
 E = TypeVar("E", bound=Envelope)
 T = TypeVar("T")
 
 
 def open_answer(query: str, body: bytearray, shape: Shape, form: type[E], pace: Pace) -> tuple[Cut, E]:
-    """Cut the body between its elements and decode its envelope; raises UnexpectedAnswerError if it failed."""
+    """Cut the body between its elements and decode its envelope; raises UnexpectedAnswerError for a failed query."""
     problem: Exception | None = None
     for cut in cuts(body, shape, pace):
         try:
@@ -96,7 +96,7 @@ def refuse_failure(query: str, envelope: Envelope) -> None:
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
-    """Return a part of an answer as `read` decodes it; its errors of decoding become UnexpectedAnswerError."""
+    """Return a part of an answer as decoded by `read`, whose decoding errors become UnexpectedAnswerError."""
     try:
         return read(part)
     except (msgspec.DecodeError, ValueError, RecursionError) as e:

@@ -83,7 +83,7 @@ def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
 
 
 def _spans(body: bytearray, start: int) -> Iterator[Span]:
-    """Yield runs of whole series that are as long as a slice; what follows the last one is shorter, or one series."""
+    """Yield runs of whole series, each as long as a slice; what follows the last run is shorter, or a single series."""
     end = start + SLICE_BYTES - 1
     while (end := body.find(b"}", end) + 1) > 0:
         if body.startswith(MATRIX.boundary, end - 1):

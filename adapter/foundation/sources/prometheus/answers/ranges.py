@@ -1,14 +1,14 @@
 """Range queries: how they are split so that Prometheus accepts them, and their answers as columns of numbers.
 
 A range of 14 days at a step of 15 s has 80,640 points per series, and Prometheus returns at most 11,000 per request.
-So it is requested in adjacent parts on the same grid of times, and the parts are joined by label set. Times are counted
-in whole milliseconds, as Prometheus counts them, so no step is lost or repeated between two parts.
+So the range is requested in adjacent parts on the same grid of times, and the parts are joined by label set. Times are
+counted in whole milliseconds, as Prometheus counts them, so no step is lost or repeated between two parts.
 
 A sample takes 16 bytes here: two columns of float64 for each series, filled slice by slice (`foundation/time/pace`)
 without a Python object for each point.
 
 **Values.** NaN, +Inf and -Inf are floats as Prometheus sent them, and the caller decides what they mean. Prometheus
-never sends staleness markers: such a step has no point, like one without a scrape. A step without a value is absent
+never sends staleness markers: a stale step has no point, like a step without a scrape. A step without a value is absent
 from the columns; a caller that needs a regular grid must check the timestamps.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 MOST_POINTS = 11_000
-"""Limit of steps in one request: Prometheus refuses more (`exceeded maximum resolution`)."""
+"""Limit of steps in one request; Prometheus rejects more (`exceeded maximum resolution`)."""
 
 _BETWEEN_POINTS = b"],["
 _POINTS_BYTES = SLICE_BYTES // 2
@@ -43,7 +43,7 @@ _POINTS_BYTES = SLICE_BYTES // 2
 
 @dataclass(frozen=True, slots=True)
 class RangeLimits:
-    """How much of an answer is accepted before it is AnswerTooLargeError."""
+    """The largest answer that is accepted; larger ones cause AnswerTooLargeError."""
 
     max_bytes: int = 64 * 1024 * 1024
     """Size of the body of one part after decompression."""
@@ -65,7 +65,7 @@ class RangePart:
 
 
 def range_parts(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:
-    """Cut a range into parts of at most `MOST_POINTS` steps; the last step is the last that is not after `end`.
+    """Cut a range into parts of at most `MOST_POINTS` steps; the last step is the last one not after `end`.
 
     Raises ValueError for a step that is not a whole number of milliseconds, and for an end before the start.
     """
@@ -195,7 +195,7 @@ class RangeJoiner:
             yield
 
     def _add_points(self, part: RangePart, series: RangeSeries, piece: bytes, after: int) -> int:
-        """Append points, all of which are later than `after` (milliseconds); returns the time of the last."""
+        """Append points, which must be later than `after` (milliseconds); return the time of the last one."""
         points = decode_part(self._query, piece, _read_points)
         timestamps = array("d", map(itemgetter(0), points))
         series.timestamps.extend(timestamps)
@@ -217,7 +217,7 @@ class RangeJoiner:
 
 
 def _pieces(values: bytes) -> Iterator[bytes]:
-    """Cut a JSON array of points between points; an array in another notation than Prometheus's is one piece."""
+    """Cut a JSON array between its points; an array that is not written as Prometheus writes it stays one piece."""
     start, begin = 0, b""
     while (found := values.find(_BETWEEN_POINTS, start + _POINTS_BYTES)) >= 0:
         yield b"".join((begin, values[start : found + 1], b"]"))

@@ -1,17 +1,17 @@
 r"""Cuts an answer of many megabytes into pieces that a decoder takes one at a time.
 
 An answer is one JSON document, and decoding it as a whole would block the interpreter for tens of milliseconds. So the
-array with the samples is cut between its elements, and the rest, the envelope, is decoded first: it contains the
-status, the type and the warnings, which follow the samples.
+array with the samples is cut between its elements, and the rest, the envelope, is decoded first. It contains the status
+and the type, and the warnings, which come after the samples in the document.
 
-**The compact form** that Prometheus writes has an element boundary that is found by a plain search: `},{"metric":`. It
-cannot occur inside a string: there, its first quote would be written `\"`, but it follows a brace. Nor can that quote
-end a string, since a letter never follows the end of one. So the quote begins a string, the brace before it is
+**The compact form** that Prometheus writes has an element boundary that a plain search finds: `},{"metric":`. It cannot
+occur inside a string, where its first quote would be written `\"`, while this quote follows a brace. Nor can the quote
+end a string, since no letter follows the end of a string. So the quote begins a string, the brace before it is
 structure, and an object whose first key is `metric` begins there. For lists of series, the boundary is
-`},{"__name__":`; a label set that begins with another label (`Zone` sorts before `__name__`) is not cut off from the
-one before.
+`},{"__name__":`; a label set that begins with another label (`Zone` sorts before `__name__`) stays in one run with the
+label set before it.
 
-**Any other form** (white space, other order of keys) is parsed token by token, with pauses, which is about fifty times
+**Any other form** (white space, another order of keys) is parsed token by token, with pauses. This is about fifty times
 slower, but exact.
 
 A document that is not JSON may be cut anywhere. Its pieces are decoded strictly, so the result is an error and never
@@ -76,13 +76,13 @@ class Cut:
     """An answer in pieces."""
 
     envelope: bytes
-    """The document with the elements that are not in `spans`: all of them, the last one, or none."""
+    """The document with those elements that are not in `spans`: all elements, the last one, or none."""
     spans: tuple[Span, ...]
     """Positions of the other elements, in order: runs of whole elements, to be decoded in brackets."""
 
 
 def cuts(body: bytearray, shape: Shape, pace: Pace) -> Iterator[Cut]:
-    """Yield ways to cut the body, cheapest first; use the next one if the envelope is not valid JSON."""
+    """Yield ways to cut the body, the cheapest first; try the next one if the envelope is not valid JSON."""
     if len(body) <= _WHOLE_BYTES:
         yield Cut(bytes(body), ())
         return

@@ -1,9 +1,9 @@
 r"""Cuts a list of series into runs of whole label sets while its bytes arrive, so that it is never held in memory.
 
-With 200,000 series that list has 85 MB, of which 32 KiB are needed at a time. Its warnings come at its end, and they
-apply to the label sets before them, too.
+With 200,000 series, such a list has 85 MB, of which 32 KiB are needed at a time. The warnings come at its end, but they
+also apply to the label sets before them.
 
-Only the compact form that Prometheus writes is cut: `},{"` with the beginning of a label's name behind it. The four
+Only the compact form that Prometheus writes is cut, at `},{"` followed by the beginning of a label's name. These four
 bytes may also end a string (`"a},{"`), but then a comma, a colon or a bracket follows, never a name. Any other form is
 held whole, up to a limit, and left to `slicing`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.slicing import Shape
 
 MOST_WHOLE_BYTES = 16 * 1024 * 1024
-"""Largest document that cannot be cut."""
+"""Largest document that is accepted if it cannot be cut."""
 LONGEST_ELEMENT_BYTES = 1024 * 1024
 """Longest label set: decoding it in one piece blocks the interpreter for about a millisecond."""
 
@@ -53,7 +53,7 @@ class StreamCutter:
         self._buffer += piece
 
     def run(self) -> bytes | None:
-        """Return the next run of elements as a JSON array; None until there are more bytes.
+        """Return the next run of elements as a JSON array; None if more bytes are needed.
 
         Raises TooLongToCutError, after which the document cannot be used.
         """
@@ -70,7 +70,7 @@ class StreamCutter:
         return run
 
     def rest(self) -> bytearray:
-        """Return the document without the elements that were returned, after all bytes have arrived."""
+        """Return the document without the runs returned so far. Call this when all bytes have arrived."""
         return bytearray(self._head) + self._buffer
 
     def _look_at_head(self) -> None:

@@ -1,4 +1,4 @@
-"""A named Prometheus among several: who it is, and how it is asked."""
+"""A named Prometheus among several: its identity, and the settings with which it is queried."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A named Prometheus. Two are equal if they have one name and show the same data, whatever the credentials are."""
+    """A named Prometheus. Two are equal if they share the name and show the same data, whatever their credentials."""
 
     name: str
     source: str
-    """Digest of what decides whose data it shows."""
+    """Digest of the settings that decide whose data it shows."""
     settings: PrometheusSettings = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, name: str, settings: PrometheusSettings) -> Backend:
-        """Return the backend of this name that is asked with these settings."""
+        """Return the backend with this name, which is queried with these settings."""
         return cls(name, source_of(settings), settings)
 
     def with_matchers(self, matchers: Matchers | None) -> PrometheusSettings:
-        """Return its settings, with these matchers if the backend has none of its own."""
+        """Return the backend's settings, with these matchers if it has none of its own."""
         settings = self.settings
         return settings if settings.matchers is not None else replace(settings, matchers=matchers)
 
 
 def called(backend: Backend | None) -> str:
-    """Return how messages call a Prometheus: by its name, if it has one."""
+    """Return what messages call a Prometheus; this includes its name if it has one."""
     return "Prometheus" if backend is None else f"Prometheus {backend.name}"
 
 
 def attributed(backend: Backend | None, message: str) -> str:
-    """Return a message about a Prometheus with its name, if it has one."""
+    """Return a message about a Prometheus, prefixed with the backend's name if it has one."""
     return message if backend is None else f"backend {backend.name}: {message}"

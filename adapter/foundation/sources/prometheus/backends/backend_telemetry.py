@@ -1,4 +1,4 @@
-"""Counts the queries of each backend and of all together. Without named backends, only the latter exist."""
+"""Counts the queries of each backend and of all together. Without named backends, only the total is counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
 
 _UNANSWERED: Final = frozenset({"unreachable", "timeout", "unauthenticated", "unexpected"})
-"""Results that show that this Prometheus gave no answer; all others concern the query."""
+"""Results which show that the Prometheus gave no usable answer; all other failures concern the query."""
 _NOT_SENT: Final = "unreadable"
 
 
@@ -30,7 +30,7 @@ class _Families:
         self._duration = duration
         self._up = up
         self._known: set[str] = set()
-        """Backends that are in use: a query to a former one may still end."""
+        """Backends in use; others are ignored, since a query to a former backend may still end."""
         self._lock = threading.Lock()
 
     def use(self, backend: str) -> None:
@@ -49,7 +49,7 @@ class _Families:
                 self._up.labels(backend).set(0.0 if result in _UNANSWERED else 1.0)
 
     def keep(self, backends: Collection[str]) -> None:
-        """Forget all other backends."""
+        """Forget the metrics of all backends that are not listed."""
         with self._lock:
             for gone in self._known.difference(backends):
                 for family in (self._queries, self._duration, self._up):
@@ -61,7 +61,7 @@ class BackendTelemetry:
     """The metrics of all clients of a process. For any number of threads."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, every: PrometheusTelemetry | None = None) -> None:
-        """Register the metrics of all queries, unless `every` counts these already; those by backend follow."""
+        """Register the metrics of all queries, unless `every` has them already; those by backend follow later."""
         self._all = every or PrometheusTelemetry(registry, prefix)
         self._registry = registry
         self._prefix = prefix
@@ -77,7 +77,7 @@ class BackendTelemetry:
         return _OneBackend(backend, self._all, self._families)
 
     def keep(self, backends: Collection[str]) -> None:
-        """Forget all other backends."""
+        """Forget the metrics of all backends that are not listed."""
         if self._families is not None:
             self._families.keep(backends)
 

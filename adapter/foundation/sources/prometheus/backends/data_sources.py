@@ -1,4 +1,4 @@
-"""Tells apart whose data a Prometheus shows (pure)."""
+"""Identifies whose data a Prometheus shows (pure)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def source_of(prometheus: PrometheusSettings | None) -> str:
     """Return a digest of what decides whose data is shown: address, parameters, headers, matchers and user.
 
-    It is empty if there is no Prometheus to ask.
+    The digest is empty if there is no Prometheus to query.
 
-    A password is not part of it, nor is an Authorization header: with a new one, the data is the same.
+    Neither a password nor an Authorization header is part of the digest: with new ones, the data stays the same.
     """
     if prometheus is None:
         return ""

@@ -1,4 +1,4 @@
-"""One time limit for all queries of a command, so that a hanging Prometheus does not cost a deadline for each rule."""
+"""One time limit for all queries of a command, so that a hanging Prometheus does not use up a deadline per rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Queries(Protocol):
-    """The queries that commands which run once need from a client."""
+    """The queries that one-shot commands need from a client."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
@@ -26,7 +26,7 @@ class Queries(Protocol):
 
 
 class Budgeted:
-    """A client that sends queries for a number of seconds from now, and then fails at once."""
+    """A client that sends queries for a number of seconds from its creation; after that, every query fails at once."""
 
     def __init__(self, prometheus: Queries, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prometheus = prometheus

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer, OpenAnswer
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
-"""A query that is evaluated at the start of a server: empty if it scraped nothing in the hour before."""
+"""A query that is evaluated at the time of the server's start; empty if nothing was scraped in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
@@ -82,13 +82,13 @@ class PrometheusClient:
     ) -> None:
         """Read the credentials, without connecting yet. Raises SettingsError.
 
-        `pace` is for reading an answer and for the parts that are checked before it is returned; decoding takes its
-        own. `clock` returns Unix seconds, the evaluation time of queries.
+        `pace` applies to reading an answer and to the checks before it is returned; decoding has a pace of its own.
+        `clock` returns Unix seconds, the evaluation time of queries.
         """
         self._server = Server(settings)
         self._verb: Verb = settings.verb
         self._scraped_before: tuple[float, bool] | None = None
-        """A start of the server, and whether it scraped anything before that."""
+        """The start time of the server, and whether anything had been scraped before it."""
         self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
@@ -104,10 +104,10 @@ class PrometheusClient:
         """Evaluate a PromQL expression.
 
         `at` is in Unix seconds, to the millisecond; None means the last whole second of this machine's clock.
-        The time is always sent, so that an answer of time T is the one that anybody gets for `time=T`. If Prometheus's
-        clock differs from ours by more than a minute, the answer is of another time and is refused. The whole exchange
-        ends within `timeout_seconds`, which is also sent to Prometheus as the time limit of the query. Raises
-        PrometheusError.
+        The time is always sent, so that the answer for time T is the one that anybody gets for `time=T`. If
+        Prometheus's clock differs from ours by more than a minute, the answer is for another time and is rejected. The
+        whole exchange ends within `timeout_seconds`, which is also sent to Prometheus as the time limit of the query.
+        Raises PrometheusError.
         """
         evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
         parameters = (
@@ -134,9 +134,9 @@ class PrometheusClient:
         """Evaluate a PromQL expression at `start` and each step after it up to `end`.
 
         Both are Unix seconds, to the millisecond. A range of more points than Prometheus returns at once is queried in
-        parts, one after another; all of them end within `timeout_seconds`. `ranges` describes the values. Start at a
-        multiple of the step: some servers move the range there, and such an answer is refused. Raises PrometheusError,
-        and ValueError for an invalid range.
+        parts, one after another; all of them end within `timeout_seconds`. The module `ranges` describes the values.
+        `start` should be a multiple of the step: some servers move the range to one, and such an answer is rejected.
+        Raises PrometheusError, and ValueError for an invalid range.
         """
         joiner = RangeJoiner(query, limits, self._pace)
         self.read_range(
@@ -161,7 +161,7 @@ class PrometheusClient:
         timeout_seconds: float,
         limits: RangeLimits = RANGE_LIMITS,
     ) -> None:
-        """Ask as `range` does, and let `reader` read the answers; it holds to the limits itself."""
+        """Query as `range` does, and let `reader` read the answers; the reader itself limits the samples."""
         parts = range_parts(start, end, step_seconds)
         deadline = Deadline(timeout_seconds)
         for part in parts:
@@ -197,8 +197,8 @@ class PrometheusClient:
         """Return the label sets of the series that match a selector and had samples since `start` (Unix seconds).
 
         The request is sent when the iteration begins. Request and iteration end within `timeout_seconds`, and raise
-        PrometheusError. A server that supports `limit` (default: that of `limits`) returns at most that many series,
-        with a warning if there are more; older ones ignore it.
+        PrometheusError. A server that supports `limit` (by default, the limit in `limits`) returns at most that many
+        series, with a warning if there are more; older servers ignore it.
         """
         most = limits.max_samples if limit is None else limit
         parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
@@ -206,7 +206,7 @@ class PrometheusClient:
         return SeriesAnswer(selector, lambda: self._stream_answer(question), limits)
 
     def started(self, timeout_seconds: float) -> Started:
-        """Return when the server started, by one request, and a second one after a restart, each with half of the time.
+        """Return when the server started. Each request has half of the time; a second one is sent only after a restart.
 
         Raises PrometheusError, even if the server only lacks this information.
         """

@@ -1,8 +1,8 @@
-"""Determines whether Prometheus's clock and ours agree, by the `Date` of its answers (RFC 9110).
+"""Checks that Prometheus's clock and ours agree, by the `Date` header of its answers (RFC 9110).
 
 Queries contain our time. If our clock is an hour slow, Prometheus correctly returns the values of an hour ago, which
-would be served as current. The limit is a minute, which is the default of the largest age of an answer, and far more
-than synchronized clocks differ.
+would be served as current. The limit is a minute, which is also the default for the largest age of an answer, and far
+more than the difference between synchronized clocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
 
 
 def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> None:
-    """Raise UnexpectedAnswerError if the answer has a `date` that is not about `now` (Unix seconds)."""
+    """Raise UnexpectedAnswerError if the answer's `date` differs too much from `now` (Unix seconds)."""
     try:
         theirs = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, OverflowError):

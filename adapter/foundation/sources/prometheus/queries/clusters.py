@@ -1,4 +1,4 @@
-"""Counts the clusters whose series a store holds, as far as labels show."""
+"""Finds the clusters whose series a store holds, as far as labels distinguish them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUERY: Final = (
 
 
 def clusters_in(settings: PrometheusSettings, timeout_seconds: float) -> Mapping[str, tuple[str, ...]]:
-    """Return the values of each label that names several clusters; an empty value stands for series without the label.
+    """Return the values of each cluster label that has several; an empty value stands for series without the label.
 
     Raises PrometheusError and SettingsError.
     """

@@ -1,4 +1,4 @@
-"""Rare calls: whether there is a Prometheus, its label values, and history for a backtest.
+"""Rare calls: a check that Prometheus answers, its label values, and history for a backtest.
 
 Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call,
 since it takes 30 MiB.
@@ -37,7 +37,7 @@ def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> st
 def label_values(
     settings: PrometheusSettings, label: str, timeout_seconds: float, selector: str | None = None
 ) -> list[str]:
-    """Return the values of a label, of all or of matching series. Raises PrometheusError, and SettingsError."""
+    """Return a label's values in all series or in those that match. Raises PrometheusError, and SettingsError."""
     with _library(settings, timeout_seconds, f"values of label {label}") as library:
         parameters = {"match[]": selector} if selector else {}
         values = library.get_label_values(quote(label, safe=""), parameters)
@@ -52,7 +52,7 @@ def range_values(
     """Return the points of each series of a range query, as Unix seconds and values; both ends are whole seconds.
 
     A step without a value is absent. One request is made, so the range may have at most 11,000 steps. Raises
-    PrometheusError, also for an answer with warnings, which may be a part only, and SettingsError.
+    PrometheusError, also for an answer with warnings, since it may be incomplete, and SettingsError.
     """
     with _library(settings, timeout_seconds, query) as library:
         found = library.custom_query_range(
@@ -68,7 +68,7 @@ def range_values(
 
 @contextmanager
 def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) -> Iterator[Library]:
-    """Open the library, and raise UnexpectedAnswerError for its errors about the content of an answer."""
+    """Open the library, and convert its errors about an answer's content to UnexpectedAnswerError."""
     from adapter.foundation.sources.prometheus.queries.library import Library  # noqa: PLC0415 - large, and needed rarely
 
     with Library(settings, timeout_seconds) as library:

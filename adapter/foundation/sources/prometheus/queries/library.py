@@ -1,8 +1,9 @@
 """prometheus-api-client on this project's transport.
 
 By default, that client waits forever, retries three times with pauses, follows redirects, and replaces the connections
-of the session that it is given. Here, its session uses `Server`, with the credentials, deadlines, size limit and errors
-of the other queries, one attempt, and no redirects. Only `connection` imports it, when it is first needed.
+of the session that it is given. Here, its session uses `Server`, with the same credentials, deadlines, size limit and
+errors as other queries, a single attempt, and no redirects. Only `connection` imports this module, when it is first
+needed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Library(PrometheusConnect):
-    """A PrometheusConnect whose calls end in time and fail with a PrometheusError."""
+    """A PrometheusConnect whose calls end in time and raise PrometheusError if they fail."""
 
     def __init__(self, settings: PrometheusSettings, timeout_seconds: float) -> None:
         """Read the credentials; raises SettingsError."""
@@ -43,7 +44,7 @@ class Library(PrometheusConnect):
         session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
         session.hooks["response"].append(self._note_envelope)
         self.warnings: tuple[str, ...] = ()
-        """Warnings of the last answer, which the library drops: its values may be partial."""
+        """Warnings of the last answer, which the library drops although they may say that the values are partial."""
 
     def _note_envelope(self, response: requests.Response, **_options: object) -> None:
         """Note the warnings; raises UnexpectedAnswerError for an answer whose own status is not success."""

@@ -1,4 +1,4 @@
-"""The time since which a Prometheus has collected samples, from its own status: it may lack earlier data."""
+"""Since when a Prometheus has collected samples, according to its own status; it may lack earlier data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Started:
     process: float
     """Start of the process; after that, it reads its stored data, which may take many minutes."""
     configured: float
-    """When it last loaded its configuration: not before it was ready, and again with each reload.
+    """When it last loaded its configuration. It first does so once it is ready, and again with each reload.
 
     Minus infinity for a server without data from before its start, because nothing can be missing then.
     """
@@ -47,7 +47,7 @@ _ANSWER = decoder_of(_Answer)
 def ask_started(server: Server, timeout_seconds: float) -> Started:
     """Return when the server started.
 
-    Raises PrometheusError, even if the server only lacks this path, like others that implement only the query API.
+    Raises PrometheusError, even if the server only lacks this path, like servers that implement only the query API.
     """
     answer = server.success(_PATH, server.exchange(_PATH, ApiRequest(_PATH), Deadline(timeout_seconds)))
     try:

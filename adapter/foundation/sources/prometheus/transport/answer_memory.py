@@ -1,9 +1,9 @@
 """Limits the memory that large answers of one server take while they are received and read.
 
-Each answer has a limit of its own, and a process asks for many at once. Beyond a common limit, only one answer grows
-further: the one that has been received for the longest time. The others wait, and their server with them, until that
-answer has also been read and released: answers are received faster than they are read. Each of them ends, at the latest
-by its deadline.
+Each answer has a limit of its own, but a process requests many at once. Beyond a common limit, only one answer may
+grow: the one whose reception began first. The others wait, and so does the server that sends them, until that answer
+has also been decoded and released, because answers are received faster than they are decoded. Every answer ends by its
+deadline at the latest.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.deadlines import Deadline
 
 MOST_BYTES: Final = 192 * 1024 * 1024
-"""Limit of all answers together, which one more answer may exceed."""
+"""Limit of all answers together; one answer at a time may grow beyond it."""
 SMALL_BYTES: Final = 1024 * 1024
-"""A body up to this size is not counted: it never waits for others."""
+"""A body up to this size is not counted and never waits for others."""
 
 
 class ReceivedBody(bytearray):
-    """The body of an answer, which is counted for as long as anything refers to it."""
+    """The body of an answer, which counts for as long as anything refers to it."""
 
     __slots__ = ("__weakref__",)
 
@@ -56,7 +56,7 @@ class AnswerMemory:
 
     @contextmanager
     def receiving(self, body: ReceivedBody) -> Iterator[None]:
-        """Let a body be received during the block; it is emptied if that fails."""
+        """Register a body that is received during the block; if the block raises an error, the body is emptied."""
         key = id(body)
         try:
             yield
@@ -72,7 +72,7 @@ class AnswerMemory:
             self._changed.notify_all()
 
     def wait_to_grow(self, body: ReceivedBody, deadline: Deadline) -> None:
-        """Count what has been received of a body, and wait until more may be received. Raises DeadlinePassedError."""
+        """Count the bytes received of a body, and wait until more may be received. Raises DeadlinePassedError."""
         if len(body) <= self._small:
             return
         key = id(body)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Credentials:
-    """The headers and the TLS context of each request, from the present content of the files."""
+    """The headers and the TLS context for requests, from the present content of the files."""
 
     def __init__(self, settings: PrometheusSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Read all files once; raises SettingsError."""
@@ -30,19 +30,19 @@ class Credentials:
         self._tls = _followed_tls(settings, clock) if settings.endpoint.scheme == "https" else None
 
     def headers(self) -> dict[str, str]:
-        """Return the caller's headers and the authorization."""
+        """Return the configured headers and the Authorization header."""
         authorization = self._authorization.current() if self._authorization else None
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return the context for connections, another one after the files changed; None without TLS."""
+        """Return the context for connections, a new one after the files have changed; None without TLS."""
         return self._tls.current() if self._tls else None
 
 
 def followed(
     what: str, paths: tuple[Path, ...], load: Callable[[], T], clock: Callable[[], float]
 ) -> CredentialFiles[T]:
-    """Return credentials of files; raises SettingsError."""
+    """Return credentials that are loaded from files and follow their changes; raises SettingsError."""
     try:
         return CredentialFiles(what, paths, load, clock)
     except UNUSABLE as e:

@@ -81,7 +81,7 @@ def transport_failure(
 
 
 def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError | None:
-    """Return the error for an answer that is not a success; None for one that is."""
+    """Return the error for an answer that is not a success; None for a success."""
     if 200 <= answer.status < 300:
         return None
     refusal = _refusal(answer)
@@ -91,7 +91,7 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
 
 
 def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
-    """Return the error for an answer with only a status, such as that of a gateway."""
+    """Return the error for an answer that has nothing but a status, such as a gateway's."""
     status = answer.status
     answered = f"{endpoint.shown} answers HTTP {status}"
     if status in {401, 403}:

@@ -27,11 +27,11 @@ class BodyTooLargeError(Exception):
 
 
 class BodyUnreadableError(Exception):
-    """The body is compressed in a broken or unknown way."""
+    """The compression of the body is broken or unknown."""
 
 
 def watch_nothing(_body: bytearray) -> None:
-    """Accept an answer whatever its content."""
+    """Accept any answer, whatever its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class HttpRequest:
     watch: Callable[[bytearray], None] = watch_nothing
     """Called with the body after each piece; ends the request by raising an error."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
-    """What an answer that repeats the request must not show."""
+    """What must be hidden if the answer repeats the request."""
 
 
 @dataclass(frozen=True, slots=True)

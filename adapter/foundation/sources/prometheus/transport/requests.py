@@ -1,7 +1,7 @@
 """One request to Prometheus's API: its path and parameters, and where matchers belong in them (pure).
 
-Every request to a Prometheus is made here. A path that is not known here is refused where matchers are set, since it
-might answer with the series of other clusters.
+Every request to a Prometheus is made here. If matchers are set, a path that is not known here is refused, since the
+answer might contain the series of other clusters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ApiRequest:
     path: str
     """Path after the prefix of the base URL."""
     parameters: tuple[tuple[str, str], ...] = ()
-    """Own parameters, without those of the base URL."""
+    """The request's own parameters, without those of the base URL."""
     verb: Verb = "GET"
     body: bytes | None = None
     """Sent by POST instead of the parameters; never to a Prometheus."""
@@ -47,7 +47,7 @@ class ApiRequest:
     """Called with the body after each piece; ends the request by raising an error."""
 
     def narrowed(self, matchers: Matchers | None) -> ApiRequest:
-        """Return the request, limited to matching series. Raises UnreadableForMatchersError."""
+        """Return the request, restricted to series that match the matchers. Raises UnreadableForMatchersError."""
         if matchers is None or self.path.startswith(_WITHOUT_SERIES):
             return self
         asked = next((value for name, value in self.parameters if name in {_QUERY, _SELECTOR}), self.path)
@@ -65,7 +65,7 @@ class ApiRequest:
         )
 
     def http(self, endpoint: Endpoint, headers: dict[str, str], secrets: Secrets = NO_SECRETS) -> HttpRequest:
-        """Return the request as it is sent to a server, with headers of which some are secrets."""
+        """Return the request as it is sent to a server, with these headers; the answer will not show `secrets`."""
         posted = self.verb == "POST" and self.body is None
         in_target = endpoint.parameters if posted else (*endpoint.parameters, *self.parameters)
         form = {"Content-Type": "application/x-www-form-urlencoded"} if posted else {}

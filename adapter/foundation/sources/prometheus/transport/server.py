@@ -37,7 +37,7 @@ class Server:
         )
 
     def exchange(self, asked: str, request: ApiRequest, deadline: Deadline) -> HttpAnswer:
-        """Return the answer, whatever its status: the whole of a success, and as much of a failure as a message needs.
+        """Return the answer, whatever its status: a success as a whole, and as much of a failure as a message needs.
 
         `asked` names the request in the PrometheusError if there is no answer.
         """
@@ -46,7 +46,7 @@ class Server:
 
     @contextmanager
     def opened(self, asked: str, request: ApiRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
-        """Yield the answer when its head has arrived; its body is read inside the `with`. Raises PrometheusError."""
+        """Yield the answer when its head has arrived; read its body inside the `with` block. Raises PrometheusError."""
         narrowed = request.narrowed(self._matchers)
         every = {
             "Accept": "application/json",

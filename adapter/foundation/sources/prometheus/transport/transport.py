@@ -1,11 +1,11 @@
 """HTTP/1.1 exchanges with one server, each of which ends by its deadline, whatever the server does.
 
-The connections are those of urllib3, but the pool is our own, for two reasons. A time-out of urllib3 applies to one
-read, so a server that sends a byte a second would block a thread for hours: here, each read of the head and of the body
-waits at most until the request's deadline. And urllib3 does not show whether a connection is new: a server may close an
-idle connection while a request is being sent on it, which does not mean that the server is unhealthy. So a request that
-was sent on a *reused* connection and got *no byte* back is sent once more, at once, on a new connection. Queries change
-nothing on the server, so this is safe; all other failures are raised.
+The connections are those of urllib3, but the pool is our own, for two reasons. First, a timeout of urllib3 applies to a
+single read, so a server that sends a byte a second would block a thread for hours; here, each read of the head and of
+the body waits at most until the request's deadline. Second, urllib3 does not show whether a connection is new: a server
+may close an idle connection while a request is being sent on it, which does not mean that the server is unhealthy. So a
+request that was sent on a *reused* connection and got *no byte* back is sent once more, at once, on a new connection.
+Queries change nothing on the server, so this is safe; all other failures are raised.
 
 The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf).
 """
@@ -50,9 +50,9 @@ class Transport:
         read_seconds: float,
         tls: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """`tls` returns the present context. The seconds limit connecting, and each time without data.
+        """`tls` returns the present context. `connect_seconds` limits connecting; `read_seconds`, time without data.
 
-        An idle connection of another context is not used again.
+        An idle connection that was made with an earlier context is not used again.
         """
         self._endpoint = endpoint
         self._connect_seconds = connect_seconds
@@ -66,7 +66,7 @@ class Transport:
 
     @contextmanager
     def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
-        """Send the request, and yield the answer when its head has arrived; its body is read inside the `with`.
+        """Send the request, and yield the answer when its head has arrived; read its body inside the `with` block.
 
         A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and
         ConnectFailedError among them), http.client.HTTPException, urllib3's HTTPError, BodyTooLargeError and
@@ -167,7 +167,7 @@ class Transport:
 def _connected_socket(
     endpoint: Endpoint, context: ssl.SSLContext | None, next_wait: Callable[[], float]
 ) -> socket.socket:
-    """Try the server's addresses in turn; connecting to each has the time limit, and TLS has it again."""
+    """Try the server's addresses in turn. The time limit applies to each connect, and again to the TLS handshake."""
     try:
         addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
