@@ -1,4 +1,4 @@
-"""The parts of a file's objects that are read: for most kinds the metadata, for a definition its kind."""
+"""The parts of a file's objects that are read: usually the metadata; for a CustomResourceDefinition, also its kind."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class ManifestMetadata(msgspec.Struct, gc=False):
 
 
 class Manifest(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
-    """The part of an object that is read whatever its kind is."""
+    """The part of an object that is read for every kind."""
 
     kind: str = ""
     api_version: str = ""
     metadata: ManifestMetadata = msgspec.field(default_factory=ManifestMetadata)
     spec: msgspec.Raw = msgspec.Raw()
-    """JSON, or empty; only read of CustomResourceDefinitions."""
+    """JSON, or empty; read only for CustomResourceDefinitions."""
 
 
 class GroupKind(NamedTuple):
-    """A kind of objects in any version of its API group."""
+    """A kind of object, in any version of its API group."""
 
     group: str
     kind: str
 
 
 ObjectForms: TypeAlias = "Mapping[GroupKind, type[msgspec.Struct]]"
-"""The Structs of the kinds that are needed whole."""
+"""The Structs by which the kinds that are needed whole are decoded."""
 
 
 class FileObject(NamedTuple):
@@ -64,7 +64,7 @@ class FileObject(NamedTuple):
     whole: msgspec.Struct | None
     """The object in the form of its kind; None if its kind has no form."""
     content: bytes | msgspec.Raw = b""
-    """The object in JSON, where it was read as a whole; it must not be kept."""
+    """The object in JSON, if it was read as a whole. Callers must not keep it."""
 
 
 class UnreadableObject(NamedTuple):

@@ -1,9 +1,9 @@
 """Reads the objects of a JSON or YAML file: a single object, or a List, as kubectl prints and accepts them.
 
 Both formats are read in slices of the pace, as a file may contain all pods of a large cluster. Anything that is not a
-Kubernetes object is refused, with its line if that is known. For most kinds only the metadata is read, and for a
-CustomResourceDefinition the kind that it defines. An object of a kind with a form of its own is decoded as that Struct,
-by the same decoder from JSON, from YAML and from a watch.
+Kubernetes object is rejected, with its line if that is known. For most kinds, only the metadata is read; for a
+CustomResourceDefinition, the kind that it defines is read, too. An object whose kind has a form is decoded as that
+Struct, by the same decoder whether it comes from JSON, from YAML or from a watch.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[Manifest]]:
-    """Yield the metadata of the objects of a file in order, part by part. Raises ManifestError, at any point.
+    """Yield the metadata of a file's objects in order, part by part. May raise ManifestError at any point.
 
-    A part should be processed before the next, as that belongs to the slice of the pace in which it was read.
+    Process each part before requesting the next, since its processing belongs to the slice in which it was read.
     """
     for part in _checked_batches(_json(body, pace) if is_json else _yaml(body, {}, pace)):
         yield [found.manifest for found in part]
@@ -55,9 +55,9 @@ def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[M
 def read_objects(
     body: Document, forms: ObjectForms, *, is_json: bool, pace: Pace, leave_out: LeaveOut | None = None
 ) -> Iterator[list[FileObject]]:
-    """Yield the objects of a file as `read_manifests` does; objects whose kinds have a form are also decoded whole.
+    """Yield a file's objects as `read_manifests` does; objects whose kind is in `forms` are also decoded whole.
 
-    With `leave_out`, an object that cannot be read is passed to it. Only JSON may be mapped into memory.
+    If `leave_out` is given, an object that cannot be read is passed to it. Only JSON may be mapped into memory.
     """
     reader = _ObjectReader(forms, leave_out)
     if is_json:
@@ -120,7 +120,7 @@ def _whole_json(body: Document, reader: _ObjectReader, pace: Pace) -> Iterator[l
 class _ObjectReader:
     """Decodes objects in JSON.
 
-    In a list, most objects have the kind of the previous one; these are decoded only once.
+    In a list, most objects have the same kind as the previous one; such an object is decoded in a single pass.
     """
 
     def __init__(self, forms: ObjectForms, leave_out: LeaveOut | None) -> None:

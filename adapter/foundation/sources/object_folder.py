@@ -1,6 +1,6 @@
 """Names and labels of objects from a folder: for demonstrations, for tests, and for use without Kubernetes.
 
-Every `*.json` and `*.yaml` in the folder is an object or a List. Replace a file by renaming another one to it, so that
+Every `*.json` and `*.yaml` in the folder holds an object or a List. Replace a file by renaming another over it, so that
 it is never read half-written. A file that cannot be read keeps its last good content and is reported once. The known
 kinds are the built-in ones, and those that a CustomResourceDefinition in the folder defines.
 """
@@ -63,10 +63,10 @@ class _Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The last good content of a file, and the last look at it."""
+    """The last good content of a file, and what the last check found."""
 
     seen: _Signature | None = None
-    """Signature of the file; None if the last look could not open it."""
+    """Signature of the file at the last check; None if the file could not be opened then."""
     entries: Mapping[GroupKind, list[_Entry]] = field(default_factory=dict)
     defined: tuple[Resource, ...] = ()
     """Kinds that CustomResourceDefinitions in the file define."""
@@ -74,14 +74,14 @@ class _File:
 
 
 class FileObjects:
-    """An `ObjectSource` of a folder. One thread calls `refresh`; the other methods are thread-safe."""
+    """An `ObjectSource` for a folder. One thread calls `refresh`; the other methods are thread-safe."""
 
     def __init__(
         self, directory: str | Path, pace: Pace = UNPACED, report: Callable[[FileProblem], None] | None = None
     ) -> None:
         """Raise ObjectsError if the folder cannot be listed. No file is read before the first `refresh`.
 
-        `report` is called once for each problem when it appears.
+        `report` is called once for each problem, when it first appears.
         """
         self._directory = Path(directory)
         self._pace = pace
@@ -125,8 +125,8 @@ class FileObjects:
     def refresh(self) -> None:
         """Read new and changed files of the folder, and forget deleted ones. Never raises because of a file.
 
-        The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and then
-        keeps all objects.
+        The objects of each kind are replaced in one step. Raises ObjectsError if the folder cannot be listed; all
+        objects are then kept.
         """
         looked_at = {path: self._look(path, self._files.get(path)) for path in _paths(self._directory)}
         files = {path: file for path, file in looked_at.items() if file is not None}
@@ -246,7 +246,7 @@ class FileObjects:
 
 
 def _open_regular_file(path: Path) -> int:
-    """Return the descriptor of a regular file; opening a named pipe would wait for a writer.
+    """Return the descriptor of a regular file; refuse any other, without waiting for the writer of a named pipe.
 
     Raises OSError and ManifestError.
     """

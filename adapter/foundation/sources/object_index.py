@@ -1,14 +1,14 @@
-"""Names of the objects of one kind by namespace and labels, so that label selectors are answered from memory.
+"""Names of the objects of one kind by namespace and labels, so that label selectors are resolved in memory.
 
-Both sources of objects (a cluster by watch, a folder of files) fill it, and each request for the metrics of "all pods
-with these labels" queries it, 667 times a second with 10,000 autoscalers.
+Both sources of objects (a watched cluster and a folder of files) fill the index. Each request for the metrics of "all
+pods with these labels" queries it: 667 times a second with 10,000 autoscalers.
 
 Pods of one ReplicaSet have the same labels, so objects are grouped by equal labels, and a selector is matched against
-groups. The groups with a given value of a label are indexed when a selector first names that label in a namespace. An
-answer is kept until an object of its namespace is added, deleted or changes its labels: the usual change of a pod, its
-status, does not affect it.
+groups. When a selector first names a label in a namespace, the groups are indexed by the values of this label. An
+answer stays cached until an object of its namespace is added, deleted or changes its labels; the usual change of a pod,
+that of its status, does not affect the answer.
 
-50,000 pods with six labels take 14 MiB if five share their labels, and 50 MiB if each has labels of its own.
+50,000 pods with six labels take 14 MiB if groups of five share their labels, and 50 MiB if each has its own labels.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Space:
         return tuple(sorted(chain.from_iterable(group.names for group in groups)))
 
     def _candidates(self, selector: Selector) -> Collection[_Group]:
-        """Return the groups of the most restrictive requirement; all groups if no requirement names values."""
+        """Return the groups that meet the most restrictive requirement; all groups if no requirement names values."""
         pointed = [self._having(requirement) for requirement in selector.requirements if _points_out(requirement)]
         return min(pointed, key=len) if pointed else self.groups.values()
 
@@ -117,7 +117,7 @@ class _Space:
 
 
 class ObjectIndex:
-    """A `Store` of names and labels. One thread writes, any number reads; a list is replaced at once."""
+    """A `Store` of names and labels. One thread writes, any number may read; a list takes effect in one step."""
 
     def __init__(self, kept_answers: int = 16_384) -> None:
         """`kept_answers` limits how many answers of `names` are cached."""
@@ -135,7 +135,7 @@ class ObjectIndex:
             return sum(len(space.objects) for space in self._spaces.values())
 
     def names(self, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Return the names of the matching objects, in order; without a namespace, those of cluster-scoped objects."""
+        """Return the names of the matching objects, in order; if `namespace` is None, of cluster-scoped objects."""
         space = self._spaces.get(namespace or _ROOT)
         if space is None:
             return ()
@@ -206,7 +206,7 @@ class IndexReplacement:
     """A new list that is collected in slices and then takes the place of everything in the index at once."""
 
     def __init__(self, index: ObjectIndex, indexed: Mapping[str, tuple[str, ...]]) -> None:
-        """`indexed` has label keys by namespace, which are indexed at once, so that no request waits for that."""
+        """`indexed` has the label keys to index in each namespace from the start, so that no request waits for it."""
         self._index = index
         self._indexed = indexed
         self._spaces: dict[str, _Space] = {}

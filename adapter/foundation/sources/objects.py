@@ -1,4 +1,4 @@
-"""The questions about Kubernetes objects that a cluster and a folder of files can answer."""
+"""The queries about Kubernetes objects that both a cluster and a folder of files can answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ObjectsNotServedError(ObjectsError):
 
 
 class ObjectSource(Protocol):
-    """Kinds, names and labels of objects, answered from memory."""
+    """A source of objects, which answers queries for kinds, names and labels from memory."""
 
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
@@ -57,7 +57,7 @@ class ObjectSource(Protocol):
         ...
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Wait until the first list of a watched kind is complete or has failed, at most this long. Never raises."""
+        """Wait at most this long until the first list of a watched kind is complete or has failed. Never raises."""
         ...
 
     def unreadable(self, resource: Resource, namespace: str | None) -> int:

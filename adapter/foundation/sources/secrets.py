@@ -1,7 +1,8 @@
-"""Hides the credentials of a request in what is answered to it (pure).
+"""Hides the credentials of a request in the answer to it (pure).
 
-Gateways in debug mode repeat the request in their pages, and servers pass on what another one said. Their words become
-part of errors and warnings, which are logged, and which everybody reads who may ask for a metric or describe its HPA.
+Gateways in debug mode repeat the request in their pages, and servers pass on what another server said. Such text
+becomes part of errors and warnings, which are logged, and which anybody who may query a metric or describe its HPA can
+read.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 HIDDEN: Final = "…".encode()
 """Stands in place of what is hidden."""
 LONGEST_SHOWN_PART: Final = 14
-"""Bytes of a secret in a row that a text may keep, such as those at the end of a text that was cut."""
+"""Most consecutive bytes of a secret that a text may show, such as those at the end of a truncated text."""
 
 _FEWEST_BYTES: Final = 8
-"""Shorter values, such as names of tenants, are parts of ordinary words."""
+"""Shorter values, such as names of tenants, are not hidden, since they occur in ordinary words."""
 _BLOCK: Final = (LONGEST_SHOWN_PART + 1) // 2
-"""More bytes in a row than may be shown include a whole block, wherever they begin."""
+"""Size of the blocks by which secrets are found: any part that is too long to be shown includes a whole block."""
 _CREDENTIAL_NAME: Final = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGNORECASE)
 
 
@@ -35,16 +36,16 @@ class Secrets:
     credentials: tuple[bytes, ...] = ()
     """Hidden wherever they occur, also in labels."""
     others: tuple[bytes, ...] = ()
-    """Hidden in messages only: they may be names of tenants, which are right in labels."""
+    """Hidden only in messages: they may be names of tenants, which may legitimately occur in labels."""
 
     def hidden_in(self, message: bytes) -> bytes:
-        """Return a message, of which at most `LONGEST_SHOWN_PART` bytes in a row are those of a secret."""
+        """Return the message, in which at most `LONGEST_SHOWN_PART` consecutive bytes of a secret remain."""
         for secret in (*self.credentials, *self.others):
             message = _without_parts(message.replace(secret, HIDDEN), secret)
         return message
 
     def hidden_in_pieces(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer with the credentials hidden; what may be the beginning of one waits for the next piece."""
+        """Yield an answer with the credentials hidden. Bytes that may begin a credential wait for the next piece."""
         for secret in self.credentials:
             pieces = _pieces_without(pieces, secret)
         yield from pieces
@@ -90,7 +91,7 @@ def _pieces_without(pieces: Iterable[bytes], secret: bytes) -> Iterator[bytes]:
 
 
 def _begun(piece: bytes, secret: bytes) -> bytes:
-    """Return the end of a piece with which the secret may begin."""
+    """Return the end of a piece that may be the beginning of the secret."""
     begin = max(0, len(piece) - len(secret) + 1)
     while (begin := piece.find(secret[:1], begin)) >= 0:
         if secret.startswith(piece[begin:]):
@@ -100,7 +101,7 @@ def _begun(piece: bytes, secret: bytes) -> bytes:
 
 
 def _without_parts(message: bytes, secret: bytes) -> bytes:
-    """Return the message without longer parts of the secret: it may be cut, or have escapes in between."""
+    """Return the message without long parts of the secret, which may be truncated or interrupted by escapes."""
     if len(secret) <= LONGEST_SHOWN_PART:
         return message
     offsets: dict[bytes, list[int]] = defaultdict(list)
@@ -123,7 +124,7 @@ def _length(part: tuple[int, int]) -> int:
 
 
 def _part(message: bytes, at: int, secret: bytes, offset: int) -> tuple[int, int]:
-    """Return begin and end of what is the same as in the secret around a position in both."""
+    """Return start and end of the longest match around position `at` of the message and `offset` of the secret."""
     before = 0
     while before < min(at, offset) and message[at - before - 1] == secret[offset - before - 1]:
         before += 1

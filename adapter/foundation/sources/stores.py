@@ -1,6 +1,6 @@
 """Stores for the objects of a list or watch: the protocol, and the store of a single object.
 
-`ObjectIndex` is the store for kinds of which only names and labels are needed.
+`ObjectIndex` is the store for kinds whose names and labels are all that is needed.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Store(Protocol[T_contra]):
 
 
 class SingleObject(Generic[T]):
-    """A store of one object, which passes on its content and does not keep it.
+    """A store for one object, which passes on the object's content and does not keep it.
 
-    Objects of other names are ignored, in case the server does not honor the field selector.
+    Objects with other names are ignored, in case the server does not honor the field selector.
     """
 
     def __init__(self, name: str, changed: Callable[[T | None], None]) -> None:

@@ -23,7 +23,7 @@ _EVENTS_A_SLICE = 150
 """Events (starts and ends of collections, and scalars) that take about half a millisecond to read and resolve."""
 
 _MOST_ALIASED = 1_000_000
-"""Values that the aliases of a document may expand to: a few lines of nested aliases can expand to billions."""
+"""Most values to which a document's aliases may expand; a few lines of nested aliases can expand to billions."""
 _DEEPEST = 100
 """Deepest level of nesting. The schemas of CustomResourceDefinitions have about forty."""
 
@@ -56,7 +56,7 @@ class YamlObject:
 
 
 def read_yaml_objects(body: bytes, pace: Pace) -> Iterator[YamlObject]:
-    """Yield the objects of all documents in the text, in order. Raises YamlObjectsError, at any point."""
+    """Yield the objects of all documents in the text, in order. May raise YamlObjectsError at any point."""
     try:
         yield from _Reader(body, pace).objects()
     except yaml.MarkedYAMLError as error:

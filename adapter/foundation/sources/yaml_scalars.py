@@ -1,7 +1,7 @@
-"""Values of YAML scalars, as Kubernetes reads them: by YAML 1.1, restricted to values that JSON can express.
+"""Values of YAML scalars as Kubernetes reads them: by the rules of YAML 1.1, restricted to what JSON can express.
 
 Kubernetes converts YAML to JSON before it decodes an object. So `.inf` and `.nan` stay text, as do numbers in base 60
-(`1:30`), which its YAML library does not know; a field that needs a number refuses text. An integer that does not fit
+(`1:30`), which its YAML library does not know; a field that needs a number rejects text. An integer that does not fit
 into 64 bits becomes a float.
 """
 
@@ -17,12 +17,12 @@ _TRUE = frozenset({"true", "yes", "on", "y"})
 _FALSE = frozenset({"false", "no", "off", "n"})
 _BASES = {"0b": 2, "0x": 16}
 _LONGEST_NUMBER = 400
-"""Characters of the longest number; the largest float has 309 digits."""
+"""Most characters of a number; the largest float has 309 digits."""
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 64) - 1
 
 
 def scalar_value(text: str, tag: str, *, explicit: bool) -> Scalar:
-    """Return the value of a scalar with its tag, which the document states or its plain form implies.
+    """Return the value of a scalar. Its tag is either stated in the document (`explicit`) or implied by its plain form.
 
     Raises ValueError if the text does not have the form of an explicit tag.
     """
