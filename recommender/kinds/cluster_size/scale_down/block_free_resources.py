@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
 BLOCK: Final = 64
-"""Nodes of a block."""
+"""How many nodes a block has."""
 
 
 class BlockCapacity:

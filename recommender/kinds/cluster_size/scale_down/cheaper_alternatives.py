@@ -42,7 +42,7 @@ def eviction_cost(pod: ClusterPod) -> float:
 def advice(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> tuple[Advice, ...]:
     """Return removals that would be cheaper: at most one set of nodes together, then single nodes.
 
-    The sets are prefixes of the nodes, in order.
+    The sets that are tried are prefixes of `nodes`.
     """
     together = _together(nodes, replacer, disruptions)
     found = [together] if together else []
@@ -64,10 +64,10 @@ def staying_nodes(
     names: Collection[str],
     prices: Mapping[str, float],
 ) -> list[StayingNode]:
-    """Return those of the nodes that no pod keeps, at most `MOST_NODES`.
+    """Return the named nodes that no pod keeps, at most `MOST_NODES` of them.
 
     Nodes that save most for the least disruption come first: by price over `1 + sum of positive eviction costs`;
-    without prices, by CPU over the same.
+    without prices, by CPU over the same sum.
     """
     groups = {group.name: group for group in situation.groups.groups}
     ready = {node.name for node in situation.nodes if node.ready}

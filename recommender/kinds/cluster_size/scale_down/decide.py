@@ -43,7 +43,7 @@ _ADVISED: Final = {
     KeepReason.RECENTLY_UNREMOVABLE,
     KeepReason.UNNEEDED_LIMIT_REACHED,
 }
-"""The reasons for which a node stays that might be removed together with others, or replaced by a smaller one."""
+"""Reasons for which a node stays although it might be removed with others, or replaced by a smaller one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _confirm_removals(
 ) -> _ConfirmedRemovals:
     """Simulate the nodes that are removed now without those that wait, whose pods stay in place.
 
-    Afterwards the snapshot is without the nodes that are removed now, and with all others.
+    Afterwards, the snapshot lacks the nodes that are removed now and has all others.
     """
     first = next((number for number, one in enumerate(removed) if not _is_due(one, waiting)), None)
     moves = [move for one in removed[:first] for move in one.moves]

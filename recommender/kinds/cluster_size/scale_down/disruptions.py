@@ -19,7 +19,7 @@ _NO_LABEL: Final = ("", "")
 
 
 class RemainingDisruptions:
-    """The disruptions that budgets still allow after the pods that were moved already. It belongs to one decision."""
+    """The disruptions that budgets still allow after the evictions counted so far. It belongs to one decision."""
 
     def __init__(self, budgets: Sequence[DisruptionBudget] | None) -> None:
         """`budgets` is None if they are not known."""
@@ -39,7 +39,7 @@ class RemainingDisruptions:
         return bool(self._numbers(pod))
 
     def refusal(self, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, str] | None:
-        """Return the first pod that may not be evicted with those before it, and the budget that forbids it."""
+        """Return the first pod that may not be evicted with all pods before it, and the budget that forbids it."""
         wanted: defaultdict[int, int] = defaultdict(int)
         for pod in pods:
             for number in self._numbers(pod):

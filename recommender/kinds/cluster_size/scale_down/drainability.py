@@ -1,7 +1,7 @@
 """Determines which pods keep their node, which move, and which end with it, by Cluster Autoscaler's rules in order.
 
 The first rule that decides wins. The order is that of `simulator/drainability/rules`, with one difference: a pod of
-kube-system that is old enough to be moved without a budget still obeys the rules after that.
+kube-system that is old enough to be moved without a budget still obeys the later rules.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LISTED_GROUPS: Final = {
     "StatefulSet": WORKLOAD_GROUPS,
     "DaemonSet": WORKLOAD_GROUPS,
 }
-"""Kinds whose controllers are looked up, and the only API groups in which they are. An owner of another group with the
-same kind proves nothing: anyone who can create pods may write it. """
+"""Kinds whose controllers are looked up, each with the only API groups that count for it. An owner of another group
+with the same kind proves nothing: anyone who can create pods may write it."""
 _REPLICATED: Final = frozenset({"ReplicationController", "ReplicaSet", "Job", "StatefulSet"})
 
 
@@ -66,7 +66,7 @@ class Drainability:
     reason: BlockingPodReason | None = None
     """The reason for which a pod keeps its node."""
     detail: str = ""
-    """A sentence about a pod that keeps its node, which begins after the name of the pod."""
+    """Why the pod keeps its node, as the rest of a sentence that begins with the pod's name."""
 
 
 _SKIP: Final = Drainability(DrainOutcome.SKIP)
@@ -169,7 +169,7 @@ class DrainRules:
         )
 
     def _not_safe(self, facts: SchedulingFacts) -> Drainability | None:
-        """Rule 10: an annotation of the pod forbids to move it."""
+        """Rule 10: an annotation of the pod forbids moving it."""
         if facts.annotations.get(SAFE_TO_EVICT) != "false":
             return None
         return _blocking_pod(

@@ -101,7 +101,7 @@ def _no_group() -> Eligibility:
 
 
 def utilization_options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:
-    """Return which pods of a group's nodes count."""
+    """Return which pods count towards the utilisation of a group's nodes."""
     ignored = group.options.ignore_daemon_sets_utilization
     return UtilizationOptions(
         now=now,

@@ -30,7 +30,7 @@ def is_daemon_set_pod(pod: ClusterPod) -> bool:
 
 
 def is_mirror_pod(pod: ClusterPod) -> bool:
-    """Return whether the pod shows a static pod of its node."""
+    """Return whether the pod represents a static pod of its node."""
     return pod.facts is not None and MIRROR_POD in pod.facts.annotations
 
 

@@ -66,7 +66,7 @@ class _Search:
         self.across = bytearray(0 if self.is_independent else count)
         """Whether a destination has refused because of pods on other nodes; empty for independent shapes."""
         self.starts: dict[str, int] = {}
-        """Where the last pod that left a node of a zone was placed, by zone."""
+        """By zone, where the last pod that left a node of that zone was placed."""
 
     def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
         """Return whether a node that has refused a dependent shape will refuse it despite changes on other nodes."""
@@ -126,7 +126,7 @@ class PodPlaces:
         return self._searches[shape].is_independent
 
     def begin(self, leaving: Iterable[str]) -> None:
-        """Begin to empty nodes; from now on, none of them takes a pod."""
+        """Start emptying nodes; from now on, none of them takes a pod."""
         self._leaving = tuple(self._numbers[name] for name in leaving if name in self._numbers)
         for number in self._leaving:
             self._gone[number] = _CLOSED

@@ -23,7 +23,7 @@ class GroupRemoval:
 
     @property
     def size(self) -> int:
-        """How many nodes."""
+        """How many nodes are to be removed."""
         return len(self.nodes)
 
 
@@ -76,7 +76,7 @@ def within_budgets(
 def _whole_groups(
     empty: Sequence[GroupRemoval], drained: Mapping[str, GroupRemoval], left: _Left
 ) -> tuple[list[GroupRemoval], list[GroupRemoval]]:
-    """Choose among groups that have empty nodes, together with their drained nodes."""
+    """Choose among groups that are only removed as a whole and have empty nodes, together with their drained nodes."""
     chosen_empty: list[GroupRemoval] = []
     chosen_drained: list[GroupRemoval] = []
     for one in empty:
@@ -98,7 +98,7 @@ def _whole_groups(
 def _whole_drained_groups(
     drained: Mapping[str, GroupRemoval], decided: Iterable[str], left: _Left
 ) -> list[GroupRemoval]:
-    """Choose among groups all of whose nodes are drained."""
+    """Choose among groups that are only removed as a whole and whose nodes are all drained."""
     chosen: list[GroupRemoval] = []
     done = frozenset(decided)
     for one in drained.values():

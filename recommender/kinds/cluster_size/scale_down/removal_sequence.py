@@ -1,4 +1,4 @@
-"""Removals one after another on one snapshot, each with the places that earlier ones have left."""
+"""Simulates removals one after another on one snapshot, each with the room that earlier ones have left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.removal_candidates import NodeSurvey, RemovalUnit
 
 MOST_CHECKS: Final = 10_000_000
-"""How many checks of a pod on a node one decision makes; about 20 s on one core. Nodes beyond that stay."""
+"""The most checks of a pod against a node in one decision, about 20 s on one core. Nodes beyond that stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def new_simulator(
 
 
 def _most_unneeded(situation: ClusterSituation, settings: ScaleDownSettings) -> int | None:
-    """Return how many nodes are worth finding; None for all, if nothing is waited for."""
+    """Return how many unneeded nodes are worth finding; None for all of them, if the decision does not wait."""
     if not situation.waits:
         return None
     decided = situation.last_decided
@@ -104,7 +104,7 @@ def _beyond_limit(found: int, most: int | None) -> Unremovable | None:
 
 
 def _not_worth_it(unit: RemovalUnit, situation: ClusterSituation, minimums: Minimums) -> Unremovable | None:
-    """Return why the nodes are not simulated."""
+    """Return why the nodes are not simulated; None if they are."""
     refusal = minimums.refusal(unit[0].group.name, [one.node for one in unit])
     if refusal:
         return Unremovable(*refusal)

@@ -27,7 +27,7 @@ class WaitingNodes:
     """The reason for which each removable node waits."""
 
     hold: Waiting | None
-    """The reason why all of them wait."""
+    """The reason for which all nodes wait; None if there is none."""
     by_node: Mapping[str, tuple[Waiting, ...]]
     """The reason of each node; empty for nodes that are removed now."""
 

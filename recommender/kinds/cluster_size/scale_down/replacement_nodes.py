@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.scale_down.simulated_removal import DrainPlan
 
 MOST_ADVICE_CHECKS: Final = 300_000
-"""How many checks advice makes of pods on existing nodes, and again on new ones; about one second."""
+"""The most checks of pods that advice makes against existing nodes, and as many against new ones; about one second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class NodeReplacement:
 
 
 class Replacer:
-    """Looks for replacements on a snapshot, which is unchanged after each."""
+    """Looks for replacements on a snapshot, which is unchanged after each search."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Replacer:
         return found
 
     def _may_go(self, nodes: Sequence[StayingNode]) -> bool:
-        """Return whether the groups stay at or above their smallest sizes."""
+        """Return whether the groups stay at or above their smallest sizes without these nodes."""
         going = Counter(one.group.name for one in nodes)
         return all(self._sizes[one.group.name] - going[one.group.name] >= one.group.min_size for one in nodes)
 
@@ -115,7 +115,7 @@ class Replacer:
         return best
 
     def _most_new(self, nodes: Sequence[StayingNode], group: NodeGroup, paid: float) -> int:
-        """Return the largest number of nodes of the group that are fewer, and cheaper or smaller, than before."""
+        """Return the most nodes of the group that may replace these: not more, and cheaper or smaller in total."""
         room = group.max_size - self._sizes[group.name]
         if self._prices:
             price = self._prices[group.name]

@@ -49,7 +49,7 @@ def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> f
 def unneeded_waiting(
     node: ClusterNode, group: NodeGroup, since: float, settings: ScaleDownSettings, now: float
 ) -> Waiting | None:
-    """Return why a node is not unneeded, or not ready, for long enough.
+    """Return why a node, ready or not, has not been unneeded for long enough; None if it has.
 
     The time must be strictly longer than the limit.
     """
@@ -95,8 +95,8 @@ def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float
 def unneeded_limit(previous: int, parallelism: int, unneeded_seconds: float, interval_seconds: float) -> int:
     """Return how many unneeded nodes need to be found, because no more could be removed in time (`unneededNodesLimit`).
 
-    `min(previous + 2N, N * floor(U / I) + N)` with `N` nodes at a time, `U` the unneeded time, and `I` the time between
-    decisions.
+    The limit is `min(previous + 2N, N * floor(U / I) + N)`, where `N` nodes are removed at a time, `U` is the unneeded
+    time, and `I` is the time between decisions.
     """
     loops = int(max(unneeded_seconds, interval_seconds) / interval_seconds) if interval_seconds > 0 else None
     grown = previous + 2 * parallelism

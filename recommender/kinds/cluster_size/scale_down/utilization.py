@@ -19,7 +19,7 @@ _DEFAULT_GPU: Final = "nvidia.com/gpu"
 """The GPU resource assumed for a node if only its label says that it has GPUs."""
 
 _ALWAYS_COUNTED: Final = frozenset({CPU, MEMORY})
-"""The resources of which a node of the snapshot knows the whole requests."""
+"""The resources whose total requests a node of the snapshot already keeps."""
 
 
 class UtilizationError(ValueError):
@@ -49,7 +49,7 @@ class UtilizationOptions:
 
 
 def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization:
-    """Return the larger of the shares of CPU and memory; of a node with GPUs, that of its GPUs alone.
+    """Return the larger of the shares of CPU and memory; for a node with GPUs, the share of its GPUs alone.
 
     GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
     """
