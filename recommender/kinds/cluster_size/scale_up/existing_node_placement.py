@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 _MOST_REPETITIONS: Final = 3
-"""Pods that wait for one another in a longer chain need a node of their own, or the next decision."""
+"""How often refused pods are retried: those in a longer chain of dependencies need a new node or the next decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Pods of one shape that no node has taken, but one might take after others have been placed."""
+    """Pods of one shape that no node has taken, but that one might take after other pods have been placed."""
 
     turns: NodeTurns
     pods: Sequence[ClusterPod]
     placed: int
-    """How many pods had been placed then."""
+    """How many pods had been placed when the nodes were last tried."""
 
 
 class Placer:
@@ -81,7 +81,7 @@ class Placer:
         return left + self._asked_again(refused, placed)
 
     def _asked_again(self, refused: Iterable[_Refused], placed: int) -> list[ClusterPod]:
-        """Place refused pods for which others have made room since, as the scheduler retries them; return the others.
+        """Retry refused pods as the scheduler does, since pods placed later may allow them; return those still refused.
 
         `placed` is how many pods have been placed in all.
         """
@@ -105,7 +105,7 @@ class Placer:
         return True
 
     def _fill_nodes(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]) -> int:
-        """Fill one node after the other, since one that refuses a pod refuses all that are like it."""
+        """Fill one node after another, since one that refuses a pod refuses all like it; return how many are placed."""
         placed = 0
         for info in nodes:
             room = judge.room(info, len(batch) - placed) if judge.fits(info) else 0
@@ -122,7 +122,7 @@ class Placer:
             turns.forget_refusals()
 
     def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> NodeTurns:
-        """Return the nodes that may take pods of a shape: all at first, then those of the last time and changed ones.
+        """Return the nodes that may take pods of a shape: all at first, later those of the last time and changed ones.
 
         `roomy` has the changed nodes alone, unless this is the first time for all shapes.
         """

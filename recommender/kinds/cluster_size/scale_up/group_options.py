@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 
 _Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
-"""The capacity of new nodes without that of their own pods: it alone determines how many independent pods a node
-holds."""
+"""What new nodes have left beside their own pods, which alone determines how many independent pods a node holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class _Estimated:
     """An estimate of pods that depend on no other pods, and its inputs."""
 
     groups: tuple[PodGroup, ...]
-    """The groups are kept so that no other group can get the identity of one of them."""
+    """The groups are kept alive so that no other group can get the identity of one of them."""
     max_nodes: int
     result: Estimate
 
@@ -81,7 +80,7 @@ class Options:
         return found
 
     def differences(self, group: str) -> dict[str, str]:
-        """Return why a group is not similar to others, by their names, if they were compared."""
+        """Return, by name of each group that was compared with this one and is not similar, how they differ."""
         return {other: why for (one, other), why in self._differences.items() if one == group and why}
 
     def _option(

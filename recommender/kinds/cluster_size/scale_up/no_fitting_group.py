@@ -44,7 +44,7 @@ class Lack:
     """`disk=nvme`, `8 nvidia.com/gpu`, or the scheduler's words if the requirement does not depend on the node
     alone."""
     resource: str = ""
-    """The resource; empty if the requirement is another."""
+    """The resource that is missing; empty if the requirement is of another kind."""
     is_refusal: bool = False
     """Whether `need` is in the scheduler's words."""
     is_toleration: bool = False
@@ -86,7 +86,7 @@ class MissingRequirements:
         return info
 
     def sentence(self, shape: PodShape, refusals: Mapping[str, Sequence[Refusal]], obstacles: Mapping[str, str]) -> str:
-        """Return what is missing; `refusals` are those of each tried group, `obstacles` keep others from growing."""
+        """Return what is missing; `refusals` has those of each tried group, `obstacles` why others cannot grow."""
         if obstacles:
             return _limits(obstacles)
         if not self._offers:

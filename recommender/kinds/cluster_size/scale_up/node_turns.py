@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NodeTurns:
-    """Nodes in a circle, of which those after the one that took the last pod are asked first.
+    """Nodes in a circle; the search for a place for the next pod begins at the node that took the last pod.
 
     While pods and nodes are only added, a node that refuses a pod refuses it until the smallest count of all domains
     changes. Nodes that have refused since the last such change are not asked again.
@@ -34,7 +34,7 @@ class NodeTurns:
         """The smallest counts under which they have refused; None if every node is to be asked."""
 
     def add(self, nodes: Iterable[NodeInfo]) -> None:
-        """Add nodes at the end; drop those without resources for a pod, unless none of the earlier ones is asked."""
+        """Add the nodes with resources for a pod at the end; if earlier nodes are asked again, drop those without."""
         if self._is_current() and self._refused == len(self._nodes):
             self._nodes += filter(self._has_resources, nodes)
             self._start = self._refused

@@ -86,8 +86,8 @@ class YoungPods:
 def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings: ClusterSizeSettings) -> YoungPods:
     """Return the pods that do not count yet, if the situation waits.
 
-    They are younger than the configured delay, or than the pod's annotation, which can only lengthen it; and all of
-    them while the oldest is only about to settle. Pods of the future are never young.
+    A pod is young while it is younger than the configured delay, which its annotation can only lengthen; and all pods
+    are young while even the oldest is younger than `SETTLING_SECONDS`. Pods of the future are never young.
     """
     if not situation.waits:
         return YoungPods()

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
 MOST_SHAPES: Final = 2000
-"""Different pods of ordinary size; fewer on clusters with more than 2,500 nodes."""
+"""The most different pods of ordinary size that are considered; fewer on clusters with more than 2,500 nodes."""
 MOST_RELATED_SHAPES: Final = 300
-"""Different pods with affinity, anti-affinity or spread constraints."""
+"""The most different pods with affinity, anti-affinity or spread constraints that are considered."""
 _MOST_QUESTIONS: Final = 5_000_000
 _LEAST_SHAPES: Final = 500
 _ORDINARY_PARTS: Final = 32

@@ -31,7 +31,7 @@ class LeftPending:
 
     pods: tuple[UnschedulablePods, ...]
     limits: tuple[str, ...]
-    """Names of the limits that keep groups from holding some of them."""
+    """Names of the limits that keep groups from holding some of these pods."""
 
 
 def left_pending(

@@ -37,7 +37,7 @@ class SizingState:
     """Sizes and limits during one decision."""
 
     groups: Mapping[str, NodeGroup]
-    """By name; all of them have a template or a problem."""
+    """The groups by name; each has a template or a problem."""
     sizes: dict[str, int]
     """Target sizes with the nodes added so far."""
     quotas: tuple[Quota, ...]
@@ -51,12 +51,12 @@ class SizingState:
     new_nodes: dict[str, str] = field(default_factory=dict)
     """The group of each node that this decision adds, by its name in the snapshot."""
     requested_nodes: dict[str, str] = field(default_factory=dict)
-    """The same for nodes that were requested before and do not exist yet."""
+    """The group of each node that was requested before and does not exist yet, by its name in the snapshot."""
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The amounts of one node for limits, by group."""
+    """By group, the amounts of one node that count towards limits."""
 
     def node_counts(self, group: NodeGroup) -> dict[str, int]:
-        """Return the amounts of one node of a group for limits; the group must have a template."""
+        """Return the amounts of one node of a group that count towards limits; the group must have a template."""
         known = self.counted.get(group.name)
         if known is None:
             assert group.template is not None, "groups without a template are left out"

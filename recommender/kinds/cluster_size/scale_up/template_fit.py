@@ -24,7 +24,7 @@ class Exemplars:
         self._known: dict[tuple[str, int], tuple[Refusal, ...]] = {}
 
     def refusals(self, group: NodeGroup, shapes: Iterable[PodShape]) -> dict[int, tuple[Refusal, ...]]:
-        """Return why an empty new node refuses a pod, by the identity of the shape; it can take the other shapes.
+        """Return, by identity of the shape, why an empty new node refuses its pods; it can take all other shapes.
 
         The group must have a template.
         """
