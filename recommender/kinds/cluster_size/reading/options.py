@@ -1,4 +1,4 @@
-"""The shapes of what a node group overrides, and of `scaleDown`."""
+"""The shapes of the settings that a node group overrides, and of `scaleDown`."""
 
 from __future__ import annotations
 

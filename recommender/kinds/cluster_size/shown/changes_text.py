@@ -24,7 +24,7 @@ _MOST_REMOVALS: Final = 20
 def change_lines(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
     """Yield a line for each changed group, the removed nodes with new places of their pods, and the other groups.
 
-    Groups whose size does not change share a line, and those that are left out for the same reason, too.
+    Groups whose size does not change share a line, as do those that are left out for the same reason.
     """
     pods: dict[str, list[PodName]] = {}
     for place in answer.places:

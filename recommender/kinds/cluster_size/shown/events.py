@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, UnschedulablePods
 
 _MOST_PODS: Final = 10
-"""The most pods of one decision with events: each kind of pods has one event, about its first pod."""
+"""The most pods of one decision with events: pods that are alike share one event, about the first of them."""
 _MOST_GROUPS: Final = 5
 """The most groups in the message about a pod."""
 
 
 def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEvent]:
-    """Yield the events for group sizes that have changed, and for pods that no group can hold and that are new.
+    """Yield the events for group sizes that have changed, and for new pods that no group can hold.
 
     `before` is the last record of the same recommendation; None if there was none in this process, so no change is
     known. A group has events only where an object holds its size.

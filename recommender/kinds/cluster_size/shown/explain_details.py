@@ -22,7 +22,7 @@ _FEW: Final = 8
 def explained_lines(
     answer: ClusterSizeAnswer, inputs: Mapping[str, float], width: int | None, paint: Callable[[str, str], str]
 ) -> Iterator[str]:
-    """Yield the lines; each section has a heading, and only those that say something are there."""
+    """Yield the lines; each section has a heading, and sections with nothing to say are left out."""
     width = width or WIDTH
     sections = {
         "INPUTS": _inputs(inputs, width),

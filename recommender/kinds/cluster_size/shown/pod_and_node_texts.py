@@ -25,7 +25,7 @@ _FEW: Final = 3
 
 
 def lines_of(text: str, width: int, level: int = 1) -> list[str]:
-    """Return a text as lines that are indented by its level, further ones by two more; long words are broken."""
+    """Return a text as lines that are indented by `level`, further lines by two more columns; long words are broken."""
     indent = _GAP * level
     return textwrap.wrap(
         printable(text),
@@ -37,7 +37,7 @@ def lines_of(text: str, width: int, level: int = 1) -> list[str]:
 
 
 def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
-    """Return the pods of each workload together, in the order of the first of them; others are alone."""
+    """Return the pods of each workload together, in the order of the first of them; a pod without one is alone."""
     found: dict[tuple[str, str, str], list[PodName]] = {}
     for pod in pods:
         found.setdefault((pod.namespace, pod.owner, "" if pod.owner else pod.name), []).append(pod)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.pod_places import PodName, PodPlace
 
 _MOST_MOVES: Final = 250
-"""The limit exceeds the default number of pods on a node, so a question about one node has an answer for each pod."""
+"""The most moves shown: more than the usual maximum of pods on a node, so a question about one node shows each pod."""
 
 
 def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[str]]:
@@ -48,7 +48,7 @@ def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[
 
 
 def _moves(places: Sequence[PodPlace], displaced: Mapping[PodName, str], width: int) -> Iterator[str]:
-    """Yield a line for each pod of a removed node, since the question is about each; those without one come first."""
+    """Yield a line for each pod of a removed node, as the question is about each; pods without a place come first."""
     moves = [f"{pod}: from {source} to no node, as NO NODE FOR says" for pod, source in displaced.items()]
     moves += [f"{place.pod}: from {place.source} to {_node_text(place)}" for place in places]
     for move in moves[:_MOST_MOVES]:

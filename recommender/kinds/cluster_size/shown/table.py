@@ -31,7 +31,7 @@ _FEW: Final = 3
 
 
 def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Paint) -> Iterator[str]:
-    """Yield the lines of an answer; each section has a heading, and only those that say something are there."""
+    """Yield the lines of an answer; each section has a heading, and sections with nothing to say are left out."""
     width = width or WIDTH
     sections = {
         "CHANGES": change_lines(answer, width),
@@ -49,7 +49,7 @@ def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Paint) -> It
 
 
 def _without_a_node(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    """Yield each missing requirement, with all pods that lack it."""
+    """Yield each cause for which pods have no node, with all pods that it concerns."""
     by_cause: dict[str, list[PodName]] = {}
     for alike in answer.unschedulable:
         by_cause.setdefault(alike.missing or alike.reason, []).extend(alike.pods)
