@@ -47,7 +47,7 @@ class Trace:
     rule: Rule
     series: str
     name: str | None
-    """Name in the API by the rule's naming, regardless of filters; None if the naming does not match."""
+    """Name that the rule's naming gives the series in the API, regardless of filters; None if it does not match."""
     metric: Metric | None
     """The requested metric; None if the rule does not provide it from this series."""
     obstacle: str | None
@@ -81,7 +81,7 @@ def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str
 
 
 def naming_obstacle(rule: Rule, series: str) -> str | None:
-    """Return the filter or pattern that excludes a series, or the other name it gets; None if it keeps its name."""
+    """Return the filter or pattern that excludes a series, or the name it gets instead; None if it keeps its name."""
     for series_filter in rule.series_filters:
         if not series_filter.passes(series):
             key = "is" if series_filter.wanted else "isNot"

@@ -64,12 +64,12 @@ class Policy:
     foreign_namespaces: ForeignNamespaces | None = None
     """Whether samples with another namespace are used."""
     hold_silent_seconds: float = HOLD_SILENT_SECONDS
-    """Time after its last sample for which a silent series of an external rule counts as too old, even after Prometheus
+    """Time after its last sample during which a silent series of an external rule counts as too old, even if Prometheus
     has forgotten it. Only used with a limit of the sample age; 0 disables it."""
 
 
 METRIC_RULE = "MetricRule"
-"""The kind of the objects that hold a rule, and the label value that all of them share in own metrics."""
+"""The kind of the objects that hold a rule, and the label value that they all share in the adapter's metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,12 @@ class Rule:
 
     @property
     def place(self) -> str:
-        """The rule for people to find it: `rules[3] (adapter.yaml:12)`, or `MetricRule shop/web`."""
+        """Where people find the rule: `rules[3] (adapter.yaml:12)`, or `MetricRule shop/web`."""
         return f"{self.id} ({self.file}:{self.line})" if self.confinement is None else self.id
 
     @property
     def label_value(self) -> str:
-        """The value of the label `rule` in own metrics: one for all objects, of which there may be thousands."""
+        """The value of the label `rule` in the adapter's metrics: one for all objects, since there may be thousands."""
         return self.id if self.confinement is None else METRIC_RULE
 
 
@@ -129,7 +129,7 @@ class RefusedRule:
     series_query: str = ""
     """Its `seriesQuery`; empty if it cannot be read."""
     said: str = ""
-    """The whole entry as JSON, without lines: equal for entries with the same content."""
+    """The whole entry as JSON, without line numbers, so that entries with the same content are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ResourceRules:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that there are rules for, of `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory`."""
+        """Those of `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory` for which there are rules."""
         return tuple(metric for rule in self.rules for metric in rule.metrics)
 
 
@@ -187,7 +187,7 @@ class Rulebook:
     retained: Mapping[str, Retained] = field(default_factory=dict)
     """The refused rules whose last good version is among `rules`, by their common id."""
     backends: tuple[Backend, ...] = ()
-    """The backends that the files declare now, with their present credentials. That of a retained rule may be gone."""
+    """The backends that the files declare now, with their present credentials; a retained rule's may be missing."""
 
 
 def all_rules(rulebook: Rulebook) -> tuple[Rule, ...]:

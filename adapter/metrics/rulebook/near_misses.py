@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 256
 """Longest name that is tried: no metric has a longer one, and each takes time in a request."""
 MOST_RULES = 200
-"""Limit of rules that are tried, at some microseconds each."""
+"""Limit on the rules that are tried, at a few microseconds each."""
 _COUNTERS = ("", "_total", "_seconds_total", "_bytes_total")
 _PER_SECOND = "_per_second"
 _NAME = "__name__"
@@ -64,7 +64,7 @@ def selecting(rule: Rule) -> Selecting:
 
 
 def names_selected(series_query: str) -> Callable[[str], Closeness] | None:
-    """Return which names a `seriesQuery` selects; None if it cannot be parsed."""
+    """Return a function that says how closely a `seriesQuery` fits a name; None if it cannot be parsed."""
     try:
         node = parse_query(series_query)
         if not isinstance(node, SelectorNode) or node.alternatives:
@@ -76,7 +76,7 @@ def names_selected(series_query: str) -> Callable[[str], Closeness] | None:
 
 
 def near_miss(rules: Sequence[Selecting], name: str) -> NearMiss | None:
-    """Return the rule that is closest to serving a metric of that name; None if no rule is about it."""
+    """Return the rule that comes closest to serving a metric of that name; None if no rule selects such series."""
     if len(name) > LONGEST_NAME:
         return None
     best: tuple[tuple[int, bool, bool], NearMiss] | None = None
@@ -109,7 +109,7 @@ def series_for(name: str) -> Iterator[str]:
 
 
 def _condition(matcher: TreeMatcher) -> tuple[Callable[[str], bool], Closeness]:
-    """Return whether a name satisfies the matcher, and how close a match that is."""
+    """Return a test of whether a name satisfies the matcher, and how close a match that is."""
     value = matcher.value
     match matcher.operator:
         case "=":

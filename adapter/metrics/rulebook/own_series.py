@@ -1,7 +1,7 @@
-"""Tidewatch's own series, which only a rule that names them serves (pure).
+"""Tidewatch's own series, which are served only by rules that name them (pure).
 
 Any pod that Prometheus scrapes may export series of these names, and HPAs follow them. A generic rule, such as the
-default rules of prometheus-adapter, was not written for them and says nothing about where they come from.
+default rules of prometheus-adapter, was not written for these series and says nothing about where they come from.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _CACHED_QUERIES: Final = 1024
 
 
 def serves(rule: Rule, series: str) -> bool:
-    """Return whether the rule may serve a series of this name, which may be one of Tidewatch's own."""
+    """Return whether the rule may serve series of this name; for Tidewatch's own series, the rule must name them."""
     return not series.startswith(PREFIX) or names_ours(rule)
 
 
 def names_ours(rule: Rule) -> bool:
-    """Return whether `seriesQuery` or a filter names Tidewatch, in the name of a series or of their source."""
+    """Return whether `seriesQuery` or a filter names Tidewatch, as part of a series' name or as its source."""
     return has_filter_of_ours(rule) or _names_ours(rule.series_query)
 
 

@@ -31,8 +31,9 @@ class SeriesShapes:
     """The names of series, each with all labels that series of that name have.
 
     The size is limited: names beyond `most_names`, labels beyond `most_labels` of a name, and anything that would take
-    more than about `most_bytes` of memory are left out and counted. Series of one namespace add at most half of that:
-    a tenant who exports ever more names leaves room for others. Names with the same labels share one set of them.
+    more than about `most_bytes` of memory are left out and counted. Series of one namespace may use at most half of
+    the names and of the memory, so that a tenant who exports ever more names leaves room for others. Names with the
+    same labels share one set of them.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class SeriesShapes:
         most_bytes: int = 48 * 1024 * 1024,
         namespace_labels: Collection[str] = (),
     ) -> None:
-        """`namespace_labels` contain the namespace of a series; without any, no namespace has a limit."""
+        """`namespace_labels` are the labels that contain a series' namespace; without any, no namespace has a limit."""
         self._labels: dict[str, frozenset[str] | set[str]] = {}
         self._shared: dict[frozenset[str], frozenset[str]] = {}
         self._most_names = most_names
@@ -111,7 +112,7 @@ class SeriesShapes:
         return next((namespace for label in self._namespace_labels if (namespace := series.get(label))), "")
 
     def _takes(self, namespace: str, texts: Iterable[str]) -> bool:
-        """Return whether there is room for these texts of a namespace's series, and reserve it if there is."""
+        """Return whether there is room for these texts of a namespace's series; if so, reserve the room."""
         needed = sum(len(text) + _BYTES_BESIDE_TEXT for text in texts)
         if self._bytes + needed > self._most_bytes:
             return False

@@ -30,7 +30,7 @@ class ServedMetric:
     series: int
     """Number of series of that name in Prometheus, all of which one wide query reads."""
     query: str
-    """Query by the rule's plan, with made-up names such as `some-namespace`."""
+    """The query that the rule's plan sends, with made-up names such as `some-namespace`."""
     times_query: str | None = None
     """Query for the times of its samples; None if the rule does not limit their age."""
 
@@ -59,7 +59,7 @@ class RuleReport:
     policy: Policy | None
     """Policy of the rule; None if the rule is refused."""
     backend: str | None = None
-    """Name of the Prometheus that it asks; None for that of the flags, and if the rule is refused."""
+    """Name of the backend that the rule queries; None for the Prometheus of the flags, or if the rule is refused."""
 
     @property
     def status(self) -> str:

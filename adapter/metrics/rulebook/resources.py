@@ -33,7 +33,7 @@ class LabelTemplateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LabelTemplate:
-    """`kube_<<.Group>>_<<.Resource>>`: returns the label of a resource, and the resource of a label."""
+    """A template such as `kube_<<.Group>>_<<.Resource>>`; returns a resource's label, and a label's resource."""
 
     text: str
     pattern: Pattern = field(compare=False)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DEEPEST: Final = 50
-"""Limit of nested parentheses and control words; a template for a query has about three levels."""
+"""Limit on nested parentheses and control words; a template for a query has about three levels."""
 
 
 class Cursor:

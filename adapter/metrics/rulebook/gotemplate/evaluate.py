@@ -157,7 +157,7 @@ class _State:
 
 
 def _elements(value: Value, pipe: Pipe) -> Iterable[tuple[Value, Value]]:
-    """Return the keys and values that `range` iterates over: of maps in the order of keys, of lists, of integers."""
+    """Return the keys and values that `range` iterates over: those of a map (in key order), a list or an integer."""
     if value is None:
         return ()
     if isinstance(value, tuple):

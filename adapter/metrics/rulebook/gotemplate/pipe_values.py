@@ -30,13 +30,13 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _MOST_STEPS: Final = 20_000
-"""Limit of commands, outputs and iterations of `range`, which take a fifth of a second."""
+"""Limit on commands, outputs and iterations of `range`; this many take a fifth of a second."""
 _CHARACTERS_PER_STEP: Final = 100
 """Characters in the arguments and the value of a function that count as one more step."""
 LONGEST_CHARACTERS: Final = 1 << 20
-"""Limit of the characters of the output, and of the value of a function."""
+"""Limit on the characters of the output, and on those of a function's value."""
 _DEEPEST: Final = 100
-"""Limit of nested control words, parentheses and templates during execution; Go allows 100,000."""
+"""Limit on nested control words, parentheses and templates during execution; Go allows 100,000."""
 
 
 class PipeEvaluator:
@@ -68,7 +68,7 @@ class PipeEvaluator:
             raise TemplateError(f"the variable {name} is not set here", line)
 
     def step(self, line: int, steps: int = 1) -> None:
-        """Count what is executed; raises TemplateError."""
+        """Count steps of the execution. Raises TemplateError if there are too many."""
         self._steps += steps
         if self._steps > _MOST_STEPS:
             raise TemplateError(f"more than {_MOST_STEPS} steps", line)
@@ -143,7 +143,7 @@ class PipeEvaluator:
 
 
 def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
-    """Return the value of `and` or `or`: the first that decides, or the last. Later arguments are not evaluated."""
+    """Return the first argument that decides `and` or `or`, or else the last one. Later ones are not evaluated."""
     found: Value = None
     for found in arguments:
         if is_true(found) is (name == "or"):
@@ -152,7 +152,7 @@ def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
 
 
 def at_line(line: int, function: Callable[_P, _R], *arguments: _P.args, **options: _P.kwargs) -> _R:
-    """Return what the function returns; a value that does not fit is an error with this line of the template."""
+    """Return what the function returns; a value that does not fit is a TemplateError that names this line."""
     try:
         return function(*arguments, **options)
     except UnfitValueError as e:

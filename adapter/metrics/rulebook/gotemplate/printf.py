@@ -29,10 +29,10 @@ _NOT_SUPPORTED = re.compile(r"%[-+ 0]*#.*[veEfFgG]|%[-# 0]*\+.*q", re.DOTALL)
 _NOT_IN_BACK_QUOTES = re.compile("[`\x00-\x08\x0a-\x1f\x7f\ufeff]")
 _PREFIXES: Final = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}
 _WIDEST: Final = 1000
-"""Limit of a width or precision, in characters: a query needs no more, and memory is limited."""
+"""Limit on a width or precision, in characters: a query needs no more, and memory is limited."""
 
 _MOST_DIGITS: Final = 100
-"""Limit of the digits of a width or precision, including leading zeros."""
+"""Limit on the digits of a width or precision, including leading zeros."""
 
 _Format: TypeAlias = "re.Match[str]"
 
@@ -97,7 +97,7 @@ def _format_value(value: Value, match: _Format) -> str:
 
 
 def _pad_text(text: str, match: _Format, value: Value) -> str:
-    """Return the value, padded to the requested width; of lists and maps, each element is padded."""
+    """Return the text of a value, padded to the requested width; elements of lists and maps are padded one by one."""
     missing = int(match["width"] or 0) - len(text)
     if missing <= 0:
         return text
@@ -161,7 +161,7 @@ def _whole(value: Value, match: _Format) -> str | None:
 
 
 def _fewest_digits(sign: str, match: _Format) -> int:
-    """Return the smallest number of digits; as in Go, zeros that fill the width do not count the prefix."""
+    """Return the least number of digits; as in Go, a width filled with zeros does not count the prefix."""
     if match["precision"] is not None:
         return int(match["precision"] or 0)
     fills = "0" in match["flags"] and "-" not in match["flags"]

@@ -1,4 +1,4 @@
-"""Texts and numbers that record which of their parts came from an asker.
+"""Texts and numbers that record which of their parts came from a request.
 
 A template computes with values of a request, and its output is a query. The sender of the query must know which parts
 of it are not trusted, so a tainted value stays tainted through everything that a template can do with it.
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 class Tainted(str):
-    """A text of which at least a part came from an asker."""
+    """A text of which at least a part came from a request."""
 
     __slots__ = ("pieces",)
 

@@ -95,7 +95,7 @@ def separated(texts: Iterable[str]) -> Iterator[str]:
 
 
 def is_tainted(value: Value) -> bool:
-    """Return whether any part of the value came from an asker."""
+    """Return whether any part of the value came from a request."""
     if isinstance(value, Mapping):
         return any(map(is_tainted, (*value, *value.values())))
     return any(map(is_tainted, value)) if isinstance(value, tuple) else isinstance(value, (Tainted, TaintedNumber))

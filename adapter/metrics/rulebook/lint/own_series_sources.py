@@ -1,4 +1,4 @@
-"""Warnings about rules that serve Tidewatch's own series whoever exports them.
+"""Warnings about rules that serve series with the names of Tidewatch's own, whoever exports them.
 
 An HPA follows what the recommender publishes. Any pod that Prometheus scrapes may export series of the same names, and
 only the labels that Prometheus itself adds say where a series comes from.
@@ -38,7 +38,7 @@ _EXPORTED: Final = frozenset(
         "target_namespace",
     }
 )
-"""Labels that the exporter itself writes: a matcher on them excludes nobody."""
+"""Labels that the exporter itself writes, so a matcher on them excludes nobody."""
 _NOBODYS_SOURCE: Final = "zq7_nobodys_source"
 
 
@@ -98,7 +98,7 @@ def _is_ours(matcher: TreeMatcher) -> bool:
 
 
 def _says_whose(matcher: TreeMatcher) -> bool:
-    """Return whether the matcher excludes the series of some other source."""
+    """Return whether the matcher excludes series from other sources."""
     if matcher.label in _EXPORTED or matcher.operator not in {"=", "=~"}:
         return False
     if matcher.operator == "=":

@@ -84,7 +84,7 @@ def _counters(metric: Metric) -> Callable[[str], bool]:
 
 
 def _is_counter(rule: Rule) -> bool:
-    """Return whether every series of the rule is a counter by its name."""
+    """Return whether the names of all the rule's series are names of counters."""
     name = spelled_out_name(rule)
     if name is not None:
         return name.endswith(_COUNTERS)

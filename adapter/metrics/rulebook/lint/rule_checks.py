@@ -40,7 +40,7 @@ def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
 
 
 def rows_of_all_namespaces(rule: Rule, place: Place) -> Iterator[Finding]:
-    """Yield a finding if every namespace gets the rows of all, and the rule does not say that this is intended."""
+    """Yield a finding if each namespace gets the rows of all namespaces, and the rule does not say that it should."""
     restricts = rule.api is Api.CUSTOM or not rule.namespaced or rule.metrics_query.uses_request
     if not restricts and rule.policy.foreign_namespaces is None:
         message = "`metricsQuery` uses nothing of the request, so every namespace gets the rows of all namespaces"
@@ -61,7 +61,7 @@ def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]
 
 
 def _joined_series(node: Node) -> str | None:
-    """Return which series a value needs in addition to those of the first side; None if there are none."""
+    """Return which series an operator needs besides those of its left side; None if none are needed."""
     if isinstance(node, Binary):
         left, right = _names(node.left), _names(node.right)
         if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")
-"""Endings with a meaning in Prometheus's naming practice: a pattern with one is meant for the end of a name."""
+"""Endings with a meaning in Prometheus's naming practice; a pattern with one is meant for the end of a name."""
 
 
 def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Confines a rule to one namespace, so that none of its queries sees the series of another.
+"""Confines a rule to one namespace, so that none of its queries sees the series of another namespace.
 
 The matchers are put into its look-up here, and into each of its queries when that is rendered
 (`rulebook/query_rendering`): a template may build the text from the request, so only the text that is sent can be
@@ -71,7 +71,7 @@ def confined_rule(
 
 
 def _try_queries(rule: Rule, namespace: str, resolve: ResolveResource) -> None:
-    """Raise RenderError if a made-up request cannot be confined."""
+    """Raise RenderError if the queries of made-up requests cannot be confined."""
     example = example_of(rule, resolve)
     times = None if example is None else times_of(example)
     for metric in filter(None, (example, times)):
@@ -79,7 +79,7 @@ def _try_queries(rule: Rule, namespace: str, resolve: ResolveResource) -> None:
 
 
 def _try_metric(metric: Metric, namespace: str) -> None:
-    """Raise RenderError if no made-up request can be asked; some may be refused, as they are when a file is read."""
+    """Raise RenderError if every made-up request is refused; some may be, as in the check of a rule file."""
     refusals: list[RenderError] = []
     for names, selector in _REQUESTS:
         objects = names if metric.rule.api is Api.CUSTOM else ()

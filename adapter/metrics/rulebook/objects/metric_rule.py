@@ -31,7 +31,7 @@ _RESOURCES: Final = _section("resources", *(key for key in RESOURCES.keys if key
 
 
 def _key_of_object(key: Key) -> Key:
-    """Return a rule's key as an object has it: only the administrator chooses the namespace label."""
+    """Return a rule's key as objects have it; they cannot choose the namespace label, which is the administrator's."""
     if key.key != "resources":
         return key
     doc = "Which labels hold the names of which objects; that of the namespace is known without being written."

@@ -68,7 +68,7 @@ class RuleObject:
 
 
 def read_rule_object(content: ObjectContent, resolve: ResolveResource, namespace_label: str) -> RuleObject:
-    """Return the object with its rule, or with the errors that refuse it.
+    """Return the object with its rule, or with the errors for which it is refused.
 
     `namespace_label` is the Prometheus label that contains the namespace; takes some milliseconds.
     """
@@ -139,7 +139,7 @@ def _note_keys_without_meaning(rule: MappingNode, notes: Notes) -> None:
 
 
 def _with_namespace_label(rule: MappingNode, label: str) -> MappingNode:
-    """Return the rule with an override for the label of the namespace, unless it says something about that label."""
+    """Return the rule with an override for the namespace label, unless the rule already has one for that label."""
     resources = rule.get("resources")
     if resources is not None and not isinstance(resources, MappingNode):
         return rule

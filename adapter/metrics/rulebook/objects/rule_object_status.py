@@ -1,8 +1,8 @@
 """The status of a MetricRule object, and when it is written (pure).
 
-Several replicas find nearly the same at nearly the same time, and none of them is elected. They agree because each
-writes only differences from the present status, keeps the times of unchanged conditions, and never replaces a finding
-of another replica because it does not know it itself. The number of series, which changes all the time, is written
+Several replicas find nearly the same at nearly the same time, and there is no leader. They agree because each writes
+only differences from the present status, keeps the times of unchanged conditions, and never removes another replica's
+finding just because it has not made that finding itself. The number of series, which changes all the time, is written
 rarely.
 """
 
@@ -85,7 +85,7 @@ def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
 
 
 def apply_document(content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a server-side apply of a status, to exactly this object and no other of its name."""
+    """Return the document that applies (server-side) a status to exactly this object, and to no other of its name."""
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": METRIC_RULE,

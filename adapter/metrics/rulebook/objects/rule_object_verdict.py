@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 STATES: Final = ("ready", "refused", "waiting")
-"""The states of objects in own metrics."""
+"""The states of objects in the adapter's own metrics."""
 _MOST_SHOWN = 3
-"""Names that a message lists."""
+"""Limit on the names that a message lists."""
 
 
 class Reason(StrEnum):
@@ -56,7 +56,7 @@ class TakenName:
 
     name: str
     owner: str
-    """Whose the name is: `the rule files`, or `MetricRule shop/web`."""
+    """Which rule serves the name: `the rule files`, or `MetricRule shop/web`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def too_many_rules(most: int) -> RuleRefusal:
 
 
 def verdict_on_too_many(most: int) -> Verdict:
-    """Return the verdict on such an object, which is not read."""
+    """Return the verdict on an object that is not read because its namespace has too many."""
     refusal = too_many_rules(most)
     return Verdict(Ready.NO, refusal.reason, refusal.message, refusal, (), None)
 
@@ -129,7 +129,7 @@ def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
 
 
 def _invalid(found: RuleObject) -> RuleRefusal | None:
-    """Return the first error of `check`, and how many others there are."""
+    """Return the refusal that states the first error of `check`, and how many more there are; None without errors."""
     errors = [finding for finding in found.findings if finding.severity is Severity.ERROR]
     if not errors:
         return None

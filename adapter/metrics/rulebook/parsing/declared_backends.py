@@ -1,4 +1,4 @@
-"""`prometheus` of rule files: the servers that rules may query instead of the one that flags name.
+"""`prometheus` in rule files: the servers that rules may query instead of the one that the flags name.
 
 No message repeats a value, which may be secret.
 """
@@ -32,7 +32,7 @@ class DeclaredBackends:
     findings: tuple[Finding, ...]
 
     def named(self, fields: MappingNode, notes: Notes) -> Backend | None:
-        """Return the backend of a rule; None for that of the flags, or, after noting why, if it cannot be used."""
+        """Return a rule's backend; None for the Prometheus of the flags, or, after noting why, if it cannot be used."""
         name, node = notes.text(fields, "backend"), fields.get("backend")
         if node is None or not name:
             return None
@@ -60,7 +60,7 @@ class _Declared:
 
 
 def declared_backends(documents: Sequence[Document]) -> DeclaredBackends:
-    """Return the backends of all files. A name that is declared for two different ones is refused."""
+    """Return the backends of all files. A name that is declared for two different backends is refused."""
     notes = Notes(rule=None)
     first: dict[str, _Declared] = {}
     usable: dict[str, Backend] = {}

@@ -1,4 +1,4 @@
-"""Errors that no dialect of PromQL allows in a query; a refusal by the parser may only mean a newer dialect.
+"""Finds errors that no dialect of PromQL allows; a query that only our parser rejects may be of a newer dialect.
 
 Prometheus, Thanos and VictoriaMetrics agree on strings, brackets and the places of operands, whatever functions,
 modifiers and operators they add. Only these are checked; anything that some dialect might accept is accepted.
@@ -54,7 +54,7 @@ def is_written_out(template: str) -> bool:
 def flaw_of(query: str, *, is_whole: bool = True) -> str | None:
     """Return what makes the query invalid in every dialect; None if that is not certain.
 
-    Without `is_whole`, the query may lack tokens that the requests of other askers add: only brackets and strings are
+    Without `is_whole`, the query may lack tokens that other requests would add, so only brackets and strings are
     checked.
     """
     if "\\`" in query:

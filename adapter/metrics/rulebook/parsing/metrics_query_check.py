@@ -122,7 +122,7 @@ def _tried(text: str, trials: _Trials) -> _Tried:
 
 
 def _flaw_of_all(queries: Sequence[str], *, is_whole: bool) -> str | None:
-    """Return the flaw of the first query if all of them are invalid."""
+    """Return the flaw of the first query if all queries are invalid; otherwise None."""
     first = flaw_of(queries[0], is_whole=is_whole) if queries else None
     return first if first and all(flaw_of(query, is_whole=is_whole) for query in queries[1:]) else None
 
@@ -172,7 +172,7 @@ def _unreadable(queries: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _trials(namespace_label: str | None, object_label: str | None) -> _Trials:
-    """Return made-up data: with and without a selector, and for one object and for several if objects have a label."""
+    """Return made-up data with and without a selector; if objects have a label, for one object and for several."""
     return _Trials(
         _trial(namespace_label, object_label or "", selector, names)
         for selector, names in product(_SELECTORS, _NAMES if object_label is not None else ((),))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHORTEST_SECONDS = 1.0
 """Shortest duration, as for `--refresh-interval`: queries are evaluated at whole seconds."""
 _LONGEST_HOLD_SECONDS = 86_400.0
-"""Limit of `holdSilent`: series that are held take memory."""
+"""Limit on `holdSilent`, because held series take memory."""
 _NANOS_A_MILLI = 10**6
 _LARGEST_NANOS = 9 * 10**24
 """Largest value: autoscalers compute with milli-units in 64 bits, which end at 9.2e15."""

@@ -36,7 +36,7 @@ def stated_name(rule: RefusedRule) -> tuple[str, str]:
 
 
 def _content_of(node: Node) -> object:
-    """Return the content of the node without its lines: texts, lists and dictionaries."""
+    """Return the content of the node without line numbers, as texts, lists and dictionaries."""
     match node:
         case ScalarNode():
             return None if node.is_null else node.value

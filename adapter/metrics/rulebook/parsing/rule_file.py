@@ -1,4 +1,4 @@
-"""The keys of a rule file: the readers take their names from here, and the JSON Schema its types.
+"""The keys of a rule file: the readers take the keys' names from here, and the JSON Schema takes their types.
 
 Only the readers know what one key requires of another, and whether a text is a valid pattern, template or query.
 """
@@ -25,7 +25,7 @@ RESOURCE_RULES: Final = "resourceRules"
 BACKENDS: Final = "prometheus"
 
 _ONLY_ZERO: Final = {"minimum": 0, "maximum": 0}
-"""The only number that a duration may be: it is a text, and only zero needs no unit."""
+"""The only number that is a duration; all other durations are texts, since only zero needs no unit."""
 _QUANTITY: Final = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?"
 
 

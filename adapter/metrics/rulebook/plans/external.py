@@ -103,7 +103,7 @@ def _argument(text: str) -> str:
 
 
 def _behind(tokens: Sequence[PromQLToken], opening: int) -> int:
-    """Return the position after the group that opens here."""
+    """Return the position after the brackets that open at `opening`."""
     closed = closing(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
     if closed is None:
         raise NotProvenError("the outermost aggregation's brackets were not found in the text")

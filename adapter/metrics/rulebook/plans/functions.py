@@ -1,4 +1,4 @@
-"""Describes how PromQL's functions and aggregations treat their series.
+"""Describes how PromQL's functions and aggregations treat the series they get.
 
 The lists contain the names of Prometheus 2 and 3. A function that is not listed is assumed to combine all its series.
 """
@@ -58,7 +58,7 @@ REFUSED_AGGREGATIONS: Final = {
     "limit_ratio": "selects among the series of all requests",
     "count_values": "counts the values of all requests, and writes them to a label",
 }
-"""Aggregations whose result cannot be filtered, with the reason."""
+"""Aggregations whose result cannot be filtered, each with the reason."""
 
 REFUSED_FUNCTIONS: Final = {
     "absent": "returns a series when its argument has none",
@@ -66,7 +66,7 @@ REFUSED_FUNCTIONS: Final = {
     "scalar": "is a number only for exactly one series, and loses its labels",
     "info": "adds labels from other series",
 }
-"""Functions whose result cannot be filtered, with the reason."""
+"""Functions whose result cannot be filtered, each with the reason."""
 
 
 def labels_read(function: str, arguments: tuple[str, ...]) -> frozenset[str]:

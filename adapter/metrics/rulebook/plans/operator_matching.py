@@ -52,7 +52,7 @@ def _check_lists(operator: str, narrow: Matching, wide: Matching, widening: Wide
 
 
 def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: Widening, *, uneven: bool) -> None:
-    """Check that two filterable sides find the same partners in both forms; `uneven` if one side lost the label."""
+    """Check that two filterable sides find the same partners in both forms; `uneven` if one lost the gained label."""
     if missing := _not_compared(wide, widening):
         raise NotProvenError(f"`{operator}` matches series of different {quoted(missing)}: {_matching_text(wide)}")
     if uneven and (operator == "or" or _compares_gained(narrow, widening)):

@@ -1,6 +1,6 @@
 """Determines how far back the query of a rule looks.
 
-Prometheus must have scraped for so long before an empty result means that there is no data.
+Prometheus must have scraped for that long before an empty result means that there is no data.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def _smallest(values: Sequence[float]) -> float:
-    """Return the smallest value as PromQL's `min` does: NaN only if all are."""
+    """Return the smallest value as PromQL's `min` does: NaN only if all values are NaN."""
     return min((value for value in values if not math.isnan(value)), default=math.nan)
 
 

@@ -22,7 +22,7 @@ RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
 """Returns whether a row is selected, by its labels."""
 
 _MOST_REMEMBERED = 1000
-"""Limit of cached matches of label values with a pattern."""
+"""Limit on cached matches of label values with a pattern."""
 
 
 def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:
@@ -45,7 +45,7 @@ def select_rows(
 
 
 class RowIndex:
-    """Rows of one answer for many selectors; a selector of a label's exact value tests only the rows that have it."""
+    """Rows of one answer, indexed so that a selector with a label's exact value tests only rows with that value."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         """Index the rows by these labels, which most selectors contain; the namespace label is one of them."""

@@ -103,7 +103,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
 
 
 def _widest(selectors: set[SelectorNode]) -> Iterator[SelectorNode]:
-    """Yield the selectors except for those that select a subset of another."""
+    """Yield the selectors, except those that select a subset of what another one selects."""
     for selector in selectors:
         if not any(set(other.matchers) < set(selector.matchers) for other in selectors):
             yield selector

@@ -1,8 +1,8 @@
 """Keeps the last good version of a rule in use after a change broke it (pure).
 
-`matching_entries` decides, within one list of one file, which former rule a refused entry is. A rule that is in no
-present list was removed on purpose and must not return in the place of another. A refused entry without a partner had
-no good version, or it is unknown which one.
+`matching_entries` decides, within one list of one file, which former rule a refused entry was. A rule that is in no
+list any more was removed on purpose and must not return in place of another. A refused entry without a partner had no
+good version, or it is unknown which rule it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Retention:
 
     rulebook: Rulebook
     unsure: tuple[RefusedRule, ...] = ()
-    """Refused rules that may have a last good version, but it is unknown which of the removed rules they are."""
+    """Refused rules that may have a last good version, although it is unknown which removed rule that would be."""
 
 
 def retained_in(parsed: Rulebook, former: Rulebook) -> Retention:
@@ -89,7 +89,7 @@ def _files_and_apis(rulebook: Rulebook) -> set[_ListOfFile]:
 
 
 def says(rule: Rule) -> Rule:
-    """Return the rule without its place: equal for rules that state the same, wherever they are."""
+    """Return the rule without its place, so that rules with the same content are equal wherever they are."""
     return replace(rule, id="", file="", line=0)
 
 
@@ -115,7 +115,7 @@ def _place(entry: Entry | Rule) -> tuple[str, int, str]:
 
 
 class _Newer:
-    """Which rules are newer than the good version of another rule."""
+    """Determines which rules are newer than another rule's last good version."""
 
     def __init__(self, former: Rulebook, parsed: Rulebook) -> None:
         self._former = former

@@ -35,7 +35,7 @@ class Entry:
 
     id: str
     content: Hashable
-    """Equal for entries that state the same."""
+    """What the entry states; equal for entries with the same content."""
     series_query: str
     name: str
     """The name of its metric; empty if it depends on the series, or cannot be read."""
@@ -66,7 +66,7 @@ class ListMatching:
             self._pair_by_place(*self._gone, *self._came)
 
     def pairs(self) -> Iterable[tuple[Entry, Entry]]:
-        """Return the former and the present state of each entry that is the same, in the order of the present list."""
+        """Return the former and the present state of each entry with a partner, in the order of the present list."""
         return [(self._before[was], self._now[is_now]) for is_now, was in sorted(self._partners.items())]
 
     def unsure(self) -> Iterable[RefusedRule]:
@@ -127,7 +127,7 @@ def _unique_keys(entries: Sequence[Entry], indices: Iterable[int], key: Callable
 
 
 def _identity(series_query: str, name: str) -> frozenset[tuple[str, str]]:
-    """Return what distinguishes a rule from others: one part in common makes two entries the same rule."""
+    """Return the parts that identify a rule; two entries with a part in common are the same rule."""
     parts = {("name", name)} if name else set()
     try:
         series = parse_series_query(series_query).name

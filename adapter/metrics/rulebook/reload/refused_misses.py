@@ -27,12 +27,12 @@ _WORDS = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 @dataclass(frozen=True, slots=True)
 class RefusedMiss:
-    """A refused rule, as far as it can be read."""
+    """A refused rule, with what can be read of it."""
 
     rule: RefusedRule
     naming: Naming
     selects: Callable[[str], Closeness]
-    """Returns how closely its `seriesQuery` fits a series, by the name of the series."""
+    """Returns how closely the rule's `seriesQuery` fits a series of a given name."""
 
 
 def refusal(rule: RefusedRule) -> RefusedMiss:
@@ -53,7 +53,7 @@ def refused_for(refusals: Sequence[RefusedMiss], name: str) -> tuple[Closeness, 
 
 
 def refused_of_names(rules: Iterable[RefusedRule]) -> tuple[RefusedRule, ...]:
-    """Return the rules of the APIs in which a rule chooses the names of its metrics."""
+    """Return the refused rules for those APIs in which a rule chooses the names of its metrics."""
     return tuple(rule for rule in rules if rule.api is not Api.RESOURCE)
 
 
@@ -65,7 +65,7 @@ def _closeness(one: RefusedMiss, name: str) -> Closeness:
 
 
 def _naming(matches: str, as_: str) -> Naming:
-    """Return how the rule names its metrics; as far as that cannot be read, the default."""
+    """Return how the rule names its metrics; what cannot be read is replaced by the default."""
     try:
         return make_naming(matches, as_)
     except (BadPatternError, NamingError):
@@ -73,7 +73,7 @@ def _naming(matches: str, as_: str) -> Naming:
 
 
 def _selects(series_query: str) -> Callable[[str], Closeness]:
-    """Return which names the query selects; if it cannot be parsed, the names that occur in it."""
+    """Return a function that says how closely the query fits a name; if unparsable, only words in it fit."""
     readable = names_selected(series_query)
     if readable is not None:
         return readable

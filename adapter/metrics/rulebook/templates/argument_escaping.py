@@ -49,7 +49,7 @@ class PlacingError(ValueError):
 
 
 def placed(pieces: Iterable[OutputPiece]) -> str:
-    """Return the query of a template's output. Raises PlacingError."""
+    """Return the query that a template's output makes, with its values escaped. Raises PlacingError."""
     placing = _Placing()
     texts: list[str] = []
     for piece in pieces:

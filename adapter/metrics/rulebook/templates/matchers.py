@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RenderError(ValueError):
-    """The request cannot be expressed as a query. The message says which part of it, and what to do."""
+    """The request cannot be expressed as a query. The message says which part cannot, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
