@@ -29,8 +29,8 @@ _SAFE = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "DENY"),
 )
-"""A policy by which nothing is loaded from or sent to other servers, and no script runs, whatever names on the page
-contain."""
+"""Headers with which the page runs no script, and neither loads from nor sends to other servers, whatever the names on
+the page contain."""
 
 
 class PageHistory(Protocol):

@@ -18,7 +18,7 @@ class SortOrder(StrEnum):
     """The order of recommendations and of targets."""
 
     STATUS = "status"
-    """The worst status first; within a status, those that are refused, then the largest changes."""
+    """The worst status first; within a status, lines with a refused target, then the largest changes."""
     NAME = "name"
     CHANGE = "change"
     """The largest change first."""
