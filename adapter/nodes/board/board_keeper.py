@@ -194,7 +194,7 @@ class BoardKeeper:
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
         """Assemble everything from the samples, and publish it as a whole, unless the queries have changed since.
 
-        `asked_with` are the facts that were known when Prometheus was asked. Pods that were bound since then count,
+        `asked_with` are the facts that were known when Prometheus was asked. Pods that have been bound since then count
         too.
         """
         with self._lock:

@@ -76,7 +76,7 @@ class Ownership:
     owners: Mapping[str, Owner] = field(default_factory=dict)
     """The present owner of each node, by name."""
     strangers: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """When an exporter was last refused because another one of its source was live, by node and exporter."""
+    """When an exporter was last refused because another exporter of its source was live, by node and exporter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class CrowdedOut:
     exporters: Mapping[Source, int] = field(default_factory=dict)
     """How many exporters each of them has; all jobs of a namespace together count as a source without a job."""
     labels: frozenset[tuple[str, str]] = frozenset()
-    """The labels by which they are left out; other series with one of these labels are also left out."""
+    """The labels by which the sources are left out; other series with one of these labels are left out too."""
 
     def covers(self, source: Source) -> bool:
         """Return whether a source is left out."""

@@ -77,7 +77,7 @@ class NodeColumns:
     non_zero_requested: Mapping[str, Floats]
     """`cpu` and `memory` with the scheduler's defaults (100m, 200 MiB) for containers without requests."""
     limits: Mapping[str, Floats]
-    """Sums of limits, those of each pod raised to at least its requests (`cpu`, `memory`)."""
+    """Sums of limits (`cpu`, `memory`), where each pod's limits are raised to at least its requests."""
     mean_ratio: Mapping[LoadResource, Floats]
     """Average (15 minutes, or the window that stands in for it), measured or estimated; NaN if unknown."""
     measured_ratio: Mapping[LoadResource, Floats]
@@ -105,8 +105,8 @@ class NodeColumns:
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """The measured part of `usage_ratio`."""
     usage_from: Mapping[UsageName, NDArray[np.int8]] = field(default_factory=dict)
-    """The use that each number really shows, an index of `USAGE_NAMES`: that of a shorter window where the longer one
-    is not known; -1 for none."""
+    """The use that each number really shows, an index of `USAGE_NAMES`: the use over a shorter window where the use
+    over the longer one is not known; -1 for none."""
     forecast: HourForecast | None = None
     """The CPU of the next hour; None while no history is kept."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)

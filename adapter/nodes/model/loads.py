@@ -117,7 +117,8 @@ class LoadSnapshot:
     """The load of all nodes. Replaced as a whole by each refresh."""
 
     nodes: tuple[str, ...]
-    """Sorted names; those of all Node objects where these are known, so that a node without samples is here too."""
+    """Sorted names. If Node objects are known, these are all of their names, so that nodes without samples are here
+    too."""
     resources: Mapping[LoadResource, ResourceLoad]
     assembled_at: float
     """Unix seconds."""

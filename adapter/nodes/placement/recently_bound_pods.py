@@ -4,7 +4,7 @@ A pod is recent if it was bound less than five minutes before the end of the met
 is that of the condition PodScheduled, so that after a restart no running pod counts as new.
 
 TargetLoadPacking adds the whole prediction of a pod that was bound after the end of the metrics or less than 60 seconds
-before it, and nothing for any other, as scheduler-plugins does.
+before it, and nothing for any other pod, as scheduler-plugins does.
 
 All other policies add the part of a pod's requests that the average cannot contain. An average over W seconds contains
 at most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its

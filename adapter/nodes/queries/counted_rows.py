@@ -89,7 +89,7 @@ class ExporterRegister:
 
     @property
     def owners(self) -> Mapping[str, Owner]:
-        """The exporter by which each node is measured."""
+        """The exporter that measures each node, by node name."""
         return self._ownership.owners
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.series_survey import Survey
 
 _SCRAPE_SECONDS: Final = 15
-"""The scrape interval by which the samples of a mean are counted."""
+"""The scrape interval that is assumed when the samples behind a mean are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def answered_steps(grid: SampleGrid) -> set[int]:
-    """Return the steps at which a grid has a sample of any node: the others are requested again."""
+    """Return the steps at which a grid has a sample of any node; all other steps are requested again."""
     present = ~np.isnan(grid.values).all(axis=0) if grid.nodes else np.zeros(grid.values.shape[1], dtype=bool)
     return {int(time) for time in column_times(grid)[present]}
 
@@ -34,7 +34,7 @@ class MappedRows:
     """Which node each row of an answer is about."""
 
     nodes: tuple[str, ...]
-    """Sorted names: those of the Node objects, or without these, the names in the series."""
+    """Sorted names of the Node objects or, if there are no Node objects, the names in the series."""
     node_of: NDArray[np.intp]
     """The node of each row; -1 where it is not known."""
     unmapped: tuple[Mapping[str, str], ...]

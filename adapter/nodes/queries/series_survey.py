@@ -66,7 +66,7 @@ class Survey:
     """Sources that no query may read; the counts in this survey exclude them."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the matchers of a resource's selectors, in PromQL; `labels` are those of the configuration."""
+        """Return the matchers of a resource's selectors, in PromQL; `labels` are the configured `matchers`."""
         crowd = self.left_out.get(resource)
         return (*matchers_of(labels), *(() if crowd is None else crowd.matchers))
 

@@ -103,7 +103,7 @@ class StateFile(Generic[Content]):
         return None
 
     def offer(self, samples: Content) -> None:
-        """Take note of the newest samples. Never waits for the disk."""
+        """Take the newest samples, to be written later. Never waits for the disk."""
         with self._lock:
             self._offered = samples
 

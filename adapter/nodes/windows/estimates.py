@@ -32,7 +32,7 @@ class ResourceHistory:
     """The history of one resource from earlier refreshes, in the order of `BadSince.nodes`."""
 
     bad_since: Floats
-    """Unix seconds of the refresh since which no window of a node could be served; NaN if one can."""
+    """Unix seconds of the refresh since which none of a node's windows could be served; NaN if one can be served."""
     measured_per_requested: Floats
     """Measured average divided by the requests, of the last refresh that had both (requests of at least
     `MIN_REQUESTED_RATIO`); NaN if there was none."""
@@ -72,7 +72,7 @@ class BadSince:
         return BadSince(snapshot.nodes, resources)
 
     def of(self, resource: LoadResource) -> Floats:
-        """Return the Unix seconds since which each node has been bad; NaN for one that is not, or is not known."""
+        """Return the Unix seconds since which each node has been bad; NaN for a node that is not bad, or not known."""
         history = self.resources.get(resource)
         return np.full(len(self.nodes), np.nan) if history is None else history.bad_since
 

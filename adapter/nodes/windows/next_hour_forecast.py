@@ -76,7 +76,7 @@ def backtest(week: LoadWeek, pace: Pace) -> Backtest:
 
 
 def _known_days(week: LoadWeek) -> int:
-    """Return the number of days of the week of which anything is known."""
+    """Return on how many days of the week the load of any node is known."""
     known = np.flatnonzero((~np.isnan(week.means)).any(axis=0))
     return len(np.unique(known // QUARTERS_A_DAY))
 

@@ -96,7 +96,7 @@ def gradient_points(before_milli: Floats, after_milli: Floats) -> Floats:
 def placements(state: GpuState, count: int, milli: int) -> tuple[GpuState, ...]:
     """Return the states in which a pod may leave a node's GPUs; none if the GPUs are not enough.
 
-    A pod with one GPU may take any that has enough left; one with several takes those with the least left.
+    A pod with one GPU may take any GPU that has enough left; a pod with several takes the GPUs with the least left.
     """
     if not count:
         return (state,)

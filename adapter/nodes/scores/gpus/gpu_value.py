@@ -1,4 +1,4 @@
-"""The value of the free part of a GPU is that of the shares that still fit into it: prices of a cutting-stock problem.
+"""Values the free part of a GPU by the shares that still fit into it, at the prices of a cutting-stock problem.
 
 GPUs are bars that the shares of pods are cut from. Finding the fewest GPUs for a workload is a linear program, whose
 dual prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from adapter.nodes.scores.policy_scores import Rows
 
 _REQUESTED: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})
-"""Resources that pods request under the same name. For GPUs, the pod to be placed says how many; the others are not
-requested."""
+"""Resources that pods request under the same name. For GPUs, the pod to be placed says how many; pods do not request
+the other resources."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
