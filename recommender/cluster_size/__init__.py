@@ -1,1 +1,1 @@
-"""The types for plugins of node groups, under stable names that other packages import."""
+"""The types for node group plugins, under stable names that other packages import."""

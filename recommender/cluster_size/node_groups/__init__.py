@@ -1,1 +1,1 @@
-"""The contract of plugins: its types, and its test."""
+"""The contract of node group plugins: its types, and its test."""

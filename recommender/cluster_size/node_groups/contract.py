@@ -1,4 +1,4 @@
-"""The contract of plugins of node groups, as a test."""
+"""The contract of node group plugins, as a test."""
 
 from recommender.kinds.cluster_size.node_groups.contract import (
     BrokenContractError,

@@ -1,4 +1,4 @@
-"""The types that a plugin of node groups uses."""
+"""The types that a node group plugin uses."""
 
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.node_groups.protocol import (
