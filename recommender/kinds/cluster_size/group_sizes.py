@@ -52,7 +52,7 @@ class GroupSizes:
     answer: ClusterSizeAnswer
     context: SizeContext
     holds: tuple[str, ...] = ()
-    """The hold that keeps a size or a node, and its end."""
+    """Why sizes or nodes are kept, and until when."""
 
     def kept_text(self, _situation: Situation) -> str:
         """Return what is kept."""

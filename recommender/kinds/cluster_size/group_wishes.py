@@ -28,7 +28,7 @@ class GroupWishes:
 
 
 PROVIDER_API: Final = "tidewatch.io/node-groups"
-"""Replaces the API version for a group that no object of the cluster holds; its namespace is its provider."""
+"""Stands in for the API version if no object holds a group's size; the namespace is then the provider's name."""
 
 
 def group_target(group: NodeGroup) -> TargetReference | None:

@@ -27,7 +27,8 @@ def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
     """Return how many of the new nodes each group gets; groups that get none are absent.
 
     One node at a time is added to the smallest group; among equal ones, to the first. Groups at their maximum are left
-    out; nodes for which no group has room are dropped. The groups are in the order of their sizes before.
+    out; nodes for which no group has room are dropped. The result has the groups in the order of their sizes before the
+    growth.
     """
     growing = sorted((group for group in groups if group.size < group.max_size), key=lambda group: group.size)
     queue = [(group.size, place) for place, group in enumerate(growing)]

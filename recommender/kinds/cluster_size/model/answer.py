@@ -187,7 +187,7 @@ class ClusterSizeAnswer:
     """The pods without a node for which one was found."""
     unavailable: tuple[UnavailableNode, ...] = ()
     displaced: Mapping[PodName, str] = field(default_factory=dict)
-    """By pod that finds no place, its node, which a what-if question removes."""
+    """The node of each pod that a what-if question displaces and for which there is no other place."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None if there are none."""

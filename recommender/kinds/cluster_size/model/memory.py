@@ -70,7 +70,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     unneeded_since: dict[str, Time] = msgspec.field(default_factory=dict)
     """Since when each node has been unneeded."""
     unremovable_until: dict[str, Time] = msgspec.field(default_factory=dict)
-    """By node that the simulation could not remove, when it is simulated again."""
+    """When each node that the simulation could not remove is simulated again."""
     last_scale_up: Time | None = None
     last_delete: Time | None = None
     last_failure: Time | None = None
@@ -106,7 +106,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
     @property
     def stored(self) -> ClusterSizeMemory:
-        """Return what is stored: not until when nodes are unremovable, so that a restart simulates all nodes."""
+        """Return what is stored: all but `unremovable_until`, so that a restart simulates all nodes."""
         return replace(self, unremovable_until={})
 
 

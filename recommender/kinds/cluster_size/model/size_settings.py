@@ -85,7 +85,7 @@ class ExternalGrpcGroups:
     """The CA certificates by which the provider's certificate is verified; None for no TLS."""
     cert_file: Path | None = None
     key_file: Path | None = None
-    """Certificate and key that the provider verifies."""
+    """The key of the client certificate `cert_file`, by which the provider authenticates this program."""
     timeout_seconds: float = 5.0
     """The timeout of each call, like Cluster Autoscaler's `grpc_timeout`."""
     prices: Mapping[str, float] = field(default_factory=dict)
