@@ -48,8 +48,8 @@ def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds
 def collecting_since(first_answer: float, started: Started | None) -> float:
     """Return the time since which Prometheus has collected samples, as far as known; all times are by one clock.
 
-    A server that does not report its start counts from the first answer that this process received. One that reports it
-    was ready when it loaded its configuration, or earlier if the same server process answered before.
+    If the server does not report its start, that is when it first answered this process. If it does, that is when it
+    loaded its configuration, or earlier if the same server process answered before.
     """
     if started is None:
         return first_answer

@@ -116,7 +116,7 @@ class CertificateKeeper:
         times: Times = Times(),
         events: Events | None = None,
     ) -> None:
-        """Take what to keep, and where.
+        """Take which certificate to maintain, and where.
 
         `show` is called with each generation that new connections should see; `shown` is the one that they already see.
         `manager` is the program's name, which labels the Secret.

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Listing(Protocol):
-    """Reads objects whose first list may not have arrived yet. `CurrentReadings` waits for that list."""
+    """Reads objects whose first list may not have arrived yet. `CurrentReadings` is one, and waits for that list."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
         """Return what `look` returns; may wait for the first list until a time in monotonic seconds.

@@ -47,7 +47,7 @@ class AskingState:
         launch: Callable[[Query], object],
         launch_trial: Callable[[Trial], object],
     ) -> None:
-        """`launch` passes a query to a thread, which calls `QueryScheduler.settle` at the end, or `tried`."""
+        """`launch` passes a query to a thread that ends by calling `QueryScheduler.settle`; trials end with `tried`."""
         self.settings = settings
         self.clock = clock
         self._launch = launch

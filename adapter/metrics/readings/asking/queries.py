@@ -64,7 +64,7 @@ class QueryKey(NamedTuple):
     resource: Resource | None
     """The kind of the objects: a label may contain names of pods for one rule and names of services for another."""
     times: PlannedQuery | None = None
-    """The query, sent for the same instant, for the times of the samples behind the values. None if no rule limits
+    """The query for the times of the samples behind the values, sent for the same instant. None if no rule limits
     their age."""
     backend: Backend | None = None
     """The Prometheus that is asked; None for that of the flags."""
@@ -191,7 +191,7 @@ class QueryGroup:
         return PlanKind.EXACT if failed else self.kind
 
     def kinds(self) -> set[PlanKind]:
-        """Return the plans in use: two if the own queries of some namespaces were refused."""
+        """Return the plans in use; there are two if single namespaces' own queries were refused."""
         if self.kind is not PlanKind.NAMESPACE:
             return {self.kind}
         apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))

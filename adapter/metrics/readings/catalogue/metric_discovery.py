@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MetricId = tuple[str, str, bool]
 
 _FIRST_PAUSE_SECONDS = 0.001
-"""Pause between slices of a rule's first look-up, until which its metrics are missing."""
+"""Pause between slices of a rule's first look-up; the rule's metrics are missing until it ends."""
 
 
 @dataclass(slots=True)

@@ -1,9 +1,9 @@
 """Finds out why a metric has, or lacks, a value, by taking the steps of a request and reporting each of them.
 
-Values are queried again: an explanation must not trust memory. The verdict is the API's answer to these values: a
-value, none (an empty list, or 404), or an error. A running process knows which rule provides the metric, and adds what
-it has in memory; a command looks the series up itself. Each query and the whole explanation have deadlines, so it ends
-whatever Prometheus does.
+Values are queried again, because an explanation must not trust memory. The verdict is the API's answer to these values:
+a value, none (an empty list, or 404), or an error. A running process knows which rule provides the metric, and adds
+what it has in memory; a command looks the series up itself. Each query has a deadline, and so has the explanation, so
+it ends whatever Prometheus does.
 """
 
 from __future__ import annotations

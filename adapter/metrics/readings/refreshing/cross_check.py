@@ -1,9 +1,9 @@
 """Compares plans with the exact queries that they replace, while the program runs.
 
-A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or
-Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are queried for one
+A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or the server
+may not be Prometheus (a store behind it may evaluate differently). So now and then both forms are queried for one
 asker, at the same instant, and compared. The instant is a minute ago, for which no sample is still arriving. A metric
-whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
+whose forms differ in three consecutive checks is queried exactly from then on, until the next reload.
 
 The cost is bounded: one check at a time, at most two per second, and each metric at most once a minute.
 """

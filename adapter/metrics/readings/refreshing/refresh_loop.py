@@ -1,6 +1,6 @@
 """Keeps readings up to date: starts what is due on threads of the process, and records how it ended.
 
-Four kinds of work come due: queries that are refreshed, look-ups of series for rule files and for objects, comparisons
+Four kinds of work become due: refreshes of queries, look-ups of series for rule files and for objects, comparisons
 of plans, and the sweep, which forgets what is no longer requested and logs which rules fail.
 """
 

@@ -30,7 +30,7 @@ class ExternalReadingBuilder:
         """Build for a query.
 
         `namespace_label` is the label that contains the namespace; None if the rule names none. `times` judges the
-        times of the rows. `labels` are those that askers select by.
+        times of the rows. `labels` are the labels by which askers select rows.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._planned = planned

@@ -37,7 +37,7 @@ class Dropped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The moment for which Prometheus evaluated a query, by both clocks."""
+    """The moment for which Prometheus evaluated a query, on the wall clock and on the monotonic clock."""
 
     wall: float
     """Unix seconds, as sent to Prometheus."""
