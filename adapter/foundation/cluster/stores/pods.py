@@ -1,4 +1,4 @@
-"""The store of pods, by namespace and by node, so that a change costs no more than its own size requires.
+"""The store of pods, by namespace and by node, so that the cost of a change does not depend on the whole cluster.
 
 One thread writes, and any thread asks for an immutable view. Pods that have ended are dropped; their nodes keep the
 time of the last end.

@@ -13,8 +13,8 @@ session cache of TLS 1.2, but the cache belongs to the context, so the context i
 Clients may present a certificate if `client_authorities` are set. Python verifies it within the handshake: a client
 with a certificate of another CA is disconnected with the alert `unknown_ca`, while Go would accept it as anonymous.
 This is safe, but such a client must not present its certificate if it wants an answer. The same happens while no
-authority is known yet: an early client reconnects, and does not stay on a connection on which its certificate was never
-verified.
+authority is known yet: an early client has to reconnect, and cannot keep a connection on which its certificate was
+never verified.
 """
 
 from __future__ import annotations

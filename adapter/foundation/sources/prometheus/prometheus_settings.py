@@ -24,7 +24,7 @@ PARTIAL_RESPONSE = "partial_response"
 """Thanos's parameter that says whether an answer may lack the series of a store that does not answer."""
 
 _OF_A_PAGE = re.compile(r"g[0-9]+[.]")
-"""How parameters of Prometheus's own web page begin, whose address people are likely to copy from a browser."""
+"""Prefix of the parameters of Prometheus's own web page; people may copy that page's address from a browser."""
 _OF_THE_API = re.compile(r"/api/v1(/query|/query_range|/series)?$")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(

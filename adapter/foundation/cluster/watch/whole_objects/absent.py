@@ -32,7 +32,7 @@ _LOOK_SECONDS: Final = 0.5
 _RETRY_RATIO: Final = 20.0
 _PER_SECOND: Final = 10.0
 _BURST: Final = 50
-"""Requests at once. If 20,000 objects of a namespace are deleted one by one, as many others come within its quota."""
+"""Most requests at once: deleting 20,000 objects of a namespace one by one brings as many others within its quota."""
 
 
 class _ShortList(msgspec.Struct):

@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 LARGEST_SHARE = 0.05
 """Largest part of a core that building texts may take."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""The longest pause between two texts, however much CPU time they take: a text that takes 50 ms or more is built about
-once a second."""
+"""The longest pause between two texts, however much CPU time they take: a text that takes 50 ms or more is built at
+most once a second."""
 
 Pieces: TypeAlias = "tuple[Piece, ...]"
 Taker: TypeAlias = "Callable[[Pieces | None], None]"

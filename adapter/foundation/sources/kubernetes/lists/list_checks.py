@@ -1,6 +1,6 @@
 """Checks answers to lists, as a whole and object by object.
 
-A list must be of the requested kind, and not suddenly empty. Of a list, only objects that cannot be read are left out.
+A list must be of the requested kind, and not suddenly empty. An unreadable object is left out; the others are kept.
 
 A proxy, a cache or a failing API server may answer 200 with an empty list, or with a list of another kind. Of all wrong
 statements about a cluster, an empty list does the most harm.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 NO_VERSIONS = frozenset({"", "0"})
-"""Values that name no version: a watch from one of them starts at an arbitrary state and misses deletions before it."""
+"""Values that name no version: a watch from one of them starts at an arbitrary state and misses earlier deletions."""
 
 
 @dataclass(frozen=True, slots=True)
