@@ -42,7 +42,7 @@ class BoardMetrics:
             self._basis.labels(one).set(one == basis)
 
     def refreshed(self, result: RefreshResult) -> None:
-        """Show the cost of a refresh."""
+        """Show the duration and the number of queries of a refresh."""
         self._seconds.set(result.seconds)
         self._queries.set(result.queries)
 

@@ -125,7 +125,7 @@ class ColumnsBuilder:
         )
 
     def _workload(self, rows: _Rows, pods: PlacedPods) -> Mapping[GpuPodKind, float]:
-        """Return the pods that request GPUs by kind."""
+        """Return the number of pods that request GPUs, by kind; pending pods are weighted."""
         bound: Counter[GpuPodKind] = Counter()
         for shapes in filter(None, rows.gpu_shapes):
             bound.update(shapes)
@@ -257,7 +257,7 @@ _ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.
 
 
 def zone_key(labels: Mapping[str, str]) -> str:
-    """Return region and zone together, since zones of different regions may have one name; empty for neither.
+    """Return region and zone together, since zones of different regions may share a name; empty without both.
 
     It is the key of kube-scheduler's SelectorSpread (`component-helpers/node/topology`, `GetZoneKey`).
     As in the scheduler, the older label of each wins if it is present.
@@ -267,7 +267,7 @@ def zone_key(labels: Mapping[str, str]) -> str:
 
 
 def zone_numbers(keys: Iterable[str]) -> NDArray[np.int32]:
-    """Return the number of each key in the order in which keys first appear; `NO_ZONE` for the empty one."""
+    """Return a number for each key, by the order in which keys first appear; `NO_ZONE` for an empty key."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) if key else NO_ZONE for key in keys], dtype=np.int32)
 

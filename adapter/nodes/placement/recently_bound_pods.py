@@ -11,8 +11,8 @@ at most `age / W` of the load of a pod that has been on the node for `age` of th
 requests is added: the measured and the added load together never exceed the pod's requests, unless it uses more.
 
 If samples of the window are missing, the average may contain up to a quarter more of the pod's load: at most a fifth of
-the samples may be missing, or else a shorter window takes its place.
-Koordinator instead subtracts the usage that it measured for each pod; node metrics do not show individual pods.
+the samples may be missing, or else a shorter window takes its place. Koordinator instead subtracts the usage that it
+measured for each pod; node metrics do not show individual pods.
 
 The load of a node that is estimated from requests includes all pods that were bound when the estimate was made, so only
 pods that were bound later are added to it.

@@ -57,7 +57,7 @@ class SeriesLayout:
     labels: tuple[Mapping[str, str], ...]
     """Labels of each row, without the metric's name and our own label."""
     places: Mapping[str, NDArray[np.intp]]
-    """By part, the place of each row's series in the answer; -1 for a row without one."""
+    """By part, the place of each row's series in the answer; -1 for a row without a series for the part."""
 
     def part(self, name: str, samples: Floats) -> Floats:
         """Return the samples of one part for each row; NaN where the row has no series for that part."""

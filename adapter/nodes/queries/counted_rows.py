@@ -93,7 +93,7 @@ class ExporterRegister:
         return self._ownership.owners
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
-        """Return the rows of an answer that count. Only the newest steps so far decide which exporter is a node's."""
+        """Return the rows of an answer that count. Only the newest steps decide which exporter measures a node."""
         if piece.last < self._until:
             return self.counted_of_the_past(claimants, rows, mapped)
         self._until = piece.last

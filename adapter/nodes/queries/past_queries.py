@@ -115,8 +115,8 @@ class PastProgress:
     ) -> PastQuery | None:
         """Return the next query; None if nothing is lacking. `known` are the known slots of each resource.
 
-        The newest slots come first, but a resource whose queries fail waits for the other one. Nothing is requested if
-        all slots together would read more than `most_samples`.
+        The newest slots come first, but a resource whose queries fail waits for the others. Nothing is requested if all
+        slots together would read more than `most_samples`.
         """
         steps = self._span.steps(now)
         found = (

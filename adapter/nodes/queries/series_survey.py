@@ -1,4 +1,4 @@
-"""Finds out, every few minutes, how many series there are, how often they are scraped, and which are recorded."""
+"""Surveys, every few minutes, how many series there are, how often they are scraped, and which rules are recorded."""
 
 from __future__ import annotations
 

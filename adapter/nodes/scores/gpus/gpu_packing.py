@@ -55,7 +55,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
 def waste(left_milli: tuple[int, ...], count: int, milli: int) -> Waste | None:
     """Return what a node would waste, as a value to compare: the smallest is the best. None if it lacks the GPUs.
 
-    `left_milli` is what is left of each of its GPUs; the pod takes those with the least left.
+    `left_milli` is what is left of each of the node's GPUs; the pod takes the GPUs with the least left.
     """
     chosen = sorted(left for left in left_milli if left >= milli)[:count]
     if len(chosen) < count:

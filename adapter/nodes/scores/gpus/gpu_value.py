@@ -2,8 +2,8 @@
 
 GPUs are bars that the shares of pods are cut from. Finding the fewest GPUs for a workload is a linear program, whose
 dual prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of
-470, because two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has the
-value of the best set of shares that fits into it. Placements that lose the least value leave no GPU that cannot be
+470, because two of them fill a GPU; 1 for a share of 810, beside which nothing else fits. The free part of a GPU has
+the value of the best set of shares that fits into it. Placements that lose the least value leave no GPU that cannot be
 filled.
 """
 

@@ -1,7 +1,7 @@
 """Scores for nodes that are ordered by levels, so that the ten integers that the scheduler reads distinguish them.
 
-The scores of a request's nodes are distributed from 100 down: the best node has an integer of its own as long as there
-is one. Pure.
+The scores of a request's nodes are distributed from 100 down: the best node has an integer to itself as long as there
+is one to spare. Pure.
 """
 
 from __future__ import annotations

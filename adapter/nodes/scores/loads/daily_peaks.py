@@ -1,10 +1,10 @@
 """daily-peaks: avoid nodes that are busy, or that were busy within the last hour or day.
 
 The formula is that of gocrane/crane-scheduler (`pkg/plugins/dynamic/stats.go`): the weighted mean of the free share,
-over the average of five minutes and the largest such average of an hour and of a day. So a node that is quiet at night
-does not get pods that it cannot bear by day. Two things differ, because they are wrong there: a missing number counts
-as the largest of the shorter windows instead of as full use, and the requests of recently bound pods are added to the
-use instead of a fixed penalty for their number.
+over three numbers: the average of the last five minutes, and the largest such average within an hour and a day. So a
+node that is quiet at night does not get pods that it cannot bear by day. Two things differ, because they are wrong
+there: a missing number counts as the largest of the shorter windows instead of as full use, and the requests of
+recently bound pods are added to the use instead of a fixed penalty for their number.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """predicted-load-packing: like target-load-packing, but by the CPU of the next hour where that has proven better.
 
 A node that is quiet now and busy in an hour is scored as busy. The next hour counts for a node if predictions from its
-own history have been better than the last 15 minutes (`windows/forecast`). For all other nodes the scores are exactly
-those of target-load-packing.
+own history have been better than the last 15 minutes (`windows/next_hour_forecast`). For all other nodes the scores are
+exactly those of target-load-packing.
 """
 
 from __future__ import annotations
