@@ -86,7 +86,7 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
 
 
 def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], cluster: ClusterState) -> BufferSize | None:
-    """Return how many chunks hold the future pods; None without the output `capacityBuffer`."""
+    """Return how many chunks hold the future pods; None if there is no output `capacityBuffer`."""
     if settings.buffer is None:
         return None
     try:

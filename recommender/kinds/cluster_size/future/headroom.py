@@ -37,7 +37,7 @@ class WantedHeadroom:
 
 
 def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float) -> WantedHeadroom:
-    """Return the largest of the permanent reserve and those of the schedules that apply now.
+    """Return the largest of the permanent reserve and the reserves of the schedules that apply now.
 
     Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have rejected.
     """

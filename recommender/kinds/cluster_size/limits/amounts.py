@@ -28,7 +28,7 @@ def capacity_of(node: ClusterNode) -> dict[str, int]:
 
 
 def counted_amounts(node: ClusterNode) -> dict[str, int]:
-    """Return the amounts of a node for limits: whole cores, rounded up; bytes of memory; counts of others; one node."""
+    """Return what a node counts towards limits: cores, rounded up; bytes of memory; other resources; one node."""
     capacity = capacity_of(node)
     counted = {resource: amount for resource, amount in capacity.items() if resource not in {CORES, MEMORY}}
     return counted | {

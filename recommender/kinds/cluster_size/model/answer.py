@@ -151,7 +151,7 @@ class ScaleUp:
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """The name of the limit that keeps pods pending, or else of the last step; None without steps."""
+    """The name of the limit that keeps pods pending, or else of the last step; None if there are no steps."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None

@@ -41,7 +41,7 @@ def extended_resources(node: ClusterNode) -> frozenset[str]:
 
 
 def lacking_resources(node: ClusterNode, expected: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the resources that the node does not offer now, sorted."""
+    """Return the expected resources that the node does not offer now, sorted."""
     return tuple(
         sorted(name for name in expected if (amount := node.allocatable.get(name)) is None or amount.nanos <= 0)
     )

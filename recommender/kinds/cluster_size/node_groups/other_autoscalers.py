@@ -38,7 +38,7 @@ class SeenAutoscaler:
     """The names of its groups; None if they are not known."""
 
     def has(self, group: str) -> bool:
-        """Return whether it manages a group, or may do so."""
+        """Return whether the autoscaler manages a group, or may do so."""
         return self.groups is None or group in self.groups
 
 
@@ -113,7 +113,7 @@ def _updated_at(written: str) -> float | None:
 
 @bounded_cache(16 * MEBIBYTE)
 def _groups_in(status: str) -> frozenset[str] | None:
-    """Return the names of the groups in either form of the status, YAML or the older text; None without any."""
+    """Return the names of the groups in either form of the status, YAML or the older text; None if it has none."""
     return frozenset(_GROUP_NAME.findall(status)) or None
 
 

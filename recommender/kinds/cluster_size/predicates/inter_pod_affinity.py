@@ -20,7 +20,7 @@ _OPPONENTS: Final = (
 
 
 class InterPodFilter:
-    """The terms of one shape, and those of all other pods against it."""
+    """The terms of one shape, and the anti-affinity terms of other pods that exclude it."""
 
     def __init__(self, census: Census, shape: PodShape) -> None:
         affinity, anti_affinity = shape.scheduling.affinity, shape.scheduling.anti_affinity

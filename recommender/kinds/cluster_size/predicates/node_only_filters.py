@@ -54,7 +54,7 @@ class StaticFilter:
         self._verdicts: dict[Hashable, tuple[Refusal, ...]] = {}
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        """Return why the node is refused, by the first filter that refuses it."""
+        """Return the refusals by the first filter that refuses the node."""
         found = info.verdicts.get(self)
         return self._cached_refusals(info) if found is None else found
 

@@ -110,7 +110,7 @@ class ExternalGroup:
         return self._facts.gpu_label
 
     def age_seconds(self) -> float:
-        """Return how old size and machines are: those of a group that was late may be older than the refresh."""
+        """Return how many seconds old size and machines are; after a late answer, they may precede the refresh."""
         return self._facts.age_seconds
 
     def increase_size(self, delta: int) -> None:
