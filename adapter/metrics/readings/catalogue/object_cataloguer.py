@@ -50,9 +50,9 @@ class ObjectCataloguer:
     """The objects in force, and the catalogue of each namespace. Any thread may call it."""
 
     def __init__(self, sources: ReadingSources) -> None:
-        """Start without objects; the clients in `sources` must be limited to what owners of objects may query.
+        """Start without objects; `sources` must contain only the Prometheus that owners of objects may query.
 
-        It should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
+        They should not share the process's record of Prometheus's uptime: an owner's selector that is too slow says
         nothing about Prometheus.
         """
         self._discovery = SeriesDiscovery(sources, _shapes_of_owner)

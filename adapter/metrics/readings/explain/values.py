@@ -92,7 +92,7 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
 
 
 def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield the samples that are no object's value, unless another step shows them or they are of another object."""
+    """Yield why samples that are no object's value are left out, for each reason that no other step shows."""
     for reason, text in _NOBODYS.items():
         if nobodys.get(reason):
             yield ExplanationStep("values", Outcome.INFO, text)
