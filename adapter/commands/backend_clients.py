@@ -1,4 +1,4 @@
-"""Clients of the backends that rule files declare: each has connections and threads of its own."""
+"""Clients of the backends that rule files declare; each has its own connections and threads."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
 
 QUERY_THREADS: Final = 32
-"""Threads for queries to one Prometheus: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
+"""Threads for queries to one Prometheus: more than `ReadingSettings` and `readings/asking/lanes` can use at once."""
 
 
 class BackendClient:
-    """Asks one backend. Thread-safe.
+    """Queries one backend. Thread-safe.
 
-    Files of credentials that cannot be read fail the queries of this backend, until they can be read.
+    While its credential files cannot be read, all queries to this backend fail.
     """
 
     def __init__(
         self, name: str, settings: PrometheusSettings, telemetry: QueryTelemetry | None = None, pace: Pace = UNPACED
     ) -> None:
-        """Nothing is read or sent yet."""
+        """Make the client, without reading or sending anything yet."""
         self._settings = settings
         self._telemetry = telemetry
         self._pace = pace
@@ -49,11 +49,11 @@ class BackendClient:
         return self._connected(selector).series(selector, start=start, timeout_seconds=timeout_seconds)
 
     def started(self, seconds: float) -> Started:
-        """Ask the server when it started, within some seconds. Raises PrometheusError."""
+        """Ask the server when it started, and wait up to `seconds`. Raises PrometheusError."""
         return self._connected("its start").started(seconds)
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run the work on a thread that works for this backend alone."""
+        """Run the work on a thread that is reserved for this backend."""
         self._threads.submit(work)
 
     def close(self) -> None:

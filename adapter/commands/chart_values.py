@@ -19,17 +19,17 @@ _RULE_FILE_KEYS: Final = {
     "resource": RESOURCE_RULES,
     "prometheus": BACKENDS,
 }
-"""Keys below `rules` in values (prometheus-adapter's chart, `values.yaml`), and their names in a rule file."""
+"""Keys below `rules` in the values (prometheus-adapter's chart, `values.yaml`), and their names in a rule file."""
 _CHART_KEYS: Final = (*_RULE_FILE_KEYS, _EXISTING, "default", "shipped", "recommenderMatchers")
 
 
 def are_chart_values(root: Node | None) -> bool:
-    """Return whether a file is the values of a chart with rules in them, or of a chart that contains such a chart."""
+    """Return whether a file holds the values of a chart that has rules, or of a chart that contains such a chart."""
     return _rules_of(root) is not None
 
 
 def rules_within(document: Document) -> Document:
-    """Return the rules of values as a rule file, whose nodes keep their places in the values. Raises DocumentError."""
+    """Return the rules in chart values as a rule file; nodes keep their places in the values. Raises DocumentError."""
     rules = _rules_of(document.root)
     assert rules is not None, "the caller knows that these are values"
     unknown = rules.unknown(_CHART_KEYS)
@@ -56,7 +56,7 @@ def _renamed(entry: MappingEntry) -> MappingEntry:
 
 
 def _rules_of(root: Node | None) -> MappingNode | None:
-    """Return `rules` of the values, or of the only chart in them that has such rules."""
+    """Return `rules` of the values or of a chart in them; None unless exactly one of these has such rules."""
     if not isinstance(root, MappingNode):
         return None
     inner = [entry.value for entry in root.entries if isinstance(entry.value, MappingNode)]
@@ -65,7 +65,7 @@ def _rules_of(root: Node | None) -> MappingNode | None:
 
 
 def _own_rules(values: MappingNode) -> MappingNode | None:
-    """Return `rules` if it is a mapping with a key of such a chart: in a rule file it is a list."""
+    """Return `rules` if it is a mapping with a key of such a chart; in a rule file, `rules` is a list."""
     rules = values.get(RULES)
     if not isinstance(rules, MappingNode) or len(rules.unknown(_CHART_KEYS)) == len(rules.entries):
         return None

@@ -1,4 +1,4 @@
-"""`tidewatch-adapter`: its commands."""
+"""The commands of `tidewatch-adapter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of the program that has these commands."""
+"""The name of the program to which these commands belong."""
 
 from __future__ import annotations
 

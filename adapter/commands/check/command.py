@@ -1,4 +1,4 @@
-"""`tidewatch-adapter check`: what is wrong or doubtful in rule files, and what they would serve."""
+"""`tidewatch-adapter check`: reports what is wrong or doubtful in rule files, and what they would serve."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0
-"""Time limit for all queries together; the report says which rules were left out because of it."""
+"""Time limit for all queries together; the report says which rules were skipped because of it."""
 
 CHECK = CommandFlags(
     program=f"{PROGRAM} check",
@@ -192,7 +192,7 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
 
 
 def _clients(values: FlagValues, of_flags: Budgeted) -> Callable[[Backend | None], Budgeted]:
-    """Return one client for each backend, each with its own time limit; the key None is the Prometheus of the flags."""
+    """Return a function from a backend, or None for the flags' Prometheus, to its client with its own time limit."""
     known: dict[Backend | None, Budgeted] = {None: of_flags}
     matchers = prometheus_matchers(values)
 

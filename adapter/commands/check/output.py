@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_METRICS = 20
 _LONGEST_LINE = 160
 _OF_BACKENDS = frozenset({Code.BAD_BACKEND.value, Code.REPEATED_BACKEND.value})
-"""Findings about lines that may hold a password or a token, which are not shown."""
+"""Codes of findings about lines that may hold a password or a token, so that these lines are not shown."""
 
 
 def as_json(report: RulebookReport) -> str:
@@ -97,16 +97,16 @@ def _metric(metric: ServedMetric) -> dict[str, object]:
 
 
 def _finding_key(finding: Finding) -> tuple[object, ...]:
-    """Return what findings have in common if one line is enough for all: a fault of Prometheus, whatever the rule."""
+    """Return a key that is the same for findings that are shown once: faults of Prometheus, whatever the rule."""
     if finding.code == Code.NOT_ASKED.value:
         return (finding.severity, finding.message, finding.fix)
     return (finding,)
 
 
 def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) -> Iterator[str]:
-    """Yield a finding as a compiler shows it: the place, the line, a caret, the repair.
+    """Yield a finding in the style of a compiler: the place, the line, a caret, and the fix.
 
-    `others` says for how many other rules it is the same.
+    `others` is the number of other rules with the same finding.
     """
     place = f"{finding.file}:{finding.line}:{finding.column}"
     yield f"{place}: {finding.severity.value}[{finding.code}]: {finding.message}"

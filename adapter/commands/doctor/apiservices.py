@@ -41,7 +41,7 @@ _REPAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An APIService, and what kube-apiserver says of it."""
+    """An APIService, and what kube-apiserver reports about it."""
 
     registered: Registered
     port: int
@@ -79,7 +79,7 @@ def seen_in(document: Mapping[str, Any]) -> Seen:
 
 
 def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, required: bool) -> Line:
-    """Return the line about an APIService that the adapter should serve; `expected` is its Service, if known."""
+    """Return the line about an APIService that the adapter should serve; `expected` is its Service, None if unknown."""
     line = f"apiservice/{name}"
     if isinstance(state, KubernetesError):
         return unread(line, str(state), f"get on the apiservice {name}", is_forbidden=isinstance(state, ForbiddenError))
@@ -127,7 +127,7 @@ def look_at_request(client: ObjectClient, name: str) -> tuple[Line]:
 
 
 def judge_answer(name: str, document: Mapping[str, Any], seconds: float) -> Line:
-    """Return the line about a list of metrics that arrived."""
+    """Return the line about a request that was answered with a list of metrics."""
     line = f"request/{name}"
     found = document.get("resources")
     if document.get("kind") != "APIResourceList" or not isinstance(found, list):

@@ -39,7 +39,7 @@ def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
 
 
 def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield a line for each of the first HPAs that lack a value, and one about all HPAs."""
+    """Yield a line for each HPA that lacks a value, up to `MOST_HPAS`, and a line about all HPAs."""
     failing = [(hpa, condition) for hpa in hpas for condition in _failing(hpa)]
     for hpa, condition in failing[:MOST_HPAS]:
         metadata = hpa.get("metadata") or {}
@@ -107,7 +107,7 @@ def judge_replicas(service: ObjectName, ready: Collection[str]) -> Line:
 
 
 def _list_objects(client: ObjectClient, path: str, query: Mapping[str, str]) -> Iterable[Mapping[str, Any]]:
-    """Yield the objects of all pages."""
+    """Yield the objects from all pages of a list."""
     following = ""
     while True:
         document = client.get(path, {**query, **({"continue": following} if following else {})}).document

@@ -1,7 +1,7 @@
 """`tidewatch-adapter doctor`: checks an installation for common faults, from inside the cluster.
 
 Gathering and judging are separate: the `look_at_…` functions of the modules beside this one read the state, and their
-`judge_…` functions turn it into a line of the report. This module puts them together and prints the lines.
+`judge_…` functions turn it into a line of the report. This module calls them and prints the lines.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
 
 
 def doctor_settings(values: FlagValues) -> DoctorSettings:
-    """Return what the flags ask for; raises UsageError."""
+    """Return the settings that the flags describe; raises UsageError."""
     named, documents = values.texts("apiservice"), rule_documents(values.paths("config"))
     matchers, backends = prometheus_matchers(values), declared_backends(documents).by_name
     account = _object(values, "service-account")
@@ -169,7 +169,7 @@ def _object(values: FlagValues, flag: str) -> ObjectName | None:
 
 
 def removed(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
-    """Remove the APIServices that were left behind: those that flags name, else all that the chart can make."""
+    """Remove abandoned APIServices: among those that flags name, or else among all that the chart can create."""
     names = settings.apiservices if settings.named else _REGISTERED_BY_THE_CHART
     return run_checks([Check(f"apiservice/{name}", partial(remove_if_left_behind, client, name)) for name in names])
 

@@ -88,7 +88,7 @@ def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[L
 
 
 def judge_watcher(status: int, body: bytes | bytearray, names: Collection[str] | None, now: float) -> Line:
-    """Return the line about `/watcher`, decoded as Trimaran's client decodes it. `names` are those of Node objects."""
+    """Return the line about `/watcher`, decoded as by Trimaran's client. `names` are the names of the Node objects."""
     name = "nodes/watcher"
     if status == 401:
         return unknown(name, "/watcher requires a token", "set --nodes-token-file; Trimaran's client sends none")
@@ -124,7 +124,7 @@ def _judge_nodes(name: str, found: set[str], names: set[str] | None, age: float)
 
 
 def judge_verdicts(metrics: str) -> Iterator[Line]:
-    """Yield a line for each resource with the number of nodes by verdict."""
+    """Yield a line for each resource, with the number of nodes for each verdict."""
     resources: dict[str, Counter[str]] = {}
     for resource, verdict, number in _VERDICT.findall(metrics):
         resources.setdefault(resource, Counter())[verdict] += int(number)
@@ -142,7 +142,7 @@ def judge_verdicts(metrics: str) -> Iterator[Line]:
 
 
 def judge_unmapped(status: int, body: bytes | bytearray) -> Iterator[Line]:
-    """Yield the lines about series of unknown nodes, series that are refused, and the jobs whose series are used."""
+    """Yield the lines about series of unknown nodes, refused series, and the jobs whose series are used."""
     name = "nodes/unmapped"
     if status != 200:
         yield unknown(name, f"/nodes/unmapped answers {status}: {_message(body)}", "see the other lines about nodes")

@@ -30,7 +30,7 @@ class DoctorSettings:
 
     apiservices: tuple[str, ...]
     named: bool
-    """Whether flags name the APIServices, so that each of them must exist."""
+    """Whether flags name the APIServices; if so, each of them must exist."""
     service: ObjectName | None
     serving_secret: ObjectName | None
     subject: Subject
@@ -44,7 +44,7 @@ class DoctorSettings:
     serves_resources: bool | None
     """Whether the rules hold `resourceRules`; None if no flag names rule files."""
     backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
-    """The Prometheus servers in `prometheus` of the rule files, by name."""
+    """The servers that the rule files list under `prometheus`, by name."""
 
 
 class RegisteredApis:
@@ -70,14 +70,14 @@ class RegisteredApis:
 
     @property
     def service(self) -> ObjectName | None:
-        """The adapter's Service, as far as is known."""
+        """The adapter's Service; None if it is not known."""
         named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
         found = (_service_of(self._found.get(name)) for name in (*self.names, *named))
         return self._settings.service or next((service for service in found if service), None)
 
     @property
     def to_answer(self) -> dict[str, Seen]:
-        """The APIServices that the adapter should serve and that exist; metrics.k8s.io only if it points here."""
+        """The existing APIServices that the adapter should serve; metrics.k8s.io only if it points to the adapter."""
         service, resource = self.service, self._found.get(RESOURCE_API)
         found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
         if isinstance(resource, Seen) and service is not None and resource.registered.service == service:

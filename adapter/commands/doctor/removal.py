@@ -1,8 +1,8 @@
 """`doctor --remove`: removes the APIServices of a release that no longer exists or never started.
 
-An APIService without a server behind it blocks the deletion of every namespace in the cluster, and it belongs to no
-namespace: it outlives `kubectl delete namespace`. Only APIServices that a release of the chart created are removed, and
-only while no server answers for them.
+An APIService without a server behind it blocks the deletion of every namespace in the cluster. Since it belongs to no
+namespace itself, it survives `kubectl delete namespace`. Only APIServices that a release of the chart created are
+removed, and only while no server answers for them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OURS: Final = "tidewatch-"
 
 
 def remove_if_left_behind(client: ObjectClient, name: str) -> tuple[Line]:
-    """Remove one APIService if a release of the chart has left it behind; return what was done, and why."""
+    """Remove an APIService if a release of the chart has left it behind; return a line about what was done, and why."""
     line = f"apiservice/{name}"
     right = f"get and delete on the apiservice {name}, and list on endpointslices of its namespace"
     try:
@@ -71,7 +71,7 @@ def _why_kept(client: ObjectClient, document: Mapping[str, Any]) -> str:
 
 
 def _ready_behind(client: ObjectClient, service: ObjectName) -> set[str]:
-    """Return the addresses of the ready pods; none if the Service or its namespace does not exist."""
+    """Return the addresses of the ready pods behind a Service; none if it or its namespace does not exist."""
     try:
         client.get(f"/api/v1/namespaces/{service.namespace}/services/{service.name}")
     except NotFoundError:

@@ -1,7 +1,7 @@
 """Doctor: who serves metrics.k8s.io, which `kubectl top` and HPAs on CPU and memory need.
 
-An API has one server: usually metrics-server, or this adapter if its rule files hold `resourceRules`. If both are
-installed, the `resourceRules` may be without effect, and this check reports it.
+Only one server can serve an API. For this one, it is usually metrics-server, or this adapter if its rule files hold
+`resourceRules`. If both are installed, the `resourceRules` may have no effect; this check then says so.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def holds_resource_rules(documents: Sequence[Document]) -> bool | None:
 
 
 def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | None, named: bool) -> Line:
-    """Return the line about the API.
+    """Return the line about metrics.k8s.io.
 
-    `ours` is the adapter's Service, and `served` whether its rules hold resourceRules; None if unknown. `named` says
-    whether a flag names this API, so that it must be the adapter's.
+    `ours` is the adapter's Service, and `served` is whether its rules hold `resourceRules`; either is None if unknown.
+    `named` is whether a flag names this API; if so, the adapter must serve it.
     """
     if isinstance(state, KubernetesError):
         return unread(

@@ -44,14 +44,14 @@ class Need:
     """Name of the line."""
     right: AccessRight
     lost: str
-    """The function that is unavailable without the right."""
+    """What does not work without the right."""
     fix: str
     status: CheckStatus = CheckStatus.ERROR
     """Status of the line if the right is missing."""
 
 
 def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> Iterator[Need]:
-    """Yield the rights that the adapter needs; `secret` holds its serving certificate, if it keeps one."""
+    """Yield the rights that the adapter needs; `secret` is the Secret of its serving certificate, if it has one."""
     for verb in ("list", "watch"):
         lost = "metrics of pods that a selector picks: HPAs on Pods metrics get 503"
         yield _need_of_adapter(AccessRight(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
@@ -111,7 +111,7 @@ def _need_of_adapter(right: AccessRight, lost: str, grant: str, status: CheckSta
 
 
 def needs_of_hpa_controller() -> Iterator[Need]:
-    """Yield the rights that the HPA controller needs to read metrics; each metric's name stands for any metric."""
+    """Yield the rights that the HPA controller needs to read metrics; `any-metric` stands for any metric's name."""
     rights = (
         (AccessRight("get", "pods", "custom.metrics.k8s.io", "default", "*", "any-metric"), "Pods and Object metrics"),
         (AccessRight("list", "any-metric", "external.metrics.k8s.io", "default"), "External metrics"),
@@ -147,7 +147,7 @@ LINE = "front-proxy"
 
 
 def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
-    """Read the ConfigMap by its name, and judge it."""
+    """Read the ConfigMap that names the front proxy's CA, and judge it."""
     try:
         document = client.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}").document
     except KubernetesError as e:
@@ -157,7 +157,7 @@ def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
 
 
 def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
-    """Return the line about the ConfigMap's content."""
+    """Return the line about the content of the front proxy's ConfigMap."""
     data = document.get("data") or {}
     flags = "give kube-apiserver --requestheader-client-ca-file and the flags beside it"
     try:

@@ -29,17 +29,17 @@ _UNSIGNED = frozenset({2, 18, 19, 20, 21})
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """The results of a client's handshakes."""
+    """The results of the two handshakes with a server."""
 
     shown: x509.Certificate | None = None
-    """The certificate; None if the handshake failed, for the reason in `failure`."""
+    """The server's certificate; None if the handshake failed, for the reason in `failure`."""
     refusal: str = ""
-    """Why a client with that bundle refuses the certificate, in OpenSSL's words; empty if it accepts it."""
+    """Why a client that trusts the bundle refuses the certificate, in OpenSSL's words; empty if it accepts it."""
     failure: str = ""
 
 
 def look_at_certificate(name: str, registered: Registered, address: Address) -> tuple[Line]:
-    """Make two handshakes as kube-apiserver does: one to see the certificate, and one to verify it."""
+    """Make two handshakes as kube-apiserver would: one to see the certificate, and one to verify it."""
     if registered.service is None:
         raise ValueError("an APIService that kube-apiserver serves itself has no certificate")
     server_name = f"{registered.service.name}.{registered.service.namespace}.svc"
@@ -111,7 +111,7 @@ def _seeing() -> ssl.SSLContext:
 
 
 def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
-    """Return a context that accepts what kube-apiserver accepts: as in Go, each certificate of the bundle is a root."""
+    """Return a context that accepts what kube-apiserver does: as in Go, each certificate of the bundle is a root."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=bundle_pem(authorities).decode())

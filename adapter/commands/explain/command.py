@@ -1,4 +1,4 @@
-"""`tidewatch-adapter explain METRIC`: why a metric has, or lacks, a value."""
+"""`tidewatch-adapter explain METRIC`: says why a metric has, or lacks, a value."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Rule, Rulebook
 
 LISTING_SECONDS = 15.0
-"""How long to wait for the objects of a cluster."""
+"""How long to wait until the objects of a cluster are listed."""
 
 _ASKERS_UNKNOWN = ExplanationStep(
     "asked", Outcome.INFO, "only a running server knows who asked last: name it with --server"
@@ -157,7 +157,7 @@ def _explain(values: FlagValues) -> Explanation:
 
 
 def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebook) -> Backends:
-    """Return the client that queries the Prometheus of the flags, and those for the backends that rules name."""
+    """Return the clients for the Prometheus of the flags and for the backends that rules name."""
     matchers = prometheus_matchers(values)
     own = tuple(rule for rule in rulebook.rules if rule.backend is None)
     default = Source(prometheus, _uptime(prometheus, own), lambda work: work())
@@ -167,7 +167,7 @@ def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebo
 
 
 def _uptime(prometheus: PrometheusClient, rules: Sequence[Rule]) -> PrometheusUptime:
-    """Return when Prometheus began to collect samples; -infinity if it does not report that or no rule needs it."""
+    """Return when Prometheus began to collect samples; -infinity if it does not report this or no rule needs it."""
     if all(rule.policy.no_data_value is None for rule in rules):
         return always_there(Clock())
     try:
@@ -197,7 +197,7 @@ def _question(values: FlagValues, resolve: ResolveResource) -> Question:
 
 @contextmanager
 def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
-    """Yield the objects and a way to find kinds, from a folder or a cluster; no objects if no flag names either."""
+    """Yield the objects of a folder or cluster, and the function that finds kinds; None if no flag names objects."""
     settings = ObjectSettings(files=values.path("objects"), cluster=cluster_settings(values))
     if settings.files is None and not settings.cluster.is_named:
         yield None, kinds_by(values)
@@ -207,7 +207,7 @@ def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveR
 
 
 def _wait_for(objects: ObjectSource, resource: Resource) -> None:
-    """Wait until the objects of the kind are listed; if they never are, the explanation says so."""
+    """Wait until the objects of the kind are listed, up to a limit; the explanation says if they are not."""
     until = time.monotonic() + LISTING_SECONDS
     pause = threading.Event()
     while time.monotonic() < until:

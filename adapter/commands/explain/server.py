@@ -1,4 +1,4 @@
-"""`explain --server`: asks a running server, and returns its explanation."""
+"""`explain --server`: asks a running server for its explanation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GROUP = "Running server"
 _DEADLINES = RequestDeadlines(connect=5.0, silence=15.0, total=20.0)
 """Deadlines of the request; the server itself takes at most five seconds."""
 _BY_ITSELF = ("config", "objects", "prometheus-url")
-"""Flags that have no meaning with --server."""
+"""Flags that have no meaning together with --server."""
 
 SERVER_FLAGS: tuple[Flag, ...] = in_group(
     _GROUP,
@@ -51,8 +51,8 @@ SERVER_FLAGS: tuple[Flag, ...] = in_group(
 def asked_of_server(values: FlagValues) -> Explanation:
     """Return the server's explanation.
 
-    Raises UsageError, with the server's address and what to do, if it cannot be reached or refuses the request, and
-    KubernetesError if the caller's credentials cannot be read.
+    Raises UsageError, with the server's address and what to do, if the server cannot be reached or refuses the request.
+    Raises KubernetesError if the caller's credentials cannot be read.
     """
     for name in _BY_ITSELF:
         if name in values.given:
@@ -83,7 +83,7 @@ def _fetch_explanation(client: KubernetesClient, values: FlagValues) -> Explanat
 
 
 def _repair(problem: str) -> str:
-    """Return what to do about a server that cannot be reached; only OpenSSL's text distinguishes the reasons."""
+    """Return what to do if the server cannot be reached; only OpenSSL's message tells the reasons apart."""
     if "TLS: " not in problem:
         return "check --server, and whether its port is reachable"
     if "mismatch" in problem or "not valid for" in problem:

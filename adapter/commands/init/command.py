@@ -1,4 +1,4 @@
-"""`tidewatch-adapter init`: rules and HPAs for the exporters whose series Prometheus holds."""
+"""`tidewatch-adapter init`: writes rules and HPAs for the exporters whose series Prometheus holds."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _prometheus(values: FlagValues) -> FoundPrometheus:
 
 
 def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
-    """Write the files, and return their descriptions. Raises PrometheusError, and the other errors of the command."""
+    """Write the files, and return them with their descriptions. Raises PrometheusError and other errors of `init`."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))
     with PrometheusClient(asked.settings) as prometheus:

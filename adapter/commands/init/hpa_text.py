@@ -1,4 +1,4 @@
-"""Writes an example of an HPA that keeps the current size of its workload until a user chooses a target (pure)."""
+"""Writes an example HPA that keeps its workload at the current size until a user chooses a target (pure)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT_DIGITS: Final = 2
 
 
 def hpa_text(found: ScalableWorkload) -> str:
-    """Return the manifest."""
+    """Return the manifest of an example HPA for the workload."""
     workload, known = found.workload, found.rule.metric.known
     name, namespace = json.dumps(workload.name), json.dumps(workload.namespace)
     target = amount(target_of(found.average))
@@ -48,7 +48,7 @@ def hpa_text(found: ScalableWorkload) -> str:
 
 
 def target_of(average: float) -> float:
-    """Return a target of two digits, not below the average and at least a thousandth; 1 for an average of zero."""
+    """Return a target with two significant digits, at least the average and a thousandth; 1 for an average of zero."""
     if average <= 0:
         return 1.0
     milli = math.ceil(average * 1000)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RULES_FILE: Final = "rules.yaml"
 MOST_EXAMPLES: Final = 50
-"""Number of workloads for which an HPA is written."""
+"""Largest number of workloads for which an HPA is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,13 @@ def rules_text(header: Sequence[str], rules: Sequence[TriedRule], unused: Sequen
 
 
 def unused_text(unused: UnusedMetric) -> str:
-    """Return why a metric is not served and what to do, in one sentence."""
+    """Return a sentence that says why a metric is not served, and what to do."""
     known = unused.known
     return f"{known.exporter}: {known.series} ({known.meaning}): {unused.reason}: {unused.fix}"
 
 
 def value_text(rule: TriedRule) -> str:
-    """Return what the rule returned at this moment, in one sentence."""
+    """Return a sentence about what the rule returned when it was tried."""
     known = rule.metric.known
     if known.subject is MetricSubject.EXTERNAL:
         return "no value" if rule.value is None else f"{amount(rule.value)}{_of(rule.metric)}"

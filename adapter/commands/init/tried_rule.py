@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TriedRule:
-    """A rule with the answer to its query at this moment."""
+    """A rule with the answer to its query."""
 
     metric: RecognisedMetric
     values: Mapping[ObjectKey, float]
-    """Value of each object; empty for external metrics."""
+    """The value of each object; empty for external metrics."""
     value: float | None = None
-    """Value of an external metric; None if there was none."""
+    """The value of an external metric; None if it had no value."""
     notes: tuple[str, ...] = ()
     """Warnings of `check`, and why there is no value."""

@@ -1,4 +1,4 @@
-"""Tries the rules that `init` is about to write: each through `check`, and its query once."""
+"""Tries the rules that `init` is about to write: each is passed to `check`, and its query is sent once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _MAX_AGE_SECONDS: Final = 300.0
-"""Prometheus's look-back: series whose newest sample is older have no value."""
+"""Prometheus's look-back: a series whose newest sample is older has no value."""
 # Why there is no value is said by the answer to the query.
 _NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
 
@@ -46,9 +46,9 @@ _NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
 def try_rules(
     client: Prometheus, found: Sequence[RecognisedMetric], timeout_seconds: float
 ) -> tuple[list[TriedRule], list[UnusedMetric]]:
-    """Return the rules that work, with their values, and what `check` refuses.
+    """Return the rules that work, with their values, and the metrics whose rules `check` refuses.
 
-    Raises PrometheusError if Prometheus is away or refuses the credentials.
+    Raises PrometheusError if Prometheus is unreachable or refuses the credentials.
     """
     resolve = partial(find_resource, BUILT_IN)
     # The order in which the text has them.
@@ -76,7 +76,7 @@ def try_rules(
 
 
 def with_notes(rule: TriedRule, findings: Sequence[Finding]) -> TriedRule:
-    """Return the rule with what `check` doubts, and with the reason if there is no value."""
+    """Return the rule with the warnings of `check` and, if it has no value, with the reason."""
     doubts = [f"{finding.message}: {finding.fix}" for finding in findings if finding.code not in _NOT_NOTED]
     has_value = bool(rule.values) or rule.value is not None
     if not has_value and rule.metric.known.type is SeriesType.COUNTER:
@@ -106,7 +106,7 @@ def _asked_once(
 
 
 def _query(metric: RecognisedMetric, served: Metric) -> str:
-    """Return the query: of one object as an HPA selects it, otherwise of all objects. Raises RenderError."""
+    """Return the query: for an external metric as an HPA selects it, otherwise for all objects. Raises RenderError."""
     if metric.known.subject is MetricSubject.EXTERNAL:
         return exact_query(served, Asked(None, (), _selector(metric.selector)))
     return wide_query(served, EVERYTHING)
@@ -117,7 +117,7 @@ def _selector(labels: Mapping[str, str]) -> Selector:
 
 
 def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
-    """Return the finite values by object, without labels that cannot be the name of an object."""
+    """Return the finite values by object, without samples whose labels cannot be the name of an object."""
     namespace, name = metric.namespace_label or "", metric.object_label or ""
     return {
         ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value

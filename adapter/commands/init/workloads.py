@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScalableWorkload:
-    """A workload, and the metric that an autoscaler of it can read."""
+    """A workload, and the metric by which an HPA can scale it."""
 
     workload: LikelyWorkload
     rule: TriedRule
     pods: int
     average: float
-    """Mean of the metric over the pods at this moment."""
+    """Mean of the metric over the pods when the rule was tried."""
 
 
 def scalable_workloads(rules: Sequence[TriedRule]) -> list[ScalableWorkload]:
-    """Return each workload that has values of a metric that follows its load, with the first such metric."""
+    """Return each workload with a metric that follows its load and has values, and the first such metric."""
     chosen: dict[LikelyWorkload, ScalableWorkload] = {}
     for rule in rules:
         if not rule.metric.known.scales:
@@ -44,7 +44,7 @@ def scalable_workloads(rules: Sequence[TriedRule]) -> list[ScalableWorkload]:
 
 
 def file_names(workloads: Iterable[LikelyWorkload]) -> dict[LikelyWorkload, str]:
-    """Return a file name for each workload, with the namespace where several have the same name."""
+    """Return a file name for each workload; it includes the namespace if several workloads have the same name."""
     listed = list(workloads)
     names: dict[LikelyWorkload, str] = {}
     for workload in listed:
