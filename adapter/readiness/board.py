@@ -56,7 +56,7 @@ class ReadinessBoard:
         self._first.set()
 
     def wait_for_first_read(self, seconds: float) -> None:
-        """Return when the first read has ended, or after the given time."""
+        """Wait until the first read has ended, but no longer than `seconds`."""
         self._first.wait(seconds)
 
     def added(self, task: str, overdue: Callable[[], bool]) -> None:
@@ -73,7 +73,7 @@ class ReadinessBoard:
         self._is_stopping = True
 
     def verdict(self) -> ReadinessVerdict:
-        """Return the verdict now."""
+        """Return the present verdict."""
         if self._is_stopping:
             return ReadinessVerdict(is_ready=False, reason="not ready: shutting down", connections=None)
         return readiness_verdict(self.rules, self._known, self._clock())

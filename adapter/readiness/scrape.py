@@ -42,7 +42,7 @@ class ScrapeError(Exception):
 
 
 SCRAPE_RESULTS = ("ok", "unreachable", "late", "bad_answer", "missing", "bad_value")
-"""How a read can end."""
+"""The possible results of a read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessRules:
-    """The settings of a decision."""
+    """The settings by which a verdict is reached."""
 
     metric: str
     """The metric as the user wrote it."""
@@ -49,7 +49,7 @@ class ReadinessVerdict:
     is_ready: bool
     reason: str
     connections: float | None
-    """The value behind it; None if it is unknown, so that the pod counts as ready."""
+    """The number of connections behind the verdict; None if it is unknown or does not matter."""
 
 
 def readiness_verdict(rules: ReadinessRules, known: KnownLoad, now: float) -> ReadinessVerdict:
