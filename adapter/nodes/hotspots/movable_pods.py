@@ -56,7 +56,10 @@ def _descending(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ..
 
 
 def _match(pods: Sequence[ClusterPod], matches: set[int], left: dict[str, float], resource: str) -> None:
-    """Add pods to `matches` until no excess of one resource is `left`, and subtract their requests from `left`."""
+    """Add pods to `matches` until the excess of `resource` is covered or no pod remains.
+
+    The requests of each added pod are subtracted from `left`, the excess that is still to be covered.
+    """
     for _, group in groupby(range(len(pods)), key=lambda place: pods[place].priority):
         sizes = sorted(
             (size, -place)

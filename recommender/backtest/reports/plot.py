@@ -151,7 +151,7 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
 
 
 def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
-    """Draw the day on which auto and its rival were short most."""
+    """Draw the day with the largest shortage of auto and its rival."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
     begin, end = _worst(report, needed, lines[:2])
     edges, part = _edges(report)[begin : end + 1], needed[begin:end]

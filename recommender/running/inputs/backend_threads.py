@@ -1,4 +1,4 @@
-"""Threads for the lookups of each backend, so that those of a hanging one take no threads of another one."""
+"""Separate lookup threads for each backend, so that a hanging backend cannot occupy the threads of another."""
 
 from __future__ import annotations
 

@@ -2,13 +2,11 @@
 
 In the stock worker, request threads perform handshakes, read heads and write answers, so a few silent clients stop the
 service. Here the poller thread does this for all connections (`connections`), with a total deadline for each stage. The
-request threads get complete heads, and leave the part of an answer that a socket does not accept in an outbox
-(`outgoing`). If there are too many connections, unfinished ones are closed first, then the slowest readers, then those
-that have been idle longest.
+request threads get complete heads, and leave what a socket does not accept of an answer in an outbox (`outgoing`). If
+there are too many connections, unfinished ones are closed first, then the slowest readers, then the longest idle ones.
 
 Connections that come first, such as kube-scheduler's, are polled by the main poller. All others have a second poller,
-which the main one watches only when it is their turn: while their share of the time is used up, or a reserved thread
-needs the interpreter, they cost nothing.
+which the main one watches only when it is their turn, so that they cost nothing at other times.
 
 Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used.
 """

@@ -1,9 +1,9 @@
 """Confines a rule to one namespace, so that none of its queries sees the series of another namespace.
 
-The matchers are put into its look-up here, and into each of its queries when that is rendered
-(`rulebook/query_rendering`): a template may build the text from the request, so only the text that is sent can be
-proven. Here it is tried with made-up requests, so that a rule that cannot be confined is refused before anybody asks
-for it.
+The matchers are added to the rule's look-up here, and to each of its queries when the query is rendered
+(`rulebook/query_rendering`). A template may build the query from the request, so that confinement can be proven only
+for the text that is sent. This module also tries the rule with made-up requests, so that a rule that cannot be confined
+is refused before anybody uses it.
 """
 
 from __future__ import annotations

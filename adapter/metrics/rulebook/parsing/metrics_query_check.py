@@ -39,7 +39,7 @@ _REMEMBERED: Final = 512
 
 
 class _Trials:
-    """Made-up values to execute a template with. Two are equal if they are the same."""
+    """Made-up values to execute a template with. Instances are compared by identity."""
 
     def __init__(self, arguments: Iterable[TemplateArguments]) -> None:
         self.arguments = tuple(arguments)

@@ -131,7 +131,7 @@ def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatAr
 
 
 def missing_share(sums: FloatArray) -> FloatArray:
-    """Return the mean share that short steps lack of their needs, from sums of shape (…, 3); 1 where none was short."""
+    """Return the mean share of the need that short steps leave unmet, from sums of shape (…, 3); 1 if none is short."""
     tau = sums[..., TAU]
     return np.where(tau > 0, sums[..., THETA] / np.where(tau > 0, tau, 1.0), 1.0)
 

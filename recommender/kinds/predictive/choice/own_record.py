@@ -36,9 +36,10 @@ class OwnRecord:
     """Short steps and missing share of constant headroom of the same mean cost, shape (series, 2)."""
 
     def excess(self, doubt: FloatArray) -> FloatArray:
-        """Return the share by which past actions' shortage exceeds headroom's, by the worse measure; shape (series,).
+        """Return by how much past actions fell short more than headroom did, as a ratio, of shape (series,).
 
-        `doubt`, of shape (series, 2), is added to both sides, since a handful of short steps proves nothing.
+        The worse of the two measures counts. `doubt`, of shape (series, 2), is added to the shortages of both, since a
+        handful of short steps proves nothing.
         """
         return np.asarray(((self.short + doubt) / np.maximum(self.expected + doubt, _TINY)).max(axis=-1) - 1)
 

@@ -74,7 +74,7 @@ def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: 
 
 
 def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted medians, interpolated, so that a single expensive expert is no reason to pay more.
+    """Return the interpolated weighted medians: a median keeps a single expensive expert from raising the cost.
 
     Values and weights have the shape (series, experts), the answer (series,).
     """
