@@ -24,14 +24,16 @@ _CHART_KEYS: Final = (*_RULE_FILE_KEYS, _EXISTING, "default", "shipped", "recomm
 
 
 def are_chart_values(root: Node | None) -> bool:
-    """Return whether a file holds the values of a chart that has rules, or of a chart that contains such a chart."""
-    return _rules_of(root) is not None
+    """Return whether a file is the values of a chart with rules in them, or of a chart that contains such charts."""
+    return bool(_rules_of(root))
 
 
-def rules_within(document: Document) -> Document:
-    """Return the rules in chart values as a rule file; nodes keep their places in the values. Raises DocumentError."""
-    rules = _rules_of(document.root)
-    assert rules is not None, "the caller knows that these are values"
+def rules_within(document: Document) -> tuple[Document, ...]:
+    """Return the rules of each chart in values as a rule file, whose nodes keep their places. Raises DocumentError."""
+    return tuple(Document(document.file, _rule_file(rules)) for rules in _rules_of(document.root))
+
+
+def _rule_file(rules: MappingNode) -> MappingNode:
     unknown = rules.unknown(_CHART_KEYS)
     if unknown:
         raise DocumentError(*(unknown_key(entry, _CHART_KEYS) for entry in unknown))
@@ -43,7 +45,7 @@ def rules_within(document: Document) -> Document:
     if all(_is_empty(entry.value) for entry in entries):
         message = "the values contain no rule: `custom`, `external` and `resource` are empty"
         raise DocumentError(rules.problem(message, "there is nothing to check; the chart's own rules are valid"))
-    return Document(document.file, replace(rules, entries=entries))
+    return replace(rules, entries=entries)
 
 
 def _is_empty(node: Node) -> bool:
@@ -55,13 +57,12 @@ def _renamed(entry: MappingEntry) -> MappingEntry:
     return MappingEntry(replace(entry.key, value=_RULE_FILE_KEYS[entry.name]), entry.value)
 
 
-def _rules_of(root: Node | None) -> MappingNode | None:
-    """Return `rules` of the values or of a chart in them; None unless exactly one of these has such rules."""
+def _rules_of(root: Node | None) -> tuple[MappingNode, ...]:
+    """Return `rules` of the values, and of each chart in them that has such rules."""
     if not isinstance(root, MappingNode):
-        return None
+        return ()
     inner = [entry.value for entry in root.entries if isinstance(entry.value, MappingNode)]
-    found = [rules for chart in (root, *inner) if (rules := _own_rules(chart)) is not None]
-    return found[0] if len(found) == 1 else None
+    return tuple(rules for chart in (root, *inner) if (rules := _own_rules(chart)) is not None)
 
 
 def _own_rules(values: MappingNode) -> MappingNode | None:

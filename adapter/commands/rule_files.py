@@ -101,7 +101,7 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
         if not manifests:
             problem = DocumentProblem(document.file, 1, 1, "these are values of a chart, not a rule file", _INSTALL)
             raise DocumentError(problem)
-        return (rules_within(document),)
+        return rules_within(document)
     return (_with_keys(document),)
 
 
