@@ -1,8 +1,10 @@
-"""Writes without an answer, which may still take effect: what they would undo must wait.
+"""Remembers writes that got no answer and may still take effect.
 
-effects = LateEffects(monotonic)
-with effects.noted(target, fence):
-objects.replace(path, document, fence)
+    effects = LateEffects(monotonic)
+    with effects.noted(target, fence):
+        objects.replace(path, document, fence)
+
+While `effects.may_come(target)` holds, nothing that such a write would undo should be started.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class NodeColumns:
     pool: tuple[str, ...]
     """Value of the pool label of each node; empty for none."""
     gpu_left_milli: tuple[tuple[int, ...], ...]
-    """What is left of each GPU of each node, in thousandths (1000 for a free GPU)."""
+    """The free share of each GPU of each node, in thousandths (1000 for a free GPU)."""
     gpu_workload: Mapping[GpuPodKind, float] = field(default_factory=dict)
     """The pods that request GPUs, by kind: each bound pod counts 1; all pending pods together count at most as much as
     all bound ones, so that nobody dominates the mix with pods that no node could ever hold."""

@@ -1,4 +1,4 @@
-"""What is known about a cluster before anything is configured: nodes, workloads, and start-up times of pods."""
+"""The facts about a cluster that `init` reads first: nodes, workloads, and start-up times of pods."""
 
 from __future__ import annotations
 

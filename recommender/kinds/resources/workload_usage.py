@@ -1,4 +1,4 @@
-"""What is known about the usage of one workload, in the form that decisions need."""
+"""The known usage of one workload, in the form that decisions need."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class QuotaStore(Generic[F, V]):
         """Keep the values of at most this number of objects of each namespace.
 
         `convert` is called with an object and its former value, and returns None for an object that does not count.
-        `changed` is called after each change of values, and once for a whole list. It is not told of an object that
-        an older one pushes beyond the quota.
+        `changed` is called after each change of values, and once for a whole list. It is not called
+        for an object that an older one pushes beyond the quota.
         """
         self._convert = convert
         self._changed = changed

@@ -30,7 +30,7 @@ class Refreshers:
         remarks: Remarks,
         presence: Callable[[PrometheusUptime], Presence] = lambda uptime: uptime,
     ) -> None:
-        """`presence` returns, for a Prometheus's uptime record, the object that is told how each query ends."""
+        """`presence` returns, for a Prometheus's uptime record, the object that records how each query ends."""
         self._sources = sources
         self._names = names
         self._telemetry = telemetry

@@ -40,7 +40,7 @@ class _Nodes:
     """The free amounts of the nodes of a request."""
 
     states: tuple[GpuState, ...]
-    """What is left of each node's GPUs, in ascending order."""
+    """The free share of each GPU of a node, in ascending order, for each node."""
     cpu_before: Integers
     cpu_after: Integers
 

@@ -69,7 +69,7 @@ class Connection:
         """Why the request threads sent an error instead of the answer; empty if they did not."""
         self.client = client
         self.address = address_key(client[0])
-        """The part of the client's address by which clients are told apart."""
+        """The part of the client's address that identifies the client."""
         self.server = server
         self.stage = Stage.HANDSHAKE
         self.expires = 0.0
