@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from adapter.nodes.scores.gpus.gpu_fragmentation import PointsTable, Workload, left_over
 from adapter.nodes.scores.gpus.gpu_fragments import FragmentTable, gradient_points, mix_of
-from adapter.nodes.scores.gpus.gpu_points import PointsTable, Workload, left_over
 from benchmarks.gpu_lists import WHOLE_MILLI
 
 if TYPE_CHECKING:

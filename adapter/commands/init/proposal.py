@@ -1,15 +1,17 @@
-"""The files that `init` writes, and what it says about them (pure)."""
+"""The files that `init` writes, with an example HPA for a workload, and what it says about them (pure)."""
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.hpa_text import hpa_text
-from adapter.commands.init.rules_text import rules_text, unused_text, value_text
+from adapter.commands.init.rules_text import amount, rules_text, unused_text, value_text
 from adapter.commands.init.workloads import file_names, scalable_workloads
 from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.known_metrics import MetricSubject
+from adapter.foundation.reports.comments import comment
 from adapter.foundation.reports.terminal_escaping import printable
 
 if TYPE_CHECKING:
@@ -17,11 +19,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.commands.init.tried_rule import TriedRule
+    from adapter.commands.init.workloads import ScalableWorkload
     from adapter.foundation.exporters.recognition import UnusedMetric
+
 
 RULES_FILE: Final = "rules.yaml"
 MOST_EXAMPLES: Final = 50
 """Largest number of workloads for which an HPA is written."""
+
+
+_KEPT_DIGITS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +70,44 @@ def proposal(
 def _served_name(rule: TriedRule) -> str:
     known = rule.metric.known
     return known.name if known.subject is MetricSubject.EXTERNAL else f"{known.subject.value}/{known.name}"
+
+
+def hpa_text(found: ScalableWorkload) -> str:
+    """Return the manifest of an example HPA for the workload."""
+    workload, known = found.workload, found.rule.metric.known
+    name, namespace = json.dumps(workload.name), json.dumps(workload.namespace)
+    target = amount(target_of(found.average))
+    have = "pod has" if found.pods == 1 else "pods have"
+    average = f"{found.pods} {have} {amount(found.average)} on average"
+    size = f"The target of {target} keeps the present size"
+    owner = f"The names of the pods suggest that they belong to {workload.kind} {workload.name}"
+    said = (
+        f"An example, made from what Prometheus holds. Metric: {known.meaning}. At present {average}.",
+        f"{size}: replace it with what one pod can handle, and adjust minReplicas and maxReplicas.",
+        f"{owner}: check that, and that no other HPA scales it.",
+    )
+    lines = [line for text in said for line in comment(text)]
+    lines += [
+        "apiVersion: autoscaling/v2",
+        "kind: HorizontalPodAutoscaler",
+        f"metadata: {{name: {name}, namespace: {namespace}}}",
+        "spec:",
+        f"  scaleTargetRef: {{apiVersion: apps/v1, kind: {workload.kind}, name: {name}}}",
+        f"  minReplicas: {found.pods}",
+        f"  maxReplicas: {2 * found.pods}",
+        "  metrics:",
+        "  - type: Pods",
+        "    pods:",
+        f"      metric: {{name: {known.name}}}",
+        f'      target: {{type: AverageValue, averageValue: "{target}"}}',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def target_of(average: float) -> float:
+    """Return a target with two significant digits, at least the average and a thousandth; 1 for an average of zero."""
+    if average <= 0:
+        return 1.0
+    milli = math.ceil(average * 1000)
+    scale = int(math.pow(10, max(len(str(milli)) - _KEPT_DIGITS, 0)))
+    return -(-milli // scale) * scale / 1000

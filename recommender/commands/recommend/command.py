@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -27,9 +28,9 @@ from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
-from recommender.commands.recommend.answering_backends import answering
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
@@ -45,12 +46,13 @@ from recommender.recording.recording import RecordingError
 from recommender.running.queries.backend_queries import connections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.commands.init.present_values import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
+    from recommender.running.queries.backend_queries import BackendConnection
 
 
 _UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)
@@ -99,6 +101,10 @@ RECOMMEND = CommandFlags(
         *QUIET_LOG_FLAGS,
     ),
 )
+
+
+_ANSWER_SECONDS: Final = 5.0
+_ANSWER_QUERY: Final = "vector(1)"
 
 
 def recommend(arguments: Sequence[str]) -> NoReturn:
@@ -219,3 +225,23 @@ def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     print(as_text(records, width=width, colour=is_coloured(), explain=values.boolean("explain")))  # noqa: T201 - likewise
+
+
+def answering(connections: Mapping[str, BackendConnection], wanted: Collection[str]) -> Mapping[str, BackendConnection]:
+    """Return the connections to the wanted backends; of several, those that do not answer state why as `problem`."""
+    chosen = {backend: each for backend, each in connections.items() if backend in wanted}
+    if len(chosen) < 2:
+        return chosen
+    with ThreadPoolExecutor(len(chosen)) as threads:
+        return dict(zip(chosen, threads.map(_connection_with_problem, chosen.values()), strict=True))
+
+
+def _connection_with_problem(connection: BackendConnection) -> BackendConnection:
+    if connection.settings is None:
+        return connection
+    try:
+        with PrometheusClient(connection.settings) as client:
+            client.instant(_ANSWER_QUERY, timeout_seconds=_ANSWER_SECONDS)
+    except (PrometheusError, SettingsError) as error:
+        return replace(connection, problem=f"it does not answer: {error}")
+    return connection

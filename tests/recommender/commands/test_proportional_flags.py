@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.service.flags.parsing import parse_flags
 from recommender.commands.cpva.flags import CPVA
 from recommender.commands.pod_nanny.flags import POD_NANNY
-from recommender.commands.proportional.configuration import configuration_of
+from recommender.commands.proportional.command import configuration_of
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.kinds.proportional.parameters import NodeFilter, ProportionalSettings
 

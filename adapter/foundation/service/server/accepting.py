@@ -1,7 +1,7 @@
 """Accepts connections and performs their handshakes, and lets the addresses of the clients take turns.
 
 Accepting is cheap and comes first, so that nobody waits in the kernel's queue, where a burst from one address would
-delay everybody else. Handshakes are expensive and wait for their turn (`address_turns`).
+delay everybody else. Handshakes are expensive and wait for their turn (`AddressTurns`).
 """
 
 # gunicorn has no types.

@@ -1,4 +1,4 @@
-"""The shape of `proportional:` of a recommendation."""
+"""The shape of `proportional:` of a recommendation, and of its `resources:`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from adapter.foundation.documents.scalars import (
     BOOLEAN,
     NAMESPACE,
     OBJECT_NAME,
+    QUANTITY,
     SELECTOR,
     TAINT_KEY,
+    TEXTS_MAY_BE_EMPTY,
     Bounds,
     duration,
+    number,
     percentage,
 )
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf
 from recommender.kinds.proportional.modes.registry import MODES
-from recommender.kinds.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
+from recommender.kinds.proportional.parameters import (
+    NodeFilter,
+    ParametersConfigMap,
+    ProportionalSettings,
+    ResourceStep,
+)
 from recommender.kinds.proportional.reading.drivers import DRIVERS
 from recommender.kinds.proportional.reading.mode import MODE_SECTIONS, json_of
-from recommender.kinds.proportional.reading.sizes import RESOURCES
 from recommender.kinds.resizing.resize_reader import RESIZE
 
 if TYPE_CHECKING:
@@ -29,12 +36,73 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
+    from adapter.foundation.objects.quantities import Quantity
     from recommender.kinds.proportional.modes.mode_definition import Values
     from recommender.kinds.proportional.parameters import Mode
+
 
 _NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")
 _REPLICA_KEYS: Final = ("hysteresis", "quietPeriod")
 _SUBJECTS: Final = (*MODES, "configMap", "drivers", "resources")
+
+
+_PER_STEP: Final = ("coresPerStep", "nodesPerStep", "podsAndServicesPerStep")
+
+
+def _check_step(given: Given) -> Iterator[DocumentProblem]:
+    base, most = given.get("base"), given.get("max")
+    if base is not None and most is not None and most < base:
+        yield given.node.problem(f"`max` {most} is less than `base` {base}", "write at least `base`, or no `max`")
+    if given.has("step") != any(map(given.has, _PER_STEP)):
+        fix = "write `step` together with `coresPerStep`, `nodesPerStep` or `podsAndServicesPerStep`"
+        yield given.node.problem("the size never grows, since only a part of how it grows is here", fix)
+
+
+def _step(
+    base: Quantity, most: Quantity | None = None, step: Quantity | None = None, **per_step: float
+) -> ResourceStep:
+    return ResourceStep(str(base), None if most is None else str(most), None if step is None else str(step), **per_step)
+
+
+def _check_sections(given: Given) -> Iterator[DocumentProblem]:
+    if not given.has("requests") and not given.has("limits"):
+        yield given.node.problem("neither `requests` nor `limits` is here", "write at least one")
+
+
+def _sections(**sections: dict[str, ResourceStep]) -> dict[str, dict[str, ResourceStep]]:
+    return sections
+
+
+_STEP: Final = Section(
+    "resources",
+    _step,
+    (
+        Key("base", QUANTITY, "Size in an empty cluster.", "10m"),
+        Key("max", QUANTITY, "Largest size.", into="most"),
+        Key("step", QUANTITY, "By how much it grows."),
+        Key("coresPerStep", number(Bounds(0, above=True)), "Cores after which it grows."),
+        Key("nodesPerStep", number(Bounds(0, above=True)), "Nodes after which it grows."),
+        Key(
+            "podsAndServicesPerStep",
+            number(Bounds(0, above=True)),
+            "Pods and Services of the cluster, together, after which it grows.",
+        ),
+    ),
+    _check_step,
+)
+_BY_RESOURCE: Final = mapping_of("resources", TEXTS_MAY_BE_EMPTY, _STEP)
+RESOURCES: Final = mapping_of(
+    "resources",
+    TEXTS_MAY_BE_EMPTY,
+    Section(
+        "resources",
+        _sections,
+        tuple(Key(name, _BY_RESOURCE, f"The {name}, by resource.") for name in ("requests", "limits")),
+        _check_sections,
+    ),
+    ("`resources` is empty", "write the name of a container and its requests or limits"),
+)
+"""How sizes grow, by container, section and resource."""
 
 
 def _check(given: Given) -> Iterator[DocumentProblem]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.commands.init.hpa_text import target_of
+from adapter.commands.init.proposal import target_of
 from adapter.commands.init.trying import values_of
 from adapter.commands.init.workloads import file_names
 from adapter.foundation.exporters.known_metrics import MetricSubject

@@ -1,6 +1,6 @@
 """Limits how much time the poller thread spends on some kinds of work while callers need reserved threads.
 
-Beyond the limits, handshakes wait for their turn (`address_turns`), connections without a reserved thread are not
+Beyond the limits, handshakes wait for their turn (`AddressTurns`), connections without a reserved thread are not
 polled (`worker`), and new connections wait in the kernel's queue in order of arrival. Accepting is cheap, so that
 happens only at thousands of connections a second. For the poller thread only.
 """

@@ -12,20 +12,75 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.connections.address_turns import FAMILIAR_WEIGHT, AddressTurns
 from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses
 from adapter.foundation.service.server.connections.held_bytes import HeadBytes
 from adapter.foundation.service.server.connections.stages import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.service.server.connections.connection import Connection
     from adapter.foundation.service.server.connections.stages import Deadlines
 
+
 _UNFINISHED = (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY)
 """Stages of connections that have not sent a complete request yet."""
 _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.BODY, Stage.SEND, Stage.IDLE)
+
+
+FAMILIAR_WEIGHT = 8.0
+"""The share of an address from which somebody has authenticated recently, as a multiple of a stranger's share."""
+
+
+class AddressTurns:
+    """Connections that wait for the poller thread to do work such as a handshake; their addresses take turns.
+
+    The order follows start-time fair queueing (Goyal, Vin and Cheng, 1996), with processor time as the cost. However
+    many connections one address opens, another address waits for no more than a few of their handshakes. Within an
+    address, the order is that of arrival, so the clients behind one proxy all get their turn.
+
+    Only addresses that have a waiting connection take memory. For one thread.
+    """
+
+    def __init__(self, is_familiar: Callable[[bytes], bool]) -> None:
+        """`is_familiar` returns whether somebody has authenticated from an address recently."""
+        self._is_familiar = is_familiar
+        self._waiting: dict[bytes, dict[Connection, None]] = {}
+        self._starts: dict[bytes, float] = {}
+        """The virtual time at which the next turn of a waiting address begins."""
+        self._now = 0.0
+        """The virtual time at which the last turn began."""
+
+    def __len__(self) -> int:
+        """Return the number of addresses that have a waiting connection."""
+        return len(self._waiting)
+
+    def add(self, conn: Connection) -> None:
+        """Let a connection wait for its turn."""
+        self._starts.setdefault(conn.address, self._now)
+        self._waiting.setdefault(conn.address, {})[conn] = None
+
+    def discard(self, conn: Connection) -> None:
+        """Forget a connection; do nothing if it is not waiting."""
+        waiting = self._waiting.get(conn.address, {})
+        waiting.pop(conn, None)
+        if not waiting:
+            self._waiting.pop(conn.address, None)
+            self._starts.pop(conn.address, None)
+
+    def first(self) -> Connection | None:
+        """Return the connection whose turn it is; None if none waits."""
+        if not self._waiting:
+            return None
+        # There are at most some hundred addresses, and usually two.
+        address = min(self._starts, key=self._starts.__getitem__)
+        self._now = self._starts[address]
+        return next(iter(self._waiting[address]))
+
+    def spent(self, address: bytes, seconds: float) -> None:
+        """Charge an address with the processor time of its turn."""
+        if address in self._starts:
+            self._starts[address] += seconds / (FAMILIAR_WEIGHT if self._is_familiar(address) else 1.0)
 
 
 class WaitingRoom:

@@ -15,6 +15,7 @@ from adapter.nodes.model.scheduling_settings import GpuFragmentationArgs
 from adapter.nodes.model.workload import GpuPodKind
 from adapter.nodes.scores.blend import blend
 from adapter.nodes.scores.gpus import gpu_fragmentation
+from adapter.nodes.scores.gpus.gpu_fragmentation import left_over
 from adapter.nodes.scores.gpus.gpu_fragments import (
     MOST_KINDS,
     FragmentTable,
@@ -23,7 +24,6 @@ from adapter.nodes.scores.gpus.gpu_fragments import (
     mix_of,
     placements,
 )
-from adapter.nodes.scores.gpus.gpu_points import left_over
 from adapter.nodes.scores.gpus.gpu_value import value_by_free_milli
 from tests.adapter.nodes.scores.builder import Node, columns, listed, pod, rows
 
