@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, SettingsError
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
     from adapter.foundation.sources.prometheus.queries.runtime import Started
-    from adapter.foundation.time.pace import Pace
 
 QUERY_THREADS: Final = 32
 """Threads for queries to one Prometheus: more than `ReadingSettings` and `readings/asking/lanes` can use at once."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from adapter.foundation.documents.load import Document, DocumentError, MappingNode, SequenceNode
+from adapter.foundation.documents.load import Document, DocumentError, MappingNode, Node, SequenceNode
 from adapter.foundation.documents.tree import MappingEntry, unknown_key
 from adapter.metrics.rulebook.parsing.rule_file import BACKENDS, EXTERNAL_RULES, RESOURCE_RULES, RULES
-
-if TYPE_CHECKING:
-    from adapter.foundation.documents.load import Node
 
 _EXISTING: Final = "existing"
 _RULE_FILE_KEYS: Final = {

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.readiness.scrape import SCRAPE_RESULTS, ScrapeError
-from adapter.readiness.verdict import KnownLoad, ReadinessVerdict, readiness_verdict
+from adapter.readiness.verdict import KnownLoad, ReadinessRules, ReadinessVerdict, readiness_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.readiness.verdict import ReadinessRules
 
 _log = logging.getLogger(__name__)
 _METRIC = "metric"

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.tasks import Tasks
-from adapter.foundation.service.server.addresses import address_of, listening_socket
+from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer, PlainServer
 from adapter.foundation.web.metric_text import METRICS_TYPE, family, label, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.service.server.addresses import Address
     from adapter.readiness.board import ReadinessBoard
 
 _log = logging.getLogger(__name__)

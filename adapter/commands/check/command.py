@@ -16,7 +16,7 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each, rule_files_of
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
-from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.documents.load import Document, DocumentError
 from adapter.foundation.files.file_contents import FileContent, FilesError
 from adapter.foundation.files.replaced_file import replace_file
 from adapter.foundation.options.clients import kubernetes_client, prometheus_client_for_one_run
@@ -37,17 +37,15 @@ from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.repairs import repaired
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
-from adapter.metrics.rulebook.report import rulebook_report
+from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics, rulebook_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Rulebook
-    from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics
 
 QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0

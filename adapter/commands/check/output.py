@@ -9,12 +9,11 @@ from adapter.foundation.objects.quantities import quantity_of
 from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import printable
-from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.model import Policy
     from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
 

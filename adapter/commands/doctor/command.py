@@ -40,7 +40,7 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
-from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, unknown
+from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.service.server.addresses import Address
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adapter.foundation.objects.names import ObjectName
-    from adapter.foundation.reports.lines import Line
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 

@@ -12,7 +12,7 @@ import msgspec
 
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
@@ -24,7 +24,6 @@ from adapter.nodes.exporters.claims import source_of, source_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 

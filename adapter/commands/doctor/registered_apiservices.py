@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.commands.doctor.apiservices import (
-    Seen,
-    judge_apiservice,
-    look_at_apiservice,
-)
+from adapter.commands.doctor.apiservices import Seen, State, judge_apiservice, look_at_apiservice
 from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.commands.doctor.apiservices import State
     from adapter.foundation.objects.names import ObjectName
     from adapter.foundation.reports.lines import Line
     from adapter.foundation.service.server.addresses import Address

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.doctor.apiservices import judge_apiservice
+from adapter.commands.doctor.apiservices import Seen, State, judge_apiservice
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
-from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.documents.load import Document, DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_files
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.reports.cluster import unread
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from adapter.commands.doctor.apiservices import Seen, State
-    from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.names import ObjectName
 
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"

@@ -15,7 +15,7 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, rule_files_of
 from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
@@ -25,9 +25,9 @@ from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_m
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal_escaping import printable, printable_lines
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, one_of
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedError
+from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedError, ObjectSource
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
@@ -39,18 +39,14 @@ from adapter.metrics.readings.explain.questions import APIS, QuestionError, Text
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
 from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.metrics.readings.explain.explanation import Explanation, Question
-    from adapter.metrics.rulebook.model import Rule, Rulebook
 
 LISTING_SECONDS = 15.0
 """How long to wait until the objects of a cluster are listed."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from adapter.commands.program import PROGRAM
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag, in_group
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, in_group
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.own_server_access import DirectServer, direct_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, KubernetesError, UnreachableError
-from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
-
-if TYPE_CHECKING:
-    from adapter.foundation.service.flags.table import FlagValues
-    from adapter.metrics.readings.explain.explanation import Explanation
+from adapter.metrics.readings.explain.explanation import Explanation, NoExplanationError, explanation_of
 
 PATH_ON_SERVER = "/debug/explain"
 _GROUP = "Running server"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.commands.doctor.prometheus import judge_prometheus
-from adapter.commands.init.proposal import RULES_FILE, proposal
+from adapter.commands.init.proposal import RULES_FILE, ProposedFiles, proposal
 from adapter.commands.init.rules_text import unused_text
 from adapter.commands.init.trying import try_rules
 from adapter.commands.program import PROGRAM
@@ -19,14 +19,14 @@ from adapter.foundation.files.new_files import NewFilesError, refuse_existing, w
 from adapter.foundation.options.backend_checks import refuse_several_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.foundation.options.found_prometheus import find_prometheus, given_prometheus
+from adapter.foundation.options.found_prometheus import FoundPrometheus, find_prometheus, given_prometheus
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
@@ -36,10 +36,7 @@ from adapter.foundation.time.timestamps import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.init.proposal import ProposedFiles
     from adapter.foundation.exporters.recognition import UnusedMetric
-    from adapter.foundation.options.found_prometheus import FoundPrometheus
-    from adapter.foundation.service.flags.table import FlagValues
 
 QUERY_SECONDS: Final = 30.0
 ALL_QUERIES_SECONDS: Final = 60.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.init.rules_text import amount, rules_text, unused_text, value_text
-from adapter.commands.init.workloads import file_names, scalable_workloads
+from adapter.commands.init.workloads import ScalableWorkload, file_names, scalable_workloads
 from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.reports.comments import comment
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.commands.init.tried_rule import TriedRule
-    from adapter.commands.init.workloads import ScalableWorkload
     from adapter.foundation.exporters.recognition import UnusedMetric
 
 

@@ -12,15 +12,15 @@ from adapter.commands.trials.served import served_by
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
 from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
-from adapter.foundation.exporters.recognition import ObjectKey, UnusedMetric, names_object
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, names_object
+from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
     PrometheusUnreachableError,
 )
-from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.provided_metrics import static_metrics
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query, wide_query
@@ -30,11 +30,8 @@ from adapter.metrics.rulebook.requests import Asked
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.exporters.recognition import RecognisedMetric
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _MAX_AGE_SECONDS: Final = 300.0

@@ -6,13 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.exporters.pod_names import workload_of
+from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.commands.init.tried_rule import TriedRule
-    from adapter.foundation.exporters.pod_names import LikelyWorkload
 
 
 @dataclass(frozen=True, slots=True)

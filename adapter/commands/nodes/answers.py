@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.forms.pods import PodForm
-from adapter.foundation.files.gzip_format import gzipped, joined
+from adapter.foundation.files.gzip_format import Piece, gzipped, joined
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.time.thread_limit import ThreadLimit
-from adapter.foundation.web.http import TEXT, RefusedRequestError, Response
+from adapter.foundation.web.http import TEXT, RefusedRequestError, Request, Response
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from adapter.foundation.web.negotiation import accepts_gzip
-from adapter.foundation.web.routes import Route
+from adapter.foundation.web.routes import Handle, Route
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.hotspots.descheduler_query import query_routes
@@ -24,12 +24,9 @@ from adapter.nodes.watcher.handlers import watcher_routes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.runtime.health import Health
     from adapter.foundation.service.server.plain_port.paced_text import PacedText
     from adapter.foundation.time.clock import Clock
-    from adapter.foundation.web.http import Request
-    from adapter.foundation.web.routes import Handle
     from adapter.nodes.board.board_keeper import BoardKeeper
     from adapter.nodes.model.columns import PendingPod
     from adapter.nodes.model.scheduling_settings import SchedulingSettings

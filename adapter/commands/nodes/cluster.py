@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.files.folder import ClusterFolder
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.cluster.watch.watch import ClusterWatch
-from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.options.clients import ObjectSettings
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.nodes.flags import NODES
 from adapter.commands.nodes.load_watcher import with_log_level
-from adapter.commands.nodes.nodes_settings import nodes_settings
+from adapter.commands.nodes.nodes_settings import NodesSettings, nodes_settings
 from adapter.commands.program import PROGRAM
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.program import exit_for_missing_package
-from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.service.server.process import WsgiApp, serve_forever
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import read_scheduling_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.nodes.nodes_settings import NodesSettings
     from adapter.foundation.service.server.context import WorkerContext
-    from adapter.foundation.service.server.process import WsgiApp
 
 _log = logging.getLogger(__name__)
 

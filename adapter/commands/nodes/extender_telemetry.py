@@ -6,15 +6,12 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from adapter.foundation.web.routes import plain_refusal
+from adapter.foundation.web.routes import Route, plain_refusal
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
     from adapter.foundation.web.http import RefusedRequestError, Request, Response
-    from adapter.foundation.web.routes import Route
 
 VERBS: Final = ("filter", "prioritize")
 _BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.nodes.load_watcher import with_load_watcher
+from adapter.commands.nodes.load_watcher import LoadWatcherFlags, with_load_watcher
 from adapter.commands.nodes.reader_access import BearerToken
 from adapter.commands.program import PROGRAM
 from adapter.foundation.files.credential_files import reason_of
@@ -30,7 +30,6 @@ from adapter.nodes.model.loads import LoadResource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.commands.nodes.load_watcher import LoadWatcherFlags
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.metrics.identity.authorities import AuthorityFile

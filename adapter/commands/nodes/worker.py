@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from adapter.commands.nodes.answers import Answers, not_found, own_routes
-from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, node_source
+from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, NodeSource, node_source
 from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
-from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX
+from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX, NodesSettings
 from adapter.commands.nodes.reader_access import (
     LARGEST_STRANGERS_BODY_BYTES,
     OPEN_PATHS,
@@ -21,12 +21,12 @@ from adapter.commands.nodes.reader_access import (
     protected,
 )
 from adapter.foundation.files.file_contents import FilesError
-from adapter.foundation.files.gzip_format import gzipped
+from adapter.foundation.files.gzip_format import Piece, gzipped
 from adapter.foundation.options.clients import prometheus_client
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.heap import return_free_memory
 from adapter.foundation.service.runtime.process_telemetry import exposition
-from adapter.foundation.service.server.connections.bodies import BodyPlan
+from adapter.foundation.service.server.connections.bodies import BodyPlan, Head, PlanBody
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
@@ -39,22 +39,17 @@ from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.nodes.state_file.state_file import SAMPLES, WEEK, StateFile
+from adapter.nodes.state_file.state_file import SAMPLES, WEEK, Codec, StateFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from adapter.commands.nodes.client_certificate import ClientCertificate
-    from adapter.commands.nodes.cluster import NodeSource
-    from adapter.commands.nodes.nodes_settings import NodesSettings
-    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.runtime.tasks import Stop
-    from adapter.foundation.service.server.connections.bodies import Head, PlanBody
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.web.routes import Route
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.state_file.state_file import Codec
 
 Content = TypeVar("Content")
 

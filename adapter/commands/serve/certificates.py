@@ -17,9 +17,9 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.foundation.objects.names import is_object_name
 from adapter.foundation.options.clients import kubernetes_client
-from adapter.foundation.options.cluster import object_name
+from adapter.foundation.options.cluster import ClusterSettings, object_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, Repeat, in_group
+from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, FlagValues, Repeat, in_group
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
@@ -27,21 +27,17 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
-from adapter.metrics.identity.certificates.rotation_decision import WantedCertificate
-from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Times
+from adapter.metrics.identity.certificates.rotation_decision import RotationProblem, WantedCertificate
+from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Events, Times
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adapter.foundation.options.cluster import ClusterSettings
-    from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.metrics.identity.certificates.generations import Generation
-    from adapter.metrics.identity.certificates.rotation_decision import RotationProblem
-    from adapter.metrics.identity.certificates.secret_reconciler import Events
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0

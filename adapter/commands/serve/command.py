@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.serve_settings import serve_settings
+from adapter.commands.serve.serve_settings import ServeSettings, serve_settings
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.errors import StartError
-from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.service.server.process import WsgiApp, serve_forever
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.serve.serve_settings import ServeSettings
     from adapter.foundation.service.server.context import WorkerContext
-    from adapter.foundation.service.server.process import WsgiApp
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, Flag, Repeat, in_group, switch
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, Flag, FlagValues, Repeat, in_group, switch
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.caller_authorities import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.metrics.identity.front_proxy import HeaderNames
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from adapter.foundation.service.flags.table import FlagValues
 
 _GROUP = "Callers"
 _HEADERS = ("username-headers", "group-headers", "extra-headers-prefix", "uid-headers")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.cluster import ClusterSettings, cluster_settings
 
 if TYPE_CHECKING:
-    from adapter.foundation.options.cluster import ClusterSettings
     from adapter.foundation.service.flags.table import FlagValues
 
 

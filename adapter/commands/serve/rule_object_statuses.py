@@ -25,7 +25,7 @@ from adapter.metrics.rulebook.objects.rule_object_status import (
     seconds_until_due,
     status_of,
 )
-from adapter.metrics.rulebook.objects.rule_object_verdict import verdict_of, verdict_on_too_many
+from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, verdict_of, verdict_on_too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
-    from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
-from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
+from adapter.foundation.cluster.stores.quota_store import KeptObject, ObjectChange, QuotaStore
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent
@@ -18,8 +18,6 @@ from adapter.metrics.rulebook.objects.rule_object_status import says_too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from adapter.foundation.cluster.stores.quota_store import ObjectChange
 
 
 class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):

@@ -17,10 +17,10 @@ from adapter.foundation.cluster.values.state import ObjectKind
 from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
-from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.clients import ObjectSettings, kubernetes_client
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import INTEGER, TEXT, Flag, in_group, switch
+from adapter.foundation.service.flags.table import INTEGER, TEXT, Flag, FlagValues, in_group, switch
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
@@ -29,7 +29,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL
-from adapter.metrics.rulebook.objects.rule_object import read_rule_object
+from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
 from adapter.metrics.rulebook.objects.rule_object_status import collection_path
 
 if TYPE_CHECKING:
@@ -37,14 +37,11 @@ if TYPE_CHECKING:
 
     from adapter.commands.serve.rule_object_store import RuleObjectStore
     from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.options.clients import ObjectSettings
-    from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.readings import Readings
-    from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject
 
 KIND = ObjectKind(GROUP, PLURAL, METRIC_RULE)
 _GROUP = "MetricRule objects"

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import EMPTY_FOLDER, load_each
 from adapter.foundation.documents.tree import DocumentError
-from adapter.foundation.files.file_contents import FilesError, empty_folders
+from adapter.foundation.files.file_contents import FileContent, FilesError, empty_folders
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
-from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.model import Rulebook
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
-from adapter.metrics.rulebook.reload.last_good import lost_list, retained_in
+from adapter.metrics.rulebook.reload.last_good import Retention, lost_list, retained_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
     from adapter.commands.trials.queries import QueryTrials
     from adapter.foundation.documents.load import Document
-    from adapter.foundation.files.file_contents import FileContent
     from adapter.foundation.files.kept_contents import KeptContents
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.findings import Finding
-    from adapter.metrics.rulebook.reload.last_good import Retention
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
 from adapter.foundation.service.server.tls import OLD_VERSIONS, VERSIONS, TlsSettings, chosen_suites
-from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER
+from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER, Compatibility
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate, made_certificate
 from adapter.metrics.readings.readings_settings import ReadingSettings
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.identity.caller_authorities import CallerCAs
 
 METRICS_PREFIX = "tidewatch_adapter"

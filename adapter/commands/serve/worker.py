@@ -14,7 +14,7 @@ from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.identity import make_gate
 from adapter.commands.serve.rule_objects import serve_rule_objects
 from adapter.commands.serve.rule_reloader import RuleReloader
-from adapter.commands.serve.serve_settings import METRICS_PREFIX
+from adapter.commands.serve.serve_settings import METRICS_PREFIX, SelfMade, ServeSettings
 from adapter.commands.trials.queries import QueryTrials
 from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError
@@ -34,18 +34,16 @@ from adapter.metrics.apis.handler import Handler, HandlerServices
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.readings.readings import Readings
 from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
-from adapter.metrics.rulebook.model import all_rules
+from adapter.metrics.rulebook.model import Rulebook, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.commands.serve.serve_settings import SelfMade, ServeSettings
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.rulebook.model import Rulebook
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
 )
 from adapter.metrics.rulebook.lint.examples import example_of
-from adapter.metrics.rulebook.model import ResourceRule, Rule
+from adapter.metrics.rulebook.model import ResourceRule, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.reload.last_good import says
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.model import Rulebook
     from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.backends.backend import attributed
+from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, QueryRefusedError
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.readings.catalogue.metric_discovery import look_up_key, what_is_missing
+from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, look_up_key, what_is_missing
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rule
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.documents.scalars import one_of
-from adapter.foundation.documents.sections import Key
-from adapter.foundation.documents.shapes import read_each
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import Schema, read_each
 from adapter.foundation.documents.tree import (
     DocumentError,
     DocumentProblem,
@@ -20,8 +20,6 @@ from adapter.foundation.documents.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from adapter.foundation.documents.sections import Section
-    from adapter.foundation.documents.shapes import Schema
 
 T = TypeVar("T")
 

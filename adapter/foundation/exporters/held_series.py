@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.exporters.recognition import UnusedMetric, labels_to_read, recognised
+from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric, labels_to_read, recognised
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.foundation.exporters.known_metrics import KnownMetric
-    from adapter.foundation.exporters.recognition import RecognisedMetric
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.foundation.sources.prometheus.queries.budget import Queries
 

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.hpa.arithmetic import whole_replicas
-from adapter.foundation.hpa.history import PastRecommendation, change_since, with_recommendation
-from adapter.foundation.hpa.rules import PolicyType, SelectPolicy
-
-if TYPE_CHECKING:
-    from adapter.foundation.hpa.history import HpaHistory
-    from adapter.foundation.hpa.rules import Behaviour, ScalingPolicy, ScalingRules, Windows
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, change_since, with_recommendation
+from adapter.foundation.hpa.rules import Behaviour, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy, Windows
 
 _SCALE_UP_FACTOR: Final = 2
 _SCALE_UP_MINIMUM: Final = 4

@@ -15,14 +15,11 @@ from adapter.foundation.hpa.behaviour import (
 )
 from adapter.foundation.hpa.decision import AbleReason, ActiveReason, HpaDecision, HpaStep
 from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, with_change
-from adapter.foundation.hpa.proposals import propose
-from adapter.foundation.hpa.spec import ExternalMetric, ObjectMetric, PodsMetric, ResourceMetric
+from adapter.foundation.hpa.proposals import HpaWorkload, Observation, Proposal, propose
+from adapter.foundation.hpa.spec import ExternalMetric, HPASpec, MetricSpec, ObjectMetric, PodsMetric, ResourceMetric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from adapter.foundation.hpa.proposals import HpaWorkload, Observation, Proposal
-    from adapter.foundation.hpa.spec import HPASpec, MetricSpec
 
 
 def evaluate(

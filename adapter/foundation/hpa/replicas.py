@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.hpa.arithmetic import quotient, ratio_of, whole_replicas
+from adapter.foundation.hpa.arithmetic import Tolerances, quotient, ratio_of, whole_replicas
 from adapter.foundation.hpa.pods import PodState, PodUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from adapter.foundation.hpa.arithmetic import Tolerances
 
 
 class UnusableMetricError(Exception):

@@ -6,13 +6,10 @@ Targets are in thousandths of the metric's unit, as the controller compares them
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.foundation.hpa.arithmetic import Tolerances
-from adapter.foundation.hpa.rules import Windows
-
-if TYPE_CHECKING:
-    from adapter.foundation.hpa.rules import Behaviour
+from adapter.foundation.hpa.rules import Behaviour, Windows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.hpa.arithmetic import ratio_of, whole_replicas
+from adapter.foundation.hpa.arithmetic import Tolerances, ratio_of, whole_replicas
 from adapter.foundation.objects.integers import INT64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from adapter.foundation.hpa.arithmetic import Tolerances
 
 
 @dataclass(frozen=True, slots=True)

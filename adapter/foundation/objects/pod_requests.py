@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.integers import INT64_MAX
-from adapter.foundation.objects.quantities import QuantityError, parse_quantity
+from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.objects.quantities import Quantity
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.options.clients import AskingLimit
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import INTEGER, NUMBER, Flag, in_group
-
-if TYPE_CHECKING:
-    from adapter.foundation.service.flags.table import FlagValues
+from adapter.foundation.service.flags.table import INTEGER, NUMBER, Flag, FlagValues, in_group
 
 _QPS_BESIDE_BURST: Final = 5.0
 """prometheus-adapter's default for `--client-qps`, which applies if only the burst is set."""

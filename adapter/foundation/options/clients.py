@@ -20,14 +20,14 @@ from adapter.foundation.sources.kubernetes.client import KubernetesClient, Reque
 from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
-from adapter.foundation.sources.kubernetes.watches.cluster import ClusterObjects
+from adapter.foundation.sources.kubernetes.watches.cluster import ClusterObjects, StartTask
 from adapter.foundation.sources.object_folder import FileObjects
-from adapter.foundation.sources.objects import ObjectsError
+from adapter.foundation.sources.objects import ObjectsError, ObjectSource
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.time.rate_limit import RateLimit
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
-    from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
-    from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from adapter.foundation.time.pace import Pace
 
 _log = logging.getLogger(__name__)
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.names import ObjectName, is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag, in_group
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, in_group
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.service.flags.table import FlagValues
 
 _CLUSTER = "Cluster"
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.reports.definitions import judge_definition, not_installed
-from adapter.foundation.reports.lines import SEE_APISERVER, unknown
+from adapter.foundation.reports.definitions import DefinedKind, judge_definition, not_installed
+from adapter.foundation.reports.lines import SEE_APISERVER, Line, unknown
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 
 if TYPE_CHECKING:
-    from adapter.foundation.reports.definitions import DefinedKind
-    from adapter.foundation.reports.lines import Line
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.options.prometheus import prometheus_settings
-from adapter.foundation.options.prometheus_services import distinct_servers, prometheus_services
+from adapter.foundation.options.prometheus_services import PrometheusService, distinct_servers, prometheus_services
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.kubernetes.credentials.access import proxy_target
+from adapter.foundation.sources.kubernetes.credentials.access import ProxyTarget, proxy_target
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -26,11 +26,9 @@ from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
     from adapter.foundation.options.cluster import ClusterSettings
-    from adapter.foundation.options.prometheus_services import PrometheusService
     from adapter.foundation.reports.questions import Ask
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.credentials.access import ProxyTarget
 
 _GIVE: Final = "give its address with --prometheus-url"
 _PROBE: Final = "vector(1)"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, Ignored, in_group, one_of
+from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, FlagValues, Ignored, in_group, one_of
 from adapter.foundation.service.runtime.logs import FORMATS, LEVELS, configure_logs, level_of_verbosity
-
-if TYPE_CHECKING:
-    from adapter.foundation.service.flags.table import FlagValues
 
 _LOGS = "Logs"
 _QUIET: Final = "warning"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat, in_group, one_of, switch
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, Repeat, in_group, one_of, switch
 from adapter.foundation.sources.kubernetes.credentials.access import packaged
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.errors import SettingsError
@@ -17,7 +17,6 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.foundation.service.flags.table import FlagValues
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

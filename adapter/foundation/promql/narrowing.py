@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.promql.gaps import Gap, GapKind, gaps_in
 from adapter.foundation.promql.quoting import go_quoted
@@ -19,6 +19,7 @@ from adapter.foundation.promql.tree import (
     Aggregation,
     Binary,
     Call,
+    Node,
     Number,
     SelectorNode,
     TextNode,
@@ -26,9 +27,6 @@ from adapter.foundation.promql.tree import (
     Wrapper,
 )
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-
-if TYPE_CHECKING:
-    from adapter.foundation.promql.tree import Node
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64

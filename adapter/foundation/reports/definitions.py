@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.reports.lines import error, ok, warning
+from adapter.foundation.reports.lines import Line, error, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.reports.lines import Line
 
 _SHOWN_KEYS = 3
 _INSTALL = "apply crds.yaml of this version with kubectl, or set crds.enabled in the chart"

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adapter.foundation.objects.decoders import converted, decoder_of
-from adapter.foundation.objects.metadata import states_kind
+from adapter.foundation.objects.metadata import KindObject, states_kind
 from adapter.foundation.sources.kubernetes.lists.items import (
+    Document,
     ItemsError,
     JsonList,
     ListHead,
@@ -32,14 +33,11 @@ from adapter.foundation.sources.manifest_forms import (
     UnreadableObject,
     group_kind,
 )
-from adapter.foundation.sources.yaml_objects import YamlObjectsError, read_yaml_objects
+from adapter.foundation.sources.yaml_objects import YamlObject, YamlObjectsError, YamlValue, read_yaml_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.objects.metadata import KindObject
-    from adapter.foundation.sources.kubernetes.lists.items import Document
-    from adapter.foundation.sources.yaml_objects import YamlObject, YamlValue
     from adapter.foundation.time.pace import Pace
 
 

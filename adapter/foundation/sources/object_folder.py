@@ -20,13 +20,12 @@ from adapter.foundation.sources.manifest_forms import GroupKind, ManifestError, 
 from adapter.foundation.sources.manifests import read_manifests
 from adapter.foundation.sources.object_index import ObjectIndex
 from adapter.foundation.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.time.pace import Pace
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100

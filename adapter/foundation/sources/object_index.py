@@ -19,13 +19,12 @@ from bisect import bisect_left, insort
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.selectors import Operator
+from adapter.foundation.objects.selectors import Operator, Requirement, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from adapter.foundation.objects.metadata import PartialObjectMetadata
-    from adapter.foundation.objects.selectors import Requirement, Selector
 
 _POINTS_OUT = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 _ROOT = ""

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from adapter.foundation.time.single_flight import SingleFlight
 from adapter.foundation.web.rendering import compressed_in_advance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FROM_ITEMS = 50
 """Answers with fewer items are serialized each time, which costs less than keeping them."""

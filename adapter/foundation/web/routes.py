@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.foundation.web.http import TEXT, RefusedRequestError, Request, Response
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Handle: TypeAlias = Callable[[Request], Response]
 """Answers a request; never raises."""

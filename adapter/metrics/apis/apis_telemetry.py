@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from prometheus_client import Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from adapter.metrics.apis.routing import VERSIONS
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 GROUPS = (*VERSIONS, "other")
 _KNOWN_VERBS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})

@@ -22,12 +22,11 @@ from adapter.metrics.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
-from adapter.metrics.rulebook.model import OnNoData
+from adapter.metrics.rulebook.model import Metric, OnNoData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.metrics.rulebook.model import Metric
 
 _NOT_FETCHED = ApiError(500, "Internal error occurred: unable to fetch metrics")
 NOT_LISTED = ApiError(500, "Internal error occurred: unable to list matching resources")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapter.foundation.objects.percent import EncodingError, decoded
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
 from adapter.foundation.time.thread_limit import ThreadLimit
-from adapter.foundation.web.http import Response
-from adapter.metrics.apis.askers import steps_of
+from adapter.foundation.web.http import Request, Response
+from adapter.metrics.apis.askers import Askers, steps_of
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.identity.attributes import attributes_of
-from adapter.metrics.identity.callers import DeniedError, Peer
+from adapter.metrics.identity.callers import Caller, DeniedError, Peer
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.explain.questions import QuestionError, Texts, question_of
 from adapter.metrics.readings.explain.rules import unnamed_usage
@@ -29,13 +29,9 @@ from adapter.metrics.rulebook.model import Api
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.web.http import Request
-    from adapter.metrics.apis.askers import Askers
     from adapter.metrics.apis.authorizer import RequestAuthorizer
     from adapter.metrics.apis.hints.hints import Hints
     from adapter.metrics.apis.provider import MetricsProvider
-    from adapter.metrics.identity.callers import Caller
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
 
 MOST_AT_ONCE = 1

@@ -12,14 +12,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.web.http import JSON, TEXT, YAML, Response, json_line
+from adapter.foundation.web.http import JSON, TEXT, YAML, RefusedRequestError, Request, Response, json_line
 from adapter.foundation.web.metric_text import METRICS_TYPE
 from adapter.foundation.web.negotiation import accepts_objects, served_type
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.metrics.apis import routing
 from adapter.metrics.apis.askers import Askers, RequestLog
-from adapter.metrics.apis.compatibility import OURS
+from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.discovery.groups import api_group, groups_response
 from adapter.metrics.apis.discovery.lists import ResourceLists
 from adapter.metrics.apis.explain import Explanations
@@ -29,20 +29,17 @@ from adapter.metrics.apis.status import REASONS, ApiError, status_response
 from adapter.metrics.apis.values.custom import CustomMetrics
 from adapter.metrics.apis.values.external import ExternalMetrics
 from adapter.metrics.apis.values.resource import ResourceMetrics
-from adapter.metrics.identity.callers import DeniedError, IdentityError
+from adapter.metrics.identity.callers import Caller, DeniedError, IdentityError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.web.http import RefusedRequestError, Request
     from adapter.metrics.apis.apis_telemetry import Telemetry
     from adapter.metrics.apis.authorizer import RequestAuthorizer
-    from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.apis.provider import MetricsProvider
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.apis.values.answered import AnswerValues
-    from adapter.metrics.identity.callers import Caller
 
 
 MOST_WARNINGS = 8

@@ -9,12 +9,11 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.time.rate_limit import RateLimit
-from adapter.metrics.identity.callers import Via
+from adapter.metrics.identity.callers import Caller, Via
 from adapter.metrics.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Reviews, Sends, Unreviewed
 
 if TYPE_CHECKING:
     from adapter.metrics.identity.attributes import Attributes
-    from adapter.metrics.identity.callers import Caller
     from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

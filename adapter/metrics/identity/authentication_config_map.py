@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError
-from adapter.metrics.identity.authorities import parse_bundle
-from adapter.metrics.identity.caller_authorities import LookedUp
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.metrics.identity.authorities import Authorities, parse_bundle
+from adapter.metrics.identity.caller_authorities import CallerCAs, LookedUp
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.front_proxy import FrontProxyMaterial, HeaderNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from adapter.metrics.identity.authorities import Authorities
-    from adapter.metrics.identity.caller_authorities import CallerCAs
 
 NAMESPACE = "kube-system"
 NAME = "extension-apiserver-authentication"

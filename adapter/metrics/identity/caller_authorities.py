@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.metrics.identity.authorities import AuthorityFile
+from adapter.metrics.identity.authorities import Authorities, AuthorityFile
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.front_proxy import FrontProxyMaterial, HeaderNames
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.metrics.identity.authorities import Authorities
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.metrics.identity.attributes import KnownAttributes
+from adapter.metrics.identity.attributes import Attributes, KnownAttributes
 from adapter.metrics.identity.callers import (
     NOBODY,
     AccessForbiddenError,
@@ -18,6 +18,7 @@ from adapter.metrics.identity.callers import (
     IdentityError,
     IdentitySettingsError,
     Peer,
+    RequestedAccess,
     UnauthenticatedError,
     Via,
     with_authenticated,
@@ -28,11 +29,9 @@ from adapter.metrics.identity.front_proxy import FrontProxies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from adapter.metrics.identity.attributes import Attributes
     from adapter.metrics.identity.authorities import Authorities
     from adapter.metrics.identity.authorization import Authorizer
     from adapter.metrics.identity.caller_authorities import CallerCAs
-    from adapter.metrics.identity.callers import RequestedAccess
     from adapter.metrics.identity.chains import Now
     from adapter.metrics.identity.tokens import Tokens
 

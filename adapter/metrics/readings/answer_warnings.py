@@ -9,14 +9,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.public_reasons import cause_of
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Metric, Rule, Rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
     from adapter.foundation.objects.resources import Resource
     from adapter.metrics.readings.failure import Failure
-    from adapter.metrics.rulebook.model import Metric, Rule, Rulebook
 
 
 def rule_warnings(rule: Rule, retained: Container[str], failure: Failure | None, age_seconds: float) -> Iterator[str]:

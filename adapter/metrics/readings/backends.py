@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.foundation.time.clock import Clock
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
-from adapter.metrics.rulebook.model import all_rules
+from adapter.metrics.rulebook.model import Rulebook, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.queries.runtime import Started
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.model import Rulebook
 
 Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
 

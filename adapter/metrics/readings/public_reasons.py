@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.errors import QueryRefusedError, shortened
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, shortened
 from adapter.metrics.readings.errors import (
     AmbiguousSamplesError,
     AnswerTooOldError,
@@ -29,7 +29,6 @@ from adapter.metrics.rulebook.model import PlanKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.readings.failure import Failure
 
 _SERIES = re.compile(r"[{\[]")

@@ -21,11 +21,11 @@ from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
 from adapter.metrics.readings.asking.query_upkeep import replan
-from adapter.metrics.readings.backends import Backends, Source, only
+from adapter.metrics.readings.backends import Backends, Connect, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.last_look_up import LookUp
 from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
-from adapter.metrics.readings.catalogue.object_catalogues import states_of_objects
+from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects, states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation_progress import HASTY
@@ -36,7 +36,7 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.refresh_assembly import new_refresh_loop
 from adapter.metrics.readings.rules_overview import overview
 from adapter.metrics.readings.samples.silent_series import SilentSeries
-from adapter.metrics.rulebook.model import Rulebook
+from adapter.metrics.rulebook.model import Metric, RefusedRule, Rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,15 +56,12 @@ if TYPE_CHECKING:
         UsageAnswer,
     )
     from adapter.metrics.readings.asking.queries import Reading
-    from adapter.metrics.readings.backends import Connect
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.readings_telemetry import Overview, ReadingsTelemetry
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading
-    from adapter.metrics.rulebook.model import Metric, RefusedRule
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 _log = logging.getLogger(__name__)

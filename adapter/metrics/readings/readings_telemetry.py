@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections import Counter as Tally
     from collections.abc import Callable, Iterator, Mapping
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric as Family
 
     from adapter.metrics.rulebook.model import PlanKind

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
-from adapter.metrics.rulebook.model import Api
-from adapter.metrics.rulebook.provided_metrics import metrics_by_name
+from adapter.metrics.rulebook.model import Api, Metric, Rule
+from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Metric, Rule
-    from adapter.metrics.rulebook.provided_metrics import SeriesShapes
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.regex import compile_pattern
+from adapter.foundation.objects.regex import Match, Pattern, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.foundation.objects.regex import Match, Pattern
 
 _MOST_DIGITS = 9
 """Longest number of a group; Go treats a longer run of digits as a name."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.foundation.promql.quoting import is_label_name, is_metric_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from adapter.metrics.rulebook.model import Api, Metric
+from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.own_series import serves
 from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.metrics.rulebook.model import Rule
 
 _NAME = "__name__"
 _BYTES_BESIDE_TEXT = 120

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.findings import Severity
+from adapter.metrics.rulebook.findings import Finding, Severity
 from adapter.metrics.rulebook.lint import example_of, lint
 from adapter.metrics.rulebook.model import PlanKind, Policy, all_rules
 from adapter.metrics.rulebook.plans import plan_of
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.model import Api, Plan, RefusedRule, ResourceRule, Rule, Rulebook
 
 

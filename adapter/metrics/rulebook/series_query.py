@@ -7,14 +7,10 @@ supports quoted names and the `or` of VictoriaMetrics.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import parse_query
-
-if TYPE_CHECKING:
-    from adapter.foundation.promql.tree import TreeMatcher
 
 
 class NotASelectorError(ValueError):

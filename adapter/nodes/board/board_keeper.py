@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.time.clock import Clock
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.board.day_and_week_keeper import PastKeeper
 from adapter.nodes.board.day_keeper import DayKeeper
@@ -24,7 +24,7 @@ from adapter.nodes.hotspots.exposition import hot_text
 from adapter.nodes.hotspots.hot_nodes import HeatState, advance
 from adapter.nodes.hotspots.over_limits import hot_nodes
 from adapter.nodes.model.board import Board, basis_at_start
-from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs, predicts
+from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs, predicts
 from adapter.nodes.placement.node_columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending_pod import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
@@ -37,12 +37,10 @@ from adapter.nodes.windows.load_snapshot import RefreshFacts, assemble, node_nam
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.time.pace import Pace
     from adapter.nodes.board.board_telemetry import BoardMetrics
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
-    from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.state_file.state_file import SampleFile, WeekFile
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.queries.refresh_results import RefreshResult
 

@@ -7,12 +7,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
-from adapter.nodes.exporters.claims import source_of, source_text
+from adapter.nodes.exporters.claims import Source, source_of, source_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from adapter.nodes.exporters.claims import Source
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
     from adapter.nodes.queries.refresh_results import RefreshResult

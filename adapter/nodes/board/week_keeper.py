@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.nodes.model.week import Backtest, LoadWeek
+from adapter.nodes.model.week import Backtest, HourForecast, LoadWeek
 from adapter.nodes.windows.next_hour_forecast import backtest, forecast
 from adapter.nodes.windows.week import week_at, with_day, with_past
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.week import HourForecast
     from adapter.nodes.queries.refresh_results import RefreshResult
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.state_file.state_file import WeekFile

@@ -16,9 +16,9 @@ from adapter.foundation.documents.scalars import (
     percentage,
     whole,
 )
-from adapter.foundation.documents.sections import Key, Section, mapping_of
+from adapter.foundation.documents.sections import Given, Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
-from adapter.foundation.documents.tree import DocumentError
+from adapter.foundation.documents.tree import DocumentError, DocumentProblem
 from adapter.nodes.configuration.scoring_policies import POLICIES
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
@@ -32,8 +32,6 @@ from adapter.nodes.model.scheduling_settings import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.tree import DocumentProblem
 
 KIND: Final = "SchedulingConfiguration"
 _ROUNDS: Final = whole(1, 1000, quoted=True)

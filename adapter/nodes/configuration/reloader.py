@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.files.file_contents import FileContent, FilesError, read_each
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from adapter.foundation.files.file_contents import FileContent
     from adapter.foundation.files.kept_contents import KeptContents
 
 _log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import QUANTITY, TEXT, Bounds, number, one_of, whole
-from adapter.foundation.documents.sections import Key, Section, mapping_of
-from adapter.foundation.documents.shapes import Anything, ListOf, OutOfRangeError
-from adapter.foundation.documents.tree import MappingNode, ScalarNode
+from adapter.foundation.documents.sections import Given, Key, Section, mapping_of
+from adapter.foundation.documents.shapes import Anything, ListOf, OutOfRangeError, Schema, ValueShape
+from adapter.foundation.documents.tree import DocumentProblem, MappingNode, Node, ScalarNode
 from adapter.nodes.configuration.scoring_strategies import MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
@@ -18,6 +18,7 @@ from adapter.nodes.model.scheduling_settings import (
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,
     PeaksArgs,
+    PolicyArgs,
     PolicyName,
     PolicySettings,
     PowerModel,
@@ -29,11 +30,7 @@ from adapter.nodes.model.usage import UsageName
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.shapes import Schema, ValueShape
-    from adapter.foundation.documents.tree import DocumentProblem, Node
     from adapter.foundation.objects.quantities import Quantity
-    from adapter.nodes.model.scheduling_settings import PolicyArgs
 
 _NO_LOAD_WATCHER: Final = "scores are computed from this program's own windows"
 _TRIMARAN_SOURCES: Final = {"watcherAddress": _NO_LOAD_WATCHER, "metricProvider": _NO_LOAD_WATCHER}

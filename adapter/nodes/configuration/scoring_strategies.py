@@ -6,10 +6,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import RESOURCE_NAME, one_of, whole
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
 from adapter.nodes.model.scheduling_settings import (
     MostAllocatedArgs,
+    PolicyArgs,
     RequestedToCapacityRatioArgs,
     ResourceWeight,
     ShapePoint,
@@ -18,9 +19,7 @@ from adapter.nodes.model.scheduling_settings import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
-    from adapter.nodes.model.scheduling_settings import PolicyArgs
 
 
 def _last_weights(weights: list[ResourceWeight]) -> tuple[ResourceWeight, ...]:

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted
-from adapter.nodes.exporters.claims import SOURCE_LABELS, source_text
-from adapter.nodes.model.loads import UnmappedSeries
+from adapter.nodes.exporters.claims import SOURCE_LABELS, Source, source_text
+from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.nodes.exporters.claims import Source
-    from adapter.nodes.model.loads import LoadResource
 
 _EXPORTERS_PER_NODE: Final = 4
 """Exporters per node that are allowed: more than in installations that scrape everything twice."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, Owner
+from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, ExporterClaim, Owner, Ownership, Source
 from adapter.nodes.exporters.source_ranking import (
     covered_nodes,
     live_sources,
@@ -22,7 +22,6 @@ from adapter.nodes.exporters.source_ranking import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.exporters.claims import ExporterClaim, Ownership, Source
 
 _SILENT_SECONDS: Final = 180.0
 """An exporter without a sample for this long counts as silent."""

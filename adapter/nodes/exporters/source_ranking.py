@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS
+from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, ExporterClaim, Ownership, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.nodes.exporters.claims import ExporterClaim, Ownership, Source
 
 _TIMES_AS_MANY: Final = 2
 _NEARLY_ALL: Final = 0.9

@@ -16,7 +16,7 @@ from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
-from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.model.usage import USAGE_KINDS, UsageName
 from adapter.nodes.scores.policy_scores import load_taken, usage_source
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import FilterSettings
-    from adapter.nodes.model.usage import UsageName
 
 _ROUNDING: Final = 1e-9
 """A sum that reaches a limit exactly is not over it, whatever the last bits of a float say."""

@@ -15,29 +15,26 @@ import msgspec
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
-from adapter.foundation.web.http import Response
-from adapter.foundation.web.routes import Route
+from adapter.foundation.web.http import Request, Response
+from adapter.foundation.web.routes import Handle, Route
 from adapter.nodes.extender.filter import failed_nodes, is_exempt
 from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
 from adapter.nodes.extender.protocol import (
     LARGEST_BODY_BYTES,
+    ExtenderArgs,
     ExtenderProtocolError,
     decode_args,
     encode_filter_result,
     encode_priorities,
 )
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.model.scheduling_settings import PolicyName, usage_limits
+from adapter.nodes.model.scheduling_settings import PolicyName, SchedulingSettings, usage_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.web.http import Request
-    from adapter.foundation.web.routes import Handle
-    from adapter.nodes.extender.protocol import ExtenderArgs
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 T = TypeVar("T")
 

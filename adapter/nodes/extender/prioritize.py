@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.nodes.extender.rows import rows_in
-from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, PolicySettings
+from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, PolicySettings, SchedulingSettings
 from adapter.nodes.scores.table import score_request
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 _log: Final = logging.getLogger(__name__)
 

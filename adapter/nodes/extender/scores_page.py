@@ -13,7 +13,7 @@ from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.foundation.time.timestamps import rfc3339
-from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.prioritize import UnknownPolicyError, policy_named
@@ -26,7 +26,6 @@ from adapter.nodes.scores.table import score_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.web.http import Request
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.scheduling_settings import PolicySettings, SchedulingSettings
     from adapter.nodes.scores.policy_scores import PolicyScores

@@ -20,17 +20,15 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.routes import Route
-from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource
+from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource, LoadSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.foundation.web.http import Request
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
-    from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 METRIC: Final = "tidewatch_node_utilization_ratio"

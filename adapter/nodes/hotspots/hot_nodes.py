@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG
+from adapter.nodes.model.loads import AVG, LoadResource, LoadSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 

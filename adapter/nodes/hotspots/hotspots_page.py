@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.quantities import Format, milli_quantity, quantity_text
 from adapter.foundation.time.timestamps import rfc3339
-from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.http import Request, Response, json_line
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
-from adapter.nodes.hotspots.crowded_workloads import anti_affinity, crowded_replicas
-from adapter.nodes.hotspots.movable_pods import movable_pods
-from adapter.nodes.hotspots.over_limits import hot_nodes
+from adapter.nodes.hotspots.crowded_workloads import CrowdedReplicas, anti_affinity, crowded_replicas
+from adapter.nodes.hotspots.movable_pods import MovablePod, movable_pods
+from adapter.nodes.hotspots.over_limits import HotNode, hot_nodes
 from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.web.http import Request
-    from adapter.nodes.hotspots.crowded_workloads import CrowdedReplicas
     from adapter.nodes.hotspots.hot_nodes import HeatState
-    from adapter.nodes.hotspots.movable_pods import MovablePod
-    from adapter.nodes.hotspots.over_limits import HotNode
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.scheduling_settings import HotspotSettings
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, LoadResource
+from adapter.nodes.model.loads import AVG, LoadResource, LoadSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.nodes.model.columns import NodeColumns
-    from adapter.nodes.model.loads import LoadSnapshot
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
 """The basis of scores: metrics; nothing, so that all nodes get the middle score (no node has had usable metrics yet, or

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.nodes.exporters.claims import exporter_text
-from adapter.nodes.model.loads import UnmappedSeries
+from adapter.nodes.model.loads import LoadResource, UnmappedSeries
 from adapter.nodes.names.matching import NODE_LABELS, NodeNames, canonical_address, names_of, without_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.model.scheduling_settings import NodeMatch
 
 _SHOWN_NODES = 3

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.exporters.claims import source_of, source_text
-from adapter.nodes.model.loads import MeasuringJob, UnmappedSeries
+from adapter.nodes.exporters.claims import ClaimRefusal, Owner, Source, source_of, source_text
+from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.nodes.exporters.claims import ClaimRefusal, Owner, Source
-    from adapter.nodes.model.loads import LoadResource
 
 _MOST_LISTED: Final = 1000
 """At most this many series are listed, since anybody may export any number of them."""

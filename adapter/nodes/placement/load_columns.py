@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.usage import USAGE_KINDS, UsageKind
+from adapter.nodes.model.loads import LoadResource, LoadSnapshot
+from adapter.nodes.model.usage import USAGE_KINDS, UsageKind, UsageName
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.usage import UsageName
 
 
 def rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources, units_of
 from adapter.nodes.model.columns import NodeColumns
-from adapter.nodes.model.loads import AVG, STD, LoadResource
+from adapter.nodes.model.loads import AVG, STD, LoadResource, LoadSnapshot
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
 from adapter.nodes.placement.load_columns import (
     forecast_column,
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.placed_pods import PlacedPods
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
-    from adapter.foundation.objects.pod_requests import PodResources
     from adapter.foundation.objects.quantities import Quantity
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.model.workload import GpuPodKind
 

@@ -9,7 +9,7 @@ from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from adapter.foundation.objects.selectors import Operator, parse_selector
+from adapter.foundation.objects.selectors import Operator, Selector, parse_selector
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.placement.gpus import WHOLE_MILLI, GpuAllocationError, gpu_count, gpu_shares
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.forms.pods import PodForm
     from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, PodSelector
-    from adapter.foundation.objects.selectors import Selector
     from adapter.nodes.model.scheduling_settings import GpuSettings
 
 _SERVICE = "Service"

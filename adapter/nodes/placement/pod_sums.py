@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, raised_limits
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources, raised_limits
 from adapter.nodes.placement.gpus import gpu_count, gpu_left, gpu_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.foundation.objects.pod_requests import PodResources
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.workload import GpuPodKind
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
 from adapter.nodes.placement.pod_sums import (
     BOUND_AT,
     CPU_LIMIT,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
 
 RECENT_SECONDS: Final = 300.0
 REPORTING_SECONDS: Final = 60.0

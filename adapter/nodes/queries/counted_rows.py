@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.exporters.claims import ClaimRefusal, ExporterClaim, Ownership, source_of
+from adapter.nodes.exporters.claims import ClaimRefusal, ExporterClaim, Owner, Ownership, Past, Source, source_of
 from adapter.nodes.exporters.judged_claims import judge_claims
 from adapter.nodes.queries.expressions import IDENTITY_LABELS
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adapter.nodes.exporters.claims import Owner, Past, Source
     from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.answer_rows import AnswerRows
     from adapter.nodes.queries.query_steps import QueryPiece

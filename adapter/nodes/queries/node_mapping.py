@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapter.nodes.names.mapping import series_mapper
+from adapter.nodes.names.mapping import SeriesMapper, series_mapper
 from adapter.nodes.names.matching import naming_of
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.scheduling_settings import NodeMatch
-    from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.series_survey import Survey
 
 

@@ -17,7 +17,7 @@ from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, LoadResource
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS
 from adapter.nodes.queries.answer_rows import layout_of, rows_of
-from adapter.nodes.queries.counted_rows import claimants_of
+from adapter.nodes.queries.counted_rows import ExporterRegister, claimants_of
 from adapter.nodes.queries.expressions import RATIO, RULES, RateFunction, by_of, selector, union, value_parts
 from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece, steps_at_once
 from adapter.nodes.queries.sample_grid_joining import joined, mapped_rows
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.queries.counted_rows import ExporterRegister
     from adapter.nodes.queries.node_mapping import NodeMapping
     from adapter.nodes.queries.range_matrix import SeriesMatrix
     from adapter.nodes.queries.series_survey import Survey

@@ -10,27 +10,25 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
+    PrometheusError,
     PrometheusTimeoutError,
     QueryRefusedError,
 )
 from adapter.nodes.names.uncounted_series import RefusedSeries
-from adapter.nodes.queries.answer_rows import SeriesLayout, layout_of
+from adapter.nodes.queries.answer_rows import AnswerRows, SeriesLayout, layout_of
 from adapter.nodes.queries.counted_rows import Claimants, CountedRows, ExporterRegister, claimants_of
-from adapter.nodes.queries.query_steps import MOST_POINTS
+from adapter.nodes.queries.query_steps import MOST_POINTS, QueryPiece
 from adapter.nodes.queries.sample_grid_joining import MappedRows, mapped_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.exporters.claims import Past, Source
     from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.names.mapping import SeriesMapper
-    from adapter.nodes.queries.answer_rows import AnswerRows
     from adapter.nodes.queries.expressions import ResourceQuery
     from adapter.nodes.queries.node_mapping import NodeMapping
-    from adapter.nodes.queries.query_steps import QueryPiece
     from adapter.nodes.queries.range_matrix import SeriesNames
 
 

@@ -19,12 +19,12 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.exporters.excess_exporters import left_out_series
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.names.mapping import unmapped_series
 from adapter.nodes.names.uncounted_series import measured_by, refused_series
 from adapter.nodes.queries.answer_rows import rows_of
 from adapter.nodes.queries.expressions import STEP_SECONDS
-from adapter.nodes.queries.node_mapping import KeptMapping
+from adapter.nodes.queries.node_mapping import KeptMapping, NodeMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
 from adapter.nodes.queries.query_progress import ResourceProgress
 from adapter.nodes.queries.query_steps import (
@@ -52,10 +52,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.nodes.exporters.claims import Owner, Source
     from adapter.nodes.model.day import LoadDay
-    from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.model.week import LoadWeek
-    from adapter.nodes.queries.node_mapping import NodeMapping
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
 """Limits for 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything

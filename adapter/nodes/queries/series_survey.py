@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, exporter_text, source_of
+from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, Source, exporter_text, source_of
 from adapter.nodes.exporters.excess_exporters import NAMESPACE_LABELS, CrowdedOut, left_out, most_exporters
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
@@ -29,7 +29,6 @@ from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS, from_co
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.nodes.exporters.claims import Source
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import matchers_of, rate_function, resource_query
+from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query
 from adapter.nodes.queries.scrape_intervals import longest
 from adapter.nodes.queries.series_survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.nodes.exporters.claims import Past, Source
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.queries.expressions import ResourceQuery
 
 _SURVEY_AGAIN_SECONDS: Final = 60.0
 

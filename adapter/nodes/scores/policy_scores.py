@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from adapter.nodes.model.usage import USAGE_NAMES
+from adapter.nodes.model.usage import USAGE_NAMES, UsageName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.usage import UsageName
 
     Rows: TypeAlias = NDArray[np.intp]
 

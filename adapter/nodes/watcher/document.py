@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, STD, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.loads import AVG, STD, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource, LoadSnapshot, ResourceLoad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
 
 METRIC_TYPES: Final = {
     LoadResource.CPU: "CPU",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.foundation.files.gzip_format import gzipped, packed
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.files.gzip_format import PackedText, Piece, gzipped, packed
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.web.metric_text import escaped, family
 from adapter.nodes.model.loads import (
     AVG,
@@ -24,7 +24,9 @@ from adapter.nodes.model.loads import (
     WINDOW_NAMES,
     WINDOWS_SECONDS,
     LoadResource,
+    LoadSnapshot,
     NodeVerdict,
+    ResourceLoad,
 )
 from adapter.nodes.model.week import FORECAST_VERDICTS
 from adapter.nodes.watcher.document import decimal_texts
@@ -32,10 +34,7 @@ from adapter.nodes.watcher.document import decimal_texts
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from adapter.foundation.files.gzip_format import PackedText, Piece
-    from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
 
 DEFAULT_RESOURCES = (LoadResource.CPU, LoadResource.MEMORY)
 _SHOWN = tuple(

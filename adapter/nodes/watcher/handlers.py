@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote
 
-from adapter.foundation.web.http import TEXT, Response
+from adapter.foundation.web.http import TEXT, Request, Response
 from adapter.foundation.web.negotiation import accepts_gzip
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
@@ -21,17 +21,15 @@ from adapter.nodes.model.loads import (
     WINDOW_NAMES,
     WINDOWS_SECONDS,
     LoadResource,
+    LoadSnapshot,
     NodeVerdict,
 )
-from adapter.nodes.watcher.prepared import DEFAULT_WINDOW
+from adapter.nodes.watcher.prepared import DEFAULT_WINDOW, PreparedWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.time.clock import Clock
-    from adapter.foundation.web.http import Request
-    from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.watcher.prepared import PreparedWatcher
 
 _METHODS: Final = ("GET", "HEAD")
 

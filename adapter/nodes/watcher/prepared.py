@@ -13,22 +13,20 @@ import msgspec
 import numpy as np
 
 from adapter.foundation.files.gzip_format import GzipWriter
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.rendering import compressed_in_advance
 from adapter.foundation.web.tagged import entity
 from adapter.nodes.model.answers import API_VERSION
-from adapter.nodes.watcher.document import document_ends, node_entries
+from adapter.nodes.watcher.document import NodeTopology, document_ends, node_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from adapter.foundation.time.pace import Pace
     from adapter.foundation.web.http import Response
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.watcher.document import NodeTopology
 
 DEFAULT_WINDOW: Final = 0
 """The window that `/watcher` serves by default, as an index of `WINDOWS_SECONDS`."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, LoadResource, LoadSnapshot
 from adapter.nodes.model.week import (
     FORECAST_VERDICTS,
     QUARTER_SECONDS,
@@ -27,6 +27,7 @@ from adapter.nodes.model.week import (
     WEEK_DAYS,
     Backtest,
     HourForecast,
+    LoadWeek,
 )
 from adapter.nodes.windows.grid import rows_of
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.week import LoadWeek
 
     Singles = NDArray[np.float32]
 

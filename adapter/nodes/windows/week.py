@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.day import SLOT_SECONDS, SLOTS
+from adapter.nodes.model.day import SLOT_SECONDS, SLOTS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS, LoadWeek
 from adapter.nodes.windows.grid import aligned, rows_of
@@ -15,7 +15,6 @@ from adapter.nodes.windows.slots import SlotAxes, shifted
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.week import QuarterMeans
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from adapter.foundation.cluster.values.state import Unknown
-from adapter.foundation.objects.selectors import SelectorError, parse_selector
-
-if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import CountQuery
-    from adapter.foundation.objects.selectors import Selector
+from adapter.foundation.cluster.values.state import CountQuery, Unknown
+from adapter.foundation.objects.selectors import Selector, SelectorError, parse_selector
 
 
 def selector_of(query: CountQuery) -> Selector | Unknown:

@@ -12,7 +12,7 @@ import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.requirements import label_selector_of, node_terms_of
-from adapter.foundation.cluster.forms.scheduling_pods import AffinityForm, SpreadForm, TolerationForm
+from adapter.foundation.cluster.forms.scheduling_pods import AffinityForm, PodTermForm, SpreadForm, TolerationForm
 from adapter.foundation.cluster.values.constraints import PodTerm, SpreadConstraint, TaintEffect, Toleration
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.decoders import decoder_of
@@ -21,7 +21,6 @@ from adapter.foundation.objects.requirements import Operator, Requirement, Selec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapter.foundation.cluster.forms.scheduling_pods import PodTermForm
     from adapter.foundation.cluster.values.constraints import NodeSelectorTerm
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
-from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference
+from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.pod_requests import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         PodSpecForm,
         PodStatusForm,
     )
-    from adapter.foundation.cluster.values.state import SchedulingFacts
 
 _SHARED_BYTES = 16 * MEBIBYTE
 """Memory for each of three caches (labels, resources and owners), whose values pods share."""

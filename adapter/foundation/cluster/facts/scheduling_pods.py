@@ -12,6 +12,7 @@ import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.pod_constraints import (
+    Labels,
     affinity_of,
     decoded,
     node_selector_of,
@@ -20,9 +21,9 @@ from adapter.foundation.cluster.facts.pod_constraints import (
 )
 from adapter.foundation.cluster.facts.pods import pod_of, resources_of, time_of
 from adapter.foundation.cluster.facts.volumes import host_ports_of, shared_volumes, volumes_of
-from adapter.foundation.cluster.forms.scheduling_objects import TemplateMeta
+from adapter.foundation.cluster.forms.scheduling_objects import TemplateForm, TemplateMeta
 from adapter.foundation.cluster.forms.scheduling_pods import NamedForm, SchedulingMeta, SchedulingPodForm
-from adapter.foundation.cluster.values.constraints import DEFAULT_SCHEDULER, NO_CONSTRAINTS, PodScheduling
+from adapter.foundation.cluster.values.constraints import DEFAULT_SCHEDULER, NO_CONSTRAINTS, HostPort, PodScheduling
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, SchedulingFacts
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.pod_requests import PodResources
@@ -30,11 +31,8 @@ from adapter.foundation.objects.pod_requests import PodResources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.cluster.facts.pod_constraints import Labels
     from adapter.foundation.cluster.forms.pods import OwnerForm
-    from adapter.foundation.cluster.forms.scheduling_objects import TemplateForm
     from adapter.foundation.cluster.forms.scheduling_pods import PortedContainerForm, SchedulingSpecForm
-    from adapter.foundation.cluster.values.constraints import HostPort
 
 _SHARED_BYTES: Final = 16 * MEBIBYTE
 MOST_CONSTRAINT_BYTES: Final = 32 << 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -31,13 +31,11 @@ from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unknown
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.manifest_forms import GroupKind, group_kind
+from adapter.foundation.sources.manifest_forms import FileObject, GroupKind, Manifest, UnreadableObject, group_kind
 from adapter.foundation.sources.manifests import read_objects
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from adapter.foundation.cluster.facts.scale_targets import ScaledObject, ScaleTarget
     from adapter.foundation.cluster.values.state import (
         Autoscaler,
@@ -48,8 +46,6 @@ if TYPE_CHECKING:
         PodSelector,
     )
     from adapter.foundation.sources.kubernetes.lists.items import Document
-    from adapter.foundation.sources.manifest_forms import FileObject, Manifest, UnreadableObject
-    from adapter.foundation.time.pace import Pace
 
 F = TypeVar("F")
 V = TypeVar("V")

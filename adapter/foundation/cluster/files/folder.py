@@ -14,18 +14,16 @@ from adapter.foundation.cluster.files.contents import Contents
 from adapter.foundation.cluster.files.reading import NO_NEEDS, ClusterFilesError, cluster_files, read_file, state_of
 from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
 from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed
-from adapter.foundation.cluster.values.state import ClusterPod, ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, ClusterState, Observed, Unknown
 from adapter.foundation.cluster.values.storage import Storage
 from adapter.foundation.files.followed_files import FollowedFiles
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from adapter.foundation.cluster.facts.scale_targets import ScaledObject, ScaleTarget
-    from adapter.foundation.cluster.values.state import ClusterNeeds
-    from adapter.foundation.time.pace import Pace
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.scheduling.assemble import with_scheduling
-from adapter.foundation.cluster.scheduling.kinds import DAEMON_SET, SCHEDULING_KINDS, WORKLOADS
+from adapter.foundation.cluster.scheduling.kinds import DAEMON_SET, SCHEDULING_KINDS, WORKLOADS, SchedulingValue
 from adapter.foundation.cluster.values.state import LeftOut, Observed, Unknown
 from adapter.foundation.sources.manifest_forms import GroupKind
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.files.contents import Contents
     from adapter.foundation.cluster.files.scheduling_contents import Place
-    from adapter.foundation.cluster.scheduling.kinds import SchedulingValue
     from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, JsonObject, ObjectKind
 
 _DECISIVE: Final = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,16 +12,11 @@ from adapter.foundation.cluster.facts.scheduling_pods import unreadable_bound_po
 from adapter.foundation.cluster.facts.workloads import WorkloadRecord, forbidding_budget
 from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
-from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
-from adapter.foundation.cluster.values.state import LeftOut
+from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS, SchedulingValue
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, JsonObject, LeftOut
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.manifest_forms import GroupKind, group_kind
-
-if TYPE_CHECKING:
-    from adapter.foundation.cluster.scheduling.kinds import SchedulingValue
-    from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, JsonObject
-    from adapter.foundation.sources.manifest_forms import FileObject, Manifest, UnreadableObject
+from adapter.foundation.sources.manifest_forms import FileObject, GroupKind, Manifest, UnreadableObject, group_kind
 
 T = TypeVar("T")
 

@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.facts.workloads import NamespaceFacts, PriorityClassFacts, WorkloadRecord
-from adapter.foundation.cluster.values.state import ClusterPod, LeftOut, Observed, Unknown
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState, LeftOut, Observed, Unknown
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, Storage, StorageClassFacts, Volume, VolumeClaim
-from adapter.foundation.cluster.values.workloads import DisruptionBudget
+from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
 from adapter.foundation.objects.pod_requests import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.foundation.cluster.scheduling.kinds import SchedulingValue
-    from adapter.foundation.cluster.values.state import ClusterNode, ClusterState
-    from adapter.foundation.cluster.values.workloads import WorkloadFacts
 
 
 K = TypeVar("K")

@@ -28,12 +28,11 @@ from adapter.foundation.cluster.forms.scheduling_objects import (
 )
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, StorageClassFacts, Volume, VolumeClaim
 from adapter.foundation.cluster.values.workloads import DisruptionBudget
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.objects.resources import Resource
 
 SchedulingValue: TypeAlias = (
     WorkloadRecord

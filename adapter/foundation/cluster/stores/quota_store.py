@@ -9,13 +9,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from adapter.foundation.cluster.stores.oldest_objects import OldestObjects
+from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity, OldestObjects
 from adapter.foundation.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
-from adapter.foundation.cluster.values.state import Observed, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from adapter.foundation.cluster.values.state import Autoscaler
+from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
 
 Autoscalers: TypeAlias = "Observed[tuple[Autoscaler, ...]] | Unknown"
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.objects.selectors import EVERYTHING, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.foundation.objects.selectors import Selector
 
 _NANOS_PER_CORE = 10**9
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.cluster.stores.value_stores import ValueReplacement
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.stores import KubernetesObject, Replacement, Store
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
-    from adapter.foundation.sources.stores import Replacement, Store
 
 F = TypeVar("F", bound=KubernetesObject)
 

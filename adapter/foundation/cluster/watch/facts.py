@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
-from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, ClusterPod, Observed, PodSelector, Unknown
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from adapter.foundation.sources.stores import KubernetesObject
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.stores.pods import PodStore
     from adapter.foundation.cluster.stores.value_stores import ValueStore
     from adapter.foundation.cluster.values.placed_pods import PlacedPods
-    from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, ClusterPod, PodSelector
     from adapter.foundation.cluster.watch.last_contact import WatchRecord
     from adapter.foundation.cluster.watch.task_pool import Work
     from adapter.foundation.objects.resources import Resource

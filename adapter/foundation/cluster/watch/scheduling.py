@@ -6,19 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.scheduling.assemble import with_scheduling
-from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
+from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, SchedulingKind, SchedulingValue
 from adapter.foundation.cluster.stores.value_stores import ValueStore
-from adapter.foundation.cluster.values.state import LeftOut, Observed, Unknown
-from adapter.foundation.cluster.watch.facts import left_out, values_in
+from adapter.foundation.cluster.values.state import ClusterState, LeftOut, Observed, Unknown
+from adapter.foundation.cluster.watch.facts import StoreWatch, left_out, values_in
 from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.cluster.forms.scheduling_objects import KindForm
-    from adapter.foundation.cluster.scheduling.kinds import SchedulingKind, SchedulingValue
-    from adapter.foundation.cluster.values.state import ClusterState
-    from adapter.foundation.cluster.watch.facts import StoreWatch
 
 SchedulingStore: TypeAlias = "ValueStore[KindForm, SchedulingValue]"
 Refused: TypeAlias = "Mapping[tuple[str, str], str]"

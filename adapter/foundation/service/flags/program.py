@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
-from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, variable_of
+from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFlags, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
 from adapter.foundation.service.runtime.interruption import run_until_interrupted
 from adapter.foundation.service.runtime.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
-
-    from adapter.foundation.service.flags.table import CommandFlags
 
 
 @dataclass(frozen=True, slots=True)

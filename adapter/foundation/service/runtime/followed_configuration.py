@@ -9,18 +9,15 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from adapter.foundation.files.followed_files import FollowedFiles, by_content, first_of
+from adapter.foundation.files.followed_files import FollowedFiles, Look, by_content, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from prometheus_client import CollectorRegistry
-
     from adapter.foundation.files.file_contents import FileContent
-    from adapter.foundation.files.followed_files import Look
     from adapter.foundation.files.kept_contents import KeptContents
 
 T = TypeVar("T")

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adapter.foundation.service.runtime.credential_telemetry import CredentialCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from prometheus_client.metrics_core import Metric
 
 
 def new_registry(version: str) -> CollectorRegistry:

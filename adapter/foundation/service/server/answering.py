@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,18 +23,16 @@ from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from adapter.foundation.service.runtime.logs import fields
-from adapter.foundation.service.server.connections.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
+from adapter.foundation.service.server.connections.outgoing import SMALL, HeldAnswers, Outbox, OutgoingTooLargeError
 from adapter.foundation.service.server.request_threads import RequestThreads
 from adapter.foundation.service.server.shutdown_phases import Phase
 from adapter.foundation.web.body import RECEIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from concurrent.futures import Future
 
     from adapter.foundation.service.server.connections.connection import Connection
     from adapter.foundation.service.server.connections.heads import HeadRequest
-    from adapter.foundation.service.server.connections.outgoing import Outbox
     from adapter.foundation.service.server.process import ServerApplication
 
 _log = logging.getLogger(__name__)

@@ -15,12 +15,13 @@ from adapter.foundation.service.runtime.health import Health
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import (
     ConnectionCollector,
+    ConnectionCounts,
     TaskMetrics,
     exposition,
     new_registry,
 )
 from adapter.foundation.service.runtime.tasks import Tasks
-from adapter.foundation.service.server.addresses import address_of
+from adapter.foundation.service.server.addresses import Address, address_of
 from adapter.foundation.service.server.plain_port.paced_text import PacedText
 from adapter.foundation.service.server.plain_port.plain_server import HEALTH_AND_METRICS, PlainAnswer, PlainServer
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.files.kept_contents import KeptContents
-    from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
-    from adapter.foundation.service.server.addresses import Address
     from adapter.foundation.service.server.connections.bodies import AdmitHead, PlanBody
     from adapter.foundation.service.server.server_settings import ServerOptions
 

@@ -36,7 +36,7 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.garbage_collector import settle_collector
 from adapter.foundation.service.runtime.heap import settle_heap
 from adapter.foundation.service.runtime.logs import fields
-from adapter.foundation.service.server.addresses import address_of, listening_socket
+from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.tls import ServerTls
 from adapter.foundation.service.server.worker_exits import WorkerExits
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from gunicorn.config import Config
 
-    from adapter.foundation.service.server.addresses import Address
     from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
 
 _log = logging.getLogger(__name__)

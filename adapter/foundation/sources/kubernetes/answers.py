@@ -17,12 +17,11 @@ from adapter.foundation.sources.kubernetes.errors import (
     trimmed,
 )
 from adapter.foundation.sources.kubernetes.transport import TlsError
-from adapter.foundation.sources.secrets import NO_SECRETS
+from adapter.foundation.sources.secrets import NO_SECRETS, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from adapter.foundation.sources.secrets import Secrets
 
 _READ_BYTES = 1 << 16
 

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.kubernetes.groups import discover
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.sources.kubernetes.groups import GroupVersion, discover
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.groups import GroupVersion
-    from adapter.foundation.time.pace import Pace
 
 logger = logging.getLogger(__name__)
 

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from adapter.foundation.objects.resources import Resource
-from adapter.foundation.sources.kubernetes.client import JSON
+from adapter.foundation.sources.kubernetes.client import JSON, KubernetesClient
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList, decode_json
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.time.pace import Pace
 
 logger = logging.getLogger(__name__)
 

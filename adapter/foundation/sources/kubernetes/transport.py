@@ -19,7 +19,7 @@ import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import SSLError
 
-from adapter.foundation.files.followed_files import stamps_of
+from adapter.foundation.files.followed_files import Stamp, stamps_of
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from kubernetes.client.api_client import ApiClient
     from kubernetes.client.configuration import Configuration
-
-    from adapter.foundation.files.followed_files import Stamp
 
     Timeout = float | tuple[float, float]
     """Seconds for the whole request, or to connect and between two pieces of the answer."""

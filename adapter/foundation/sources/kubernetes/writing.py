@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.kubernetes.client import JSON, KubernetesRequest
+from adapter.foundation.sources.kubernetes.client import JSON, KubernetesClient, KubernetesRequest
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.sending import Sending
 from adapter.foundation.time.thread_limit import ThreadLimit
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.answers import WholeAnswer
-    from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
 MERGE_PATCH = "application/merge-patch+json"
 """RFC 7386. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409."""

@@ -17,12 +17,11 @@ from adapter.foundation.web.http import Response
 from adapter.foundation.web.rendering import GZIP_FROM_BYTES
 from adapter.metrics.apis.discovery.groups import usage_resources
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, RESOURCE, VERSIONS
-from adapter.metrics.apis.slices import in_one_piece
+from adapter.metrics.apis.slices import Slices, in_one_piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.metrics.apis.slices import Slices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.rulebook.model import Metric
 

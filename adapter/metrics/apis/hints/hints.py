@@ -14,19 +14,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from adapter.metrics.apis.hints.served_names import nearest, served_names
-from adapter.metrics.apis.slices import in_one_piece
-from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness, near_miss, selecting
-from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
+from adapter.metrics.apis.slices import Slices, in_one_piece
+from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness, NearMiss, Selecting, near_miss, selecting
+from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss, refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.metrics.apis.slices import Slices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.last_look_up import LookUp
     from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, Rule
-    from adapter.metrics.rulebook.near_misses import NearMiss, Selecting
-    from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss
 
 MOST_NAMED = 5
 LONGEST_CHARACTERS = 240

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.web.http import JSON, json_line
+from adapter.foundation.web.http import JSON, Response, json_line
 from adapter.foundation.web.tagged import digest, entity, unless_current
 from adapter.metrics.apis.openapi.schemas import GVK, Operation, operations_of, schemas_of
-from adapter.metrics.apis.routing import VERSIONS, OpenApi2
+from adapter.metrics.apis.routing import VERSIONS, OpenApi2, Schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.web.http import Response
-    from adapter.metrics.apis.routing import Schemas
 
 _INFO = {"title": "Tidewatch", "version": "v1"}
 _VARY = (("Vary", "Accept"),)

@@ -7,33 +7,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
-from adapter.foundation.objects.resources import UnknownResourceError
-from adapter.foundation.objects.selectors import SelectorError
+from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
+from adapter.foundation.objects.selectors import Selector, SelectorError
 from adapter.foundation.promql.quoting import go_quoted
-from adapter.foundation.web.prepared import PreparedBodies
-from adapter.metrics.apis.compatibility import OURS
+from adapter.foundation.web.prepared import Body, PreparedBodies
+from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.error_messages import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
-from adapter.metrics.apis.routing import ALL_OBJECTS
+from adapter.metrics.apis.routing import ALL_OBJECTS, CustomValues
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, selector
 from adapter.metrics.apis.values.value_lists import metric_value_list
-from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
+from adapter.metrics.rulebook.model import Api, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.web.prepared import Body
-    from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.apis.hints.hints import Hints
     from adapter.metrics.apis.provider import MetricsProvider
-    from adapter.metrics.apis.routing import CustomValues
-    from adapter.metrics.readings.answers import ObjectsAnswer
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.rulebook.model import Metric
 
 
 class CustomMetrics:

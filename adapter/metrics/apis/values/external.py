@@ -6,27 +6,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import is_namespace_name
-from adapter.foundation.web.prepared import PreparedBodies
-from adapter.metrics.apis.compatibility import OURS
+from adapter.foundation.web.prepared import Body, PreparedBodies
+from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.error_messages import empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.metrics.apis.values.value_lists import external_metric_value_list
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.web.prepared import Body
-    from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.apis.hints.hints import Hints
     from adapter.metrics.apis.provider import MetricsProvider
     from adapter.metrics.apis.routing import ExternalValues
     from adapter.metrics.readings.answers import ExternalAnswer
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.rulebook.model import Metric
 
 ANY_NAMESPACE = "*"
 _ROW_BYTES: Final = 1024

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.durations import DurationError, go_nanoseconds
 from adapter.foundation.objects.percent import EncodingError, decoded
-from adapter.foundation.objects.selectors import EVERYTHING, SelectorError, parse_selector
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, SelectorError, parse_selector
 from adapter.metrics.apis.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.objects.selectors import Selector
 
 READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch", "includeObject"})
 """Parameters that affect an answer."""

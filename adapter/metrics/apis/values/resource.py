@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.web.negotiation import table_version
-from adapter.foundation.web.prepared import PreparedBodies
+from adapter.foundation.web.prepared import Body, PreparedBodies
 from adapter.metrics.apis.error_messages import fetching
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
@@ -15,7 +15,7 @@ from adapter.metrics.apis.values.field_selectors import parse_field_selector
 from adapter.metrics.apis.values.parameters import parameters, refuse_watch, selector
 from adapter.metrics.apis.values.tables import INCLUDES, usage_table
 from adapter.metrics.apis.values.usage_lists import KINDS, Pieces, usage_list, usage_object
-from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector
+from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
 
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.web.prepared import Body
     from adapter.metrics.apis.provider import MetricsProvider
     from adapter.metrics.apis.routing import UsageValues
-    from adapter.metrics.readings.answers import UsageAnswer, UsageItem
 
 _RESOURCES = {"pods": PODS, "nodes": NODES}
 _CONTAINER_BYTES: Final = 1024

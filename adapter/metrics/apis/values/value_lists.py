@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector, label_selector
-from adapter.metrics.apis.compatibility import OURS
+from adapter.metrics.apis.compatibility import OURS, Compatibility
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
-    from adapter.metrics.apis.compatibility import Compatibility
     from adapter.metrics.readings.answers import ExternalAnswer, ObjectsAnswer
     from adapter.metrics.rulebook.requests import Row
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
     from adapter.metrics.identity.certificates.generations import Generation
 
 

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from adapter.metrics.identity.certificates.apiservices import NotThere, Registered
+from adapter.metrics.identity.certificates.apiservices import ApiServiceState, NotThere, Registered
 from adapter.metrics.identity.certificates.certificate_secret import (
     Absent,
     Content,
@@ -31,19 +31,17 @@ from adapter.metrics.identity.certificates.certificate_secret import (
     Empty,
     Foreign,
     Found,
+    SecretState,
     UnknownSecret,
 )
 from adapter.metrics.identity.certificates.issuing import is_self_made, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from cryptography import x509
 
     from adapter.foundation.objects.names import ObjectName
-    from adapter.metrics.identity.certificates.apiservices import ApiServiceState
-    from adapter.metrics.identity.certificates.certificate_secret import SecretState
     from adapter.metrics.identity.certificates.generations import Generation, Issue
 
 RETIRED_AFTER = timedelta(minutes=5)

@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
-from adapter.foundation.sources.kubernetes.writing import CONFLICT
+from adapter.foundation.sources.kubernetes.writing import CONFLICT, Reply
 from adapter.metrics.identity.certificates import apiservices, certificate_secret, rotation_decision
-from adapter.metrics.identity.certificates.apiservices import NotThere, Registered
-from adapter.metrics.identity.certificates.certificate_secret import Absent, Found, UnknownSecret
-from adapter.metrics.identity.certificates.generations import make_generation
+from adapter.metrics.identity.certificates.apiservices import ApiServiceState, NotThere, Registered
+from adapter.metrics.identity.certificates.certificate_secret import Absent, Content, Found, SecretState, UnknownSecret
+from adapter.metrics.identity.certificates.generations import Generation, make_generation
 from adapter.metrics.identity.certificates.rotation_decision import ObservedSecret, RotationProblem
 
 if TYPE_CHECKING:
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from adapter.foundation.sources.kubernetes.writing import Reply
-    from adapter.metrics.identity.certificates.apiservices import ApiServiceState
-    from adapter.metrics.identity.certificates.certificate_secret import Content, SecretState
-    from adapter.metrics.identity.certificates.generations import Generation
     from adapter.metrics.identity.certificates.rotation_decision import SecretChange, WantedCertificate
 
 LIFE = timedelta(days=90)

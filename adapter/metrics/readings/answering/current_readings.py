@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.sources.objects import ObjectsNotSyncedError
-from adapter.foundation.sources.prometheus.backends.backend import called
+from adapter.foundation.sources.objects import ObjectsNotSyncedError, ObjectSource
+from adapter.foundation.sources.prometheus.backends.backend import Backend, called
 from adapter.foundation.sources.prometheus.errors import shortened
 from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler

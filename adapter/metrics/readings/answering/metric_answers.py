@@ -9,9 +9,9 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from adapter.foundation.sources.objects import ObjectsError
+from adapter.foundation.sources.objects import ObjectsError, ObjectSource
 from adapter.metrics.readings.answer_warnings import unreadable_warnings
-from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
 from adapter.metrics.readings.samples.rule_policies import Asking, asking_of, external_answer, objects_answer
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.sources.objects import ObjectSource
-    from adapter.metrics.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.external_reading import ExternalReading

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.errors import NoSampleError
-from adapter.metrics.readings.samples.object_reading import ROOT
+from adapter.metrics.readings.samples.object_reading import ROOT, ObjectReading
 from adapter.metrics.rulebook.parsing.resource_rules import NODES
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.metrics.readings.asking.demand import DemandEntry
-    from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.model import Metric
 
 _CPU = "cpu"

@@ -30,7 +30,7 @@ from adapter.metrics.readings.answering.namespace_usage import (
     usage_of,
 )
 from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
-from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
 from adapter.metrics.readings.errors import (
     FirstAnswerPendingError,
     NoSampleError,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.reading_sources import ReadingSources

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.demand import Demand, DemandEntry, longest_period, most_period
-from adapter.metrics.readings.asking.effects import Change
+from adapter.metrics.readings.asking.effects import Change, Trial
 from adapter.metrics.readings.asking.held_values import HeldValues
 from adapter.metrics.readings.asking.query_choice import Planner
 from adapter.metrics.readings.asking.query_concurrency import BackendLanes
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
-    from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryScope
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.readings_settings import ReadingSettings

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.effects import Remark
-from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.model import Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans import plan_of
-
-if TYPE_CHECKING:
-    from adapter.metrics.rulebook.model import Metric, Plan
 
 
 class ProvenPlans:

@@ -17,10 +17,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks
-from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.model import Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.plans.sample_age import times_of
-from adapter.metrics.rulebook.requests import Asked
+from adapter.metrics.rulebook.requests import Asked, PlannedQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading
-    from adapter.metrics.rulebook.model import Metric, Plan
-    from adapter.metrics.rulebook.requests import PlannedQuery
 
 
 Reading: TypeAlias = "ObjectReading | ExternalReading"

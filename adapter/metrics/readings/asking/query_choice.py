@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.objects.selectors import EVERYTHING, Selector
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest, longest_period
 from adapter.metrics.readings.asking.effects import Remark
@@ -23,9 +23,9 @@ from adapter.metrics.readings.asking.queries import (
     QueryScope,
     planned_with_times,
 )
-from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Setbacks
+from adapter.metrics.readings.asking.refused_plans import WIDE_PLACE, Place, Setbacks
 from adapter.metrics.readings.errors import UnanswerableSelectorError
-from adapter.metrics.rulebook.model import Api, PlanKind
+from adapter.metrics.rulebook.model import Api, Metric, PlanKind
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
-    from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.asking.refused_plans import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
-    from adapter.metrics.rulebook.model import Metric
 
 _MOST_INDEXED = 16
 """Limit on the labels by which the rows of an external metric are indexed; selecting by other labels costs more."""

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.asking.namespace_fair_queue import FairQueue, Payer, QueryTimes
-from adapter.metrics.readings.asking.queries import Lane
+from adapter.metrics.readings.asking.queries import Lane, Query
 from adapter.metrics.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.readings_settings import ReadingSettings
 
 _KEPT = 1

@@ -10,9 +10,9 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backends.backend import called
-from adapter.metrics.readings.asking.effects import Remark, Trial
-from adapter.metrics.readings.asking.held_values import size_of_reading
+from adapter.foundation.sources.prometheus.backends.backend import Backend, called
+from adapter.metrics.readings.asking.effects import Change, Remark, Trial
+from adapter.metrics.readings.asking.held_values import HeldValues, size_of_reading
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.retries import retry_after
@@ -22,10 +22,7 @@ from adapter.metrics.rulebook.query_rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.demand import DemandEntry
-    from adapter.metrics.readings.asking.effects import Change
-    from adapter.metrics.readings.asking.held_values import HeldValues
     from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.asking.query_choice import Planner
     from adapter.metrics.readings.asking.query_concurrency import BackendLanes

@@ -10,8 +10,8 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.demand import DemandEntry, period_of
-from adapter.metrics.readings.asking.effects import Remark
+from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry, period_of
+from adapter.metrics.readings.asking.effects import Remark, Trial
 from adapter.metrics.readings.catalogue.catalogue import same_metric
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from adapter.metrics.readings.asking.asking_state import AskingState
-    from adapter.metrics.readings.asking.demand import DemandedRequest
-    from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query, QueryGroup, Reading
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.rulebook.model import Metric

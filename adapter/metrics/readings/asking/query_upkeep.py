@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.demand import Paces
 from adapter.metrics.readings.asking.query_outcomes import is_too_much
-from adapter.metrics.readings.catalogue.rule_health import query_trouble
+from adapter.metrics.readings.catalogue.rule_health import Trouble, query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.asking_state import AskingState
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.catalogue.rule_health import Trouble
     from adapter.metrics.rulebook.model import Metric
 
 _log = logging.getLogger(__name__)

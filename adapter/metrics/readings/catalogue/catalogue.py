@@ -6,15 +6,13 @@ import heapq
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.rulebook.model import Api, ResourceRules
+from adapter.foundation.time.pace import UNPACED, Pace
+from adapter.metrics.rulebook.model import Api, Metric, ResourceRules, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.time.pace import Pace
-    from adapter.metrics.rulebook.model import Metric, Rule
 
 NO_RESOURCE_RULES = ResourceRules()
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapter.foundation.sources.prometheus.backends.backend import attributed
+from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
@@ -28,7 +28,6 @@ from adapter.metrics.rulebook.provided_metrics import SeriesShapes, metrics_by_n
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.sources.prometheus.backends.backend import called
+from adapter.foundation.sources.prometheus.backends.backend import Backend, called
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -23,16 +23,14 @@ from adapter.metrics.readings.errors import (
     SourceSlowError,
     UnanswerableSelectorError,
 )
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Rule
 from adapter.metrics.rulebook.reload.last_good import says
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
-    from adapter.metrics.rulebook.model import Rule
 
 _log = logging.getLogger(__name__)
 

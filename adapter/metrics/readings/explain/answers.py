@@ -14,12 +14,12 @@ from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
-from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.answers import ByName, BySelector, UsageAnswer
+from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
-from adapter.metrics.readings.explain.explanation_progress import Answered, shown
+from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, shown
 from adapter.metrics.readings.explain.fresh_queries import FreshQueries, SeenObjects
 from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
@@ -32,19 +32,15 @@ from adapter.metrics.readings.explain.values import (
 from adapter.metrics.readings.samples.object_reading_builder import OF_ANOTHER_TIME
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.readings.samples.series import as_series
-from adapter.metrics.rulebook.model import Api, PlanKind
+from adapter.metrics.rulebook.model import Api, Metric, PlanKind, ResourceRules
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.metrics.readings.answers import UsageAnswer
-    from adapter.metrics.readings.asking.demand import DemandEntry
-    from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading
-    from adapter.metrics.rulebook.model import Metric, ResourceRules
 
 _ALL = BySelector(EVERYTHING)
 _MOST_LOOKED_INTO = 10

@@ -25,15 +25,13 @@ from adapter.metrics.readings.errors import (
     UnanswerableSelectorError,
 )
 from adapter.metrics.readings.explain.answers import AnswerSteps
-from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
-from adapter.metrics.readings.explain.explanation_progress import PATIENT, Answered, Progress, shown
+from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, ExplanationVerdict, Question
+from adapter.metrics.readings.explain.explanation_progress import PATIENT, Answered, ExplainDeadlines, Progress, shown
 from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
-    from adapter.metrics.readings.explain.explanation_progress import ExplainDeadlines
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rulebook
 

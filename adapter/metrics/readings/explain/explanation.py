@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.objects.selectors import EVERYTHING, Selector
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.rulebook.model import Api
 
 _API_VERSION = "tidewatch.io/v1alpha1"

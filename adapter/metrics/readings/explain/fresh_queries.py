@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, cast
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.demand import DemandEntry
+from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
 from adapter.metrics.readings.asking.queries import (
     Query,
     QueryGroup,
     QueryKey,
     QueryScope,
+    Reading,
     planned_with_times,
     render,
 )
 from adapter.metrics.readings.errors import SourceSlowError, UnanswerableSelectorError
 from adapter.metrics.readings.explain.explanation import Outcome
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
 from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
-from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.model import Metric, PlanKind, Rule
 from adapter.metrics.rulebook.plans import plan_of
 from adapter.metrics.rulebook.query_rendering import RenderError
 from adapter.metrics.rulebook.requests import Asked
@@ -38,13 +39,9 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from adapter.metrics.readings.asking.demand import DemandedRequest
-    from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.explain.explanation_progress import Progress
-    from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.object_reading import Dropped
-    from adapter.metrics.rulebook.model import Metric, Rule
 
 _OF_PROMQL = "PromQL "
 _SHARE = 2.1

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
-from adapter.foundation.objects.resources import UnknownResourceError
-from adapter.foundation.objects.selectors import EVERYTHING, SelectorError, parse_selector
+from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, SelectorError, parse_selector
 from adapter.metrics.readings.explain.explanation import Question
 from adapter.metrics.rulebook.model import Api
-
-if TYPE_CHECKING:
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.objects.selectors import Selector
 
 APIS = tuple(api.value for api in Api)
 USAGE = frozenset({"pods", "nodes"})

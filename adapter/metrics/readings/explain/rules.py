@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
-from adapter.metrics.readings.catalogue.metric_discovery import look_up_key, what_is_missing
-from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome
-from adapter.metrics.readings.explain.explanation_progress import Answered, place, shown
+from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey, look_up_key, what_is_missing
+from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome, Question
+from adapter.metrics.readings.explain.explanation_progress import Answered, Progress, place, shown
 from adapter.metrics.readings.public_reasons import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
 from adapter.metrics.rulebook.findings import Severity
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, ResourceRules, Rule, Rulebook
 from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness
 from adapter.metrics.rulebook.provided_metrics import SeriesShapes, namespace_labels, static_metrics
 from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
@@ -26,11 +26,7 @@ from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
-    from adapter.metrics.readings.explain.explanation import Question
-    from adapter.metrics.readings.explain.explanation_progress import Progress
     from adapter.metrics.readings.reading_sources import ReadingSources
-    from adapter.metrics.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
 
 
 _MOST_COMPARED = 1000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import PrometheusError
-from adapter.metrics.readings.explain.explanation import ExplainedValue
+from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
 from adapter.metrics.rulebook.templates.matchers import (
     RenderError,
     names_matcher,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric
 

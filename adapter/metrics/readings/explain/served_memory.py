@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.timestamps import rfc3339
-from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
+from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome, Question
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
 from adapter.metrics.readings.public_reasons import reason_for_askers
-from adapter.metrics.rulebook.model import Api
-from adapter.metrics.rulebook.objects.rule_object_verdict import verdict_of
+from adapter.metrics.rulebook.model import Api, Metric
+from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.last_look_up import LookUp
-    from adapter.metrics.readings.explain.explanation import Question
-    from adapter.metrics.rulebook.model import Metric
-    from adapter.metrics.rulebook.objects.rule_object_verdict import KnownObject
 
 _ENTRIES_A_SLICE = 1000
 

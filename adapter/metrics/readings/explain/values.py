@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.quantities import fits_milli_units
 from adapter.foundation.reports.counts import count_of
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
-from adapter.metrics.readings.samples.object_reading import ROOT, Dropped
+from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import BEYOND_MILLI_UNITS
 from adapter.metrics.readings.samples.series import as_series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
-    from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.requests import Row
 
 _MOST_NAMED = 10

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.queries import Query, QueryKey, planned_with_times
+from adapter.metrics.readings.asking.queries import Query, QueryKey, Reading, planned_with_times
 from adapter.metrics.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.external_reading import ExternalReading
-from adapter.metrics.readings.samples.object_reading import ROOT
+from adapter.metrics.readings.samples.object_reading import ROOT, ObjectReading
 from adapter.metrics.rulebook.model import PlanKind
-from adapter.metrics.rulebook.requests import Asked
+from adapter.metrics.rulebook.requests import Asked, Row
 from adapter.metrics.rulebook.templates.matchers import RenderError
 
 if TYPE_CHECKING:
@@ -32,13 +32,10 @@ if TYPE_CHECKING:
 
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Trial
-    from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
     from adapter.metrics.readings.refreshing.refreshers import Refreshers
-    from adapter.metrics.readings.samples.object_reading import ObjectReading
-    from adapter.metrics.rulebook.requests import Row
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.asking.query_upkeep import rule_troubles, sweep
-from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
+from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
     from adapter.metrics.readings.catalogue.metric_discovery import LookUpKey
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
-    from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.refreshing.cross_check import CrossCheck
     from adapter.metrics.readings.refreshing.refreshers import Refreshers

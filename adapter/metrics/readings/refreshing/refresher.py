@@ -12,7 +12,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     shortened,
 )
-from adapter.metrics.readings.asking.queries import render
+from adapter.metrics.readings.asking.queries import Query, Reading, render
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -32,18 +32,16 @@ from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, 
 from adapter.metrics.readings.samples.rule_policies import allows_foreign
 from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.silent_series import SilentSeries
-from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.model import PlanKind, Rule
 from adapter.metrics.rulebook.query_rendering import RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
-    from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.shared_names import SharedNames
-    from adapter.metrics.rulebook.model import Rule
     from adapter.metrics.rulebook.requests import PlannedQuery
 
 _OF_PROMQL = "PromQL "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.backends.backend import attributed
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.refreshing.refresher import Refresher
+from adapter.metrics.readings.refreshing.refresher import Presence, Refresher, Remarks, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
     from adapter.metrics.readings.reading_sources import ReadingSources
-    from adapter.metrics.readings.refreshing.refresher import Presence, Remarks, Tally
     from adapter.metrics.readings.samples.shared_names import SharedNames
 
 

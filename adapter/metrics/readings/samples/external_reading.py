@@ -14,7 +14,7 @@ from adapter.metrics.readings.errors import (
     ReadingError,
     UnanswerableSelectorError,
 )
-from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
+from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped, Evaluation
 from adapter.metrics.readings.samples.object_reading_builder import (
     BEYOND_MILLI_UNITS,
     HISTOGRAMS,
@@ -23,16 +23,14 @@ from adapter.metrics.readings.samples.object_reading_builder import (
 )
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import PlanKind
-from adapter.metrics.rulebook.plans import fold_rows
+from adapter.metrics.rulebook.plans import RowIndex, fold_rows
 from adapter.metrics.rulebook.templates.matchers import RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Sized
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.metrics.readings.samples.object_reading import Evaluation
     from adapter.metrics.readings.samples.silent_series import SilentRows
-    from adapter.metrics.rulebook.plans import RowIndex
     from adapter.metrics.rulebook.requests import PlannedQuery, Row
 
 _SHOWN_ROWS = 3

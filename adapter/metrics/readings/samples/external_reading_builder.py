@@ -11,14 +11,13 @@ from adapter.metrics.readings.samples.object_reading import Dropped
 from adapter.metrics.readings.samples.series import identity_of
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import RowIndex
-from adapter.metrics.rulebook.requests import Row
+from adapter.metrics.rulebook.requests import PlannedQuery, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.samples.sample_times import SampleTimes
-    from adapter.metrics.rulebook.requests import PlannedQuery
 
 
 class ExternalReadingBuilder:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
+from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError, ReadingError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 
-    from adapter.metrics.readings.errors import ReadingError
 
 ROOT = ""
 """Stands for the namespace of cluster-scoped objects."""

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import fits_milli_units
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.assignment import NAMELESS, Assignment
 from adapter.metrics.readings.samples.conflicting_labels import Rivals
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
-    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.samples.sample_times import SampleTimes
     from adapter.metrics.readings.samples.shared_names import SharedNames
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import milli_of
-from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     ForeignNamespaceError,
     NoDataUncertainError,
@@ -21,19 +21,16 @@ from adapter.metrics.readings.errors import (
     SampleTooOldError,
 )
 from adapter.metrics.readings.prometheus_uptime import may_stand_in
-from adapter.metrics.readings.samples.object_reading import Dropped
-from adapter.metrics.rulebook.model import ForeignNamespaces
+from adapter.metrics.readings.samples.object_reading import Dropped, Fault, ObjectReading
+from adapter.metrics.rulebook.model import ForeignNamespaces, Metric, Policy
 from adapter.metrics.rulebook.requests import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.selectors import Selector
-    from adapter.metrics.readings.answers import BySelector
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.samples.external_reading import ExternalReading
-    from adapter.metrics.readings.samples.object_reading import Fault, ObjectReading
-    from adapter.metrics.rulebook.model import Metric, Policy
 
 STANDS_IN = "Prometheus has no data: the rule's onNoData value is served instead"
 BELOW_ZERO = (

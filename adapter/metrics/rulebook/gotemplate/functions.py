@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from adapter.metrics.rulebook.gotemplate.printf import print_line, print_values, printf
 from adapter.metrics.rulebook.gotemplate.taint import TaintedNumber, cut, tainted
 from adapter.metrics.rulebook.gotemplate.values import UnfitValueError, Value, is_tainted, is_true, kind_of
-
-if TYPE_CHECKING:
-    from adapter.metrics.rulebook.gotemplate.values import Value
 
 # `html`, `js` and `urlquery`, as Go's `text/template` escapes texts for them.
 #

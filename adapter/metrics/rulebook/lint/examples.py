@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from adapter.foundation.objects.resources import UnknownResourceError
-from adapter.metrics.rulebook.model import Api, Metric
+from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
+from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.provided_metrics import static_metrics
-
-if TYPE_CHECKING:
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.metrics.rulebook.model import Rule
 
 SOME_SERIES = "some_series"
 

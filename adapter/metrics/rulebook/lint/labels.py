@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from adapter.foundation.promql.tree import (
     Aggregation,
     Binary,
     Call,
     Cardinality,
+    Matching,
+    Node,
     SelectorNode,
     TextNode,
     Wrapper,
     is_scalar,
 )
-
-if TYPE_CHECKING:
-    from adapter.foundation.promql.tree import Matching, Node
 
 _LABEL_MAKERS = frozenset({"label_replace", "label_join"})
 _CHOOSERS = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})

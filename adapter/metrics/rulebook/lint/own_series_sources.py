@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
 from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.queries import example_query
 from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours
 from adapter.metrics.rulebook.query_rendering import RenderError
@@ -20,7 +20,6 @@ from adapter.metrics.rulebook.query_rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
     from adapter.metrics.rulebook.model import Metric, Rule
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.promql.tree import Aggregation, Call, SelectorNode, operands_of
+from adapter.foundation.promql.tree import Aggregation, Call, Node, SelectorNode, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.lint.labels import keeps_label
 from adapter.metrics.rulebook.lint.rule_checks import value_for_several
 from adapter.metrics.rulebook.lint.selection import spelled_out_name
-from adapter.metrics.rulebook.model import Api, PlanKind
+from adapter.metrics.rulebook.model import Api, Metric, PlanKind, Rule
 from adapter.metrics.rulebook.plans import plan_of
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
@@ -19,10 +19,7 @@ from adapter.metrics.rulebook.requests import Asked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.foundation.promql.tree import Node
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Metric, Rule
 
 _COUNTERS = ("_total", "_bucket")
 """Endings that only counters have. Names of gauges may end in `_count` and `_sum`, too."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.promql.tree import Binary, SelectorNode, operands_of
-from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Api
+from adapter.foundation.promql.tree import Binary, Node, SelectorNode, operands_of
+from adapter.metrics.rulebook.findings import Code, Finding
+from adapter.metrics.rulebook.model import Api, Rule
 from adapter.metrics.rulebook.provided_metrics import static_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.promql.tree import Node
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
-    from adapter.metrics.rulebook.model import Rule
 
 
 LONGEST_REFRESH_SECONDS: Final = 49.0

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, SequenceNode
-from adapter.metrics.rulebook.findings import Finding, Severity
+from adapter.foundation.documents.load import Document, MappingNode, Node, SequenceNode
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.parsing.parse import RULE_LISTS
 from adapter.metrics.rulebook.parsing.resource_rules import MEASURED
 from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from adapter.foundation.documents.load import Document, Node
-    from adapter.metrics.rulebook.findings import Code
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, ScalarNode, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.series_query import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.load import Node
-    from adapter.foundation.promql.tree import TreeMatcher
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.lint.rule_positions import Place
     from adapter.metrics.rulebook.model import Rule
 

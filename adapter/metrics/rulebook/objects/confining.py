@@ -17,7 +17,7 @@ from adapter.foundation.promql.tree import TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint import example_of
-from adapter.metrics.rulebook.model import Api, Confinement
+from adapter.metrics.rulebook.model import Api, Confinement, Metric, Rule
 from adapter.metrics.rulebook.plans.sample_age import times_of
 from adapter.metrics.rulebook.query_rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
@@ -25,7 +25,6 @@ from adapter.metrics.rulebook.requests import Asked
 if TYPE_CHECKING:
     from adapter.foundation.documents.tree import Document
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.model import Metric, Rule
     from adapter.metrics.rulebook.parsing.notes import Notes
 
 _REQUESTS: Final = (

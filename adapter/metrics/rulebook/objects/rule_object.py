@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.plain_content import TooDeepError, node_of
-from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, SequenceNode
-from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, Node, SequenceNode
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.lint import lint
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Rule, Rulebook
 from adapter.metrics.rulebook.objects.confining import confined_rule
 from adapter.metrics.rulebook.objects.metric_rule import HAS_NO_MEANING, NOT_NAMESPACED, SPEC, named
 from adapter.metrics.rulebook.parsing.notes import Notes
@@ -18,10 +18,7 @@ from adapter.metrics.rulebook.parsing.parse import RULE_LISTS, parse_rulebook
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.tree import Node
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.findings import Finding
-    from adapter.metrics.rulebook.model import Rule, Rulebook
 
 _OF_MANY_NAMESPACES: Final = frozenset({Code.ROWS_OF_ALL_NAMESPACES, Code.SERIES_OF_ANYBODY, Code.EXACT_PLAN})
 """Warnings that are irrelevant once a rule sees only the series of one namespace."""

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.metrics.rulebook.findings import Severity
+from adapter.metrics.rulebook.findings import Finding, Severity
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
-from adapter.metrics.rulebook.objects.rule_object_verdict import Ready, Reason
+from adapter.metrics.rulebook.objects.rule_object_verdict import Ready, Reason, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
-    from adapter.metrics.rulebook.objects.rule_object_verdict import Verdict
 
 READY: Final = "Ready"
 REFUSED: Final = "Refused"

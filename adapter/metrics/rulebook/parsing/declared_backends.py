@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.documents.load import DocumentError, MappingNode, ScalarNode, problems_within, shortened
 from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
-from adapter.metrics.rulebook.findings import Code, Severity
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.rule_file import BACKENDS
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.documents.load import Document, DocumentProblem, Node
-    from adapter.metrics.rulebook.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, ResourceRule, Rule
 from adapter.metrics.rulebook.parsing.malformed import flaw_of, has_branches, is_written_out
 from adapter.metrics.rulebook.templates.matchers import names_matcher, selector_matchers, value_matcher
 from adapter.metrics.rulebook.templates.template import (
     PlacingError,
     QueryTemplate,
+    TemplateArguments,
     TemplateError,
     parse_query_template,
     template_arguments,
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.documents.load import MappingNode, Node
-    from adapter.foundation.objects.selectors import Selector
-    from adapter.metrics.rulebook.model import ResourceRule, Rule
     from adapter.metrics.rulebook.parsing.notes import Notes
     from adapter.metrics.rulebook.resources import ResourceMapping
-    from adapter.metrics.rulebook.templates.template import TemplateArguments
 
 _NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
 _SERIES = "some_series"

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.findings import Code, Severity
-from adapter.metrics.rulebook.model import Api, Rule, Rulebook
-from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
-from adapter.metrics.rulebook.parsing.metrics_query_check import is_refused_by
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
+from adapter.metrics.rulebook.model import Api, RefusedRule, Rule, Rulebook
+from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends, declared_backends
+from adapter.metrics.rulebook.parsing.metrics_query_check import Judge, is_refused_by
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.refused import refused_rule
 from adapter.metrics.rulebook.parsing.resource_rules import ResourceRulesReader
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import Document, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.metrics.rulebook.findings import Finding
-    from adapter.metrics.rulebook.model import RefusedRule
-    from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
-    from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 RULE_LISTS = {RULES: Api.CUSTOM, EXTERNAL_RULES: Api.EXTERNAL}
 """The keys of a file that contain lists of rules, and the API that each list is for."""

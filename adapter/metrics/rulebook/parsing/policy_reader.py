@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import ScalarNode, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, shortened
 from adapter.foundation.objects.durations import DurationError, parse_duration
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.metrics.rulebook.findings import Code
@@ -15,7 +15,6 @@ from adapter.metrics.rulebook.model import HOLD_SILENT_SECONDS, Api, ForeignName
 from adapter.metrics.rulebook.parsing.rule_file import NO_DATA_VALUE
 
 if TYPE_CHECKING:
-    from adapter.foundation.documents.load import MappingNode, Node
     from adapter.metrics.rulebook.parsing.notes import Notes
 
 _SHORTEST_SECONDS = 1.0

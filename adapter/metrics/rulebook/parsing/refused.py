@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import MappingNode, ScalarNode, SequenceNode
-from adapter.metrics.rulebook.model import RefusedRule
-
-if TYPE_CHECKING:
-    from adapter.foundation.documents.load import Node
-    from adapter.metrics.rulebook.model import Api
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, SequenceNode
+from adapter.metrics.rulebook.model import Api, RefusedRule
 
 
 def refused_rule(node: Node, rule_id: str, api: Api) -> RefusedRule:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import ScalarNode, WrongKindError, problems_within, shortened
 from adapter.foundation.objects.durations import DurationError, parse_prometheus_duration
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, ResolveResource, Resource, find_resource
 from adapter.foundation.promql.quoting import is_label_name
-from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.findings import Code, Finding
 from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, ResourceRule, ResourceRules, Rule
 from adapter.metrics.rulebook.naming import make_naming
-from adapter.metrics.rulebook.parsing.metrics_query_check import is_refused_by, read_usage_query
+from adapter.metrics.rulebook.parsing.metrics_query_check import Judge, is_refused_by, read_usage_query
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES, RESOURCES, USAGE, USAGES
 from adapter.metrics.rulebook.parsing.rule_reader import read_mapping
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as Keyed
 
     from adapter.foundation.documents.load import MappingEntry, MappingNode, Node
-    from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.metrics.rulebook.findings import Finding
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
-    from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
 

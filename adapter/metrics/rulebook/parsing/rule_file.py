@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import BOOLEAN, TEXTS_MAY_BE_EMPTY, duration, one_of
 from adapter.foundation.documents.sections import Key, Section, mapping_of
-from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar
+from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar, Schema
 from adapter.foundation.documents.tree import MappingNode, ScalarNode
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
 from adapter.metrics.rulebook.model import ForeignNamespaces
@@ -17,7 +17,6 @@ from adapter.metrics.rulebook.model import ForeignNamespaces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.documents.shapes import Schema
 
 RULES: Final = "rules"
 EXTERNAL_RULES: Final = "externalRules"

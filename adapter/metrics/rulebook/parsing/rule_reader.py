@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adapter.foundation.documents.load import ScalarNode, problems_within, shortened
+from adapter.foundation.documents.load import MappingNode, Node, ScalarNode, problems_within, shortened
 from adapter.foundation.objects.regex import BadPatternError, Pattern, compile_pattern
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.findings import Code, Repair
 from adapter.metrics.rulebook.gotemplate import TemplateError
-from adapter.metrics.rulebook.model import Api, Rule
+from adapter.metrics.rulebook.model import Api, Policy, Rule
 from adapter.metrics.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
 from adapter.metrics.rulebook.parsing.metrics_query_check import read_metrics_query
 from adapter.metrics.rulebook.parsing.policy_reader import read_policy
@@ -25,9 +25,6 @@ from adapter.metrics.rulebook.series_query import NotASelectorError, parse_serie
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.load import MappingNode, Node
-    from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.metrics.rulebook.model import Policy
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.notes import Notes
     from adapter.metrics.rulebook.templates.template import QueryTemplate

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import is_label_name
-from adapter.foundation.promql.tokens import TokenKind, closing, tokens_of
-from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, Wrapper, unwrapped
+from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing, tokens_of
+from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Number, Wrapper, unwrapped
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.widening import NotProvenError
 from adapter.metrics.rulebook.requests import Fold
@@ -22,8 +22,6 @@ from adapter.metrics.rulebook.requests import Fold
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.promql.tokens import PromQLToken
-    from adapter.foundation.promql.tree import Node
 
 _FOLDABLE = frozenset({"sum", "count", "min", "max"})
 

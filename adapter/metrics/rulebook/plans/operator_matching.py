@@ -7,14 +7,8 @@ although it may have lost the namespace label on one side.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from adapter.foundation.promql.tree import Call, Cardinality, unwrapped
-from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, filterable, quoted
-
-if TYPE_CHECKING:
-    from adapter.foundation.promql.tree import Binary, Matching, Node
-    from adapter.metrics.rulebook.plans.widening import Widening
+from adapter.foundation.promql.tree import Binary, Call, Cardinality, Matching, Node, unwrapped
+from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quoted
 
 _SET_OPERATORS = frozenset({"and", "or", "unless"})
 

@@ -13,7 +13,7 @@ from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requireme
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.promql.tree import TreeMatcher
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.model import Api, Plan, PlanKind
+from adapter.metrics.rulebook.model import Api, Metric, Plan, PlanKind
 from adapter.metrics.rulebook.plans.external import foldable, with_keys
 from adapter.metrics.rulebook.plans.proof import prove_filterable
 from adapter.metrics.rulebook.plans.sample_age import times_of
@@ -31,7 +31,6 @@ from adapter.metrics.rulebook.templates.matchers import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.templates import matchers as rendered
 
 # Values that no rule contains by chance. The second set has several names, so that both `=` and `=~` are proven.

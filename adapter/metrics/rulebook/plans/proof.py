@@ -24,11 +24,10 @@ from adapter.metrics.rulebook.plans.functions import (
     labels_read,
 )
 from adapter.metrics.rulebook.plans.operator_matching import binary_verdict
-from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, filterable, quoted
+from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict, Widening, filterable, quoted
 
 if TYPE_CHECKING:
     from adapter.foundation.promql.tree import Node, TreeMatcher
-    from adapter.metrics.rulebook.plans.widening import Widening
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.requests import Row
+from adapter.metrics.rulebook.requests import Fold, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from adapter.metrics.rulebook.requests import Fold
 
 
 def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:

@@ -9,14 +9,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
-from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers
+from adapter.metrics.rulebook.templates.matchers import Matcher, RenderError, selector_matchers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.rulebook.requests import Row
-    from adapter.metrics.rulebook.templates.matchers import Matcher
 
 RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
 """Returns whether a row is selected, by its labels."""

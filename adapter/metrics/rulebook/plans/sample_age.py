@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, oldest_sample
-from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, Wrapper, operands_of
+from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, Wrapper, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, Metric
 from adapter.metrics.rulebook.templates.matchers import value_matcher
 from adapter.metrics.rulebook.templates.template import (
     PlacingError,
@@ -31,8 +31,6 @@ from adapter.metrics.rulebook.templates.template import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.promql.tree import Node
-    from adapter.metrics.rulebook.model import Metric
 
 _NAME = "__name__"
 # Names that no rule contains by chance.

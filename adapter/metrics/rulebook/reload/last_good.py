@@ -11,16 +11,14 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.metrics.rulebook.findings import Code, Severity
-from adapter.metrics.rulebook.model import Api, Retained
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
+from adapter.metrics.rulebook.model import Api, RefusedRule, ResourceRule, Retained, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.refused import stated_name
 from adapter.metrics.rulebook.reload.matching_entries import Entry, ListMatching, literal_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.metrics.rulebook.findings import Finding
-    from adapter.metrics.rulebook.model import RefusedRule, ResourceRule, Rule, Rulebook
 
 _ListOfFile: TypeAlias = "tuple[str, Api]"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.model.usage import USAGE_KINDS, UsageName
 from adapter.nodes.scores.policy_scores import (
     MAX_SCORE,
     PolicyScores,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import DailyPeaksArgs
-    from adapter.nodes.model.usage import UsageName
     from adapter.nodes.scores.policy_scores import Rows
 
 

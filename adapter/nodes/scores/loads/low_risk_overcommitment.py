@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.model.columns import NodeColumns, PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.loads.beta import incomplete_beta, match_moments, max_variance
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.scheduling_settings import LowRiskOverCommitmentArgs
     from adapter.nodes.scores.policy_scores import Rows
 

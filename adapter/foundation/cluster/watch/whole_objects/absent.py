@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import msgspec
 
-from adapter.foundation.cluster.stores.oldest_objects import in_turns
+from adapter.foundation.cluster.stores.oldest_objects import Key, in_turns
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.time.rate_limit import RateLimit
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from threading import Event
 
-    from adapter.foundation.cluster.stores.oldest_objects import Key
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
 F_contra = TypeVar("F_contra", contravariant=True)

@@ -8,20 +8,18 @@ import msgspec
 
 from adapter.foundation.cluster.stores.value_stores import ValueStore
 from adapter.foundation.cluster.watch.doubted_lists import when_empty
-from adapter.foundation.cluster.watch.whole_objects.served import ServedReflector
+from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.objects.metadata import ObjectMeta
-from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import JsonObject, ObjectKind
-    from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 
 
 class AnyMeta(

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses
 from adapter.foundation.service.server.connections.held_bytes import HeadBytes
-from adapter.foundation.service.server.connections.stages import Stage
+from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.service.server.connections.connection import Connection
-    from adapter.foundation.service.server.connections.stages import Deadlines
 
 
 _UNFINISHED = (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY)

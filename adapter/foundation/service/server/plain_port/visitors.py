@@ -7,13 +7,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from adapter.foundation.files.gzip_format import text_bytes, text_of
+from adapter.foundation.files.gzip_format import Piece, text_bytes, text_of
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator, Sequence
 
-    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.server.plain_port.paced_text import Pieces
 
 LARGEST_HEAD = 16 * 1024

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.objects.resources import BUILT_IN
+from adapter.foundation.objects.resources import BUILT_IN, Resource
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.lists.nesting import shallow
 from adapter.foundation.sources.stores import KubernetesObject, Replacement
@@ -24,7 +24,6 @@ from adapter.foundation.sources.stores import KubernetesObject, Replacement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.sources.kubernetes.lists.items import ListHead
 

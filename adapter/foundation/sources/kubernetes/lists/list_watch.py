@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.sources.kubernetes.client import JSON, METADATA, METADATA_LIST
-from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchTelemetry
 from adapter.foundation.time.backoff import Backoff
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
-    from adapter.foundation.time.pace import Pace
 
 NO_VERSIONS = frozenset({"", "0"})
 """Values that name no version: a watch from one of them starts at an arbitrary state and misses earlier deletions."""

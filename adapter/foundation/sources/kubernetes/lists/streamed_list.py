@@ -14,12 +14,11 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.kubernetes.errors import StatusError, UnexpectedResponseError, error_of_event
-from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, WatchEvent
+from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch
 
 STREAM_SILENCE_SECONDS = 10.0
 """Time without a byte after which a server is assumed not to stream: one that does reads from memory, fast."""

@@ -6,9 +6,9 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from adapter.foundation.objects.metadata import PartialObjectMetadata
-from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.object_index import ObjectIndex
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import Event
 
-    from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.errors import NotFoundError
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
 """Starts a function, which runs until its event is set, as a named task of the process. Thread-safe."""

@@ -16,25 +16,21 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnexpectedResponseError,
 )
 from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList
-from adapter.foundation.sources.kubernetes.lists.list_checks import Confirmation, refuse_other_kind
-from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS
+from adapter.foundation.sources.kubernetes.lists.list_checks import Confirmation, Doubt, refuse_other_kind
+from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.lists.streamed_list import (
     STREAM_SILENCE_SECONDS,
     InitialEvents,
     NotStreamedError,
     is_refused,
 )
-from adapter.foundation.sources.kubernetes.watches.streams import lines_of
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.kubernetes.watches.streams import CollectionReader, lines_of
+from adapter.foundation.sources.stores import KubernetesObject, Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
-    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
     from adapter.foundation.sources.kubernetes.watches.stored_objects import StoredObjects
-    from adapter.foundation.sources.kubernetes.watches.streams import CollectionReader
-    from adapter.foundation.sources.stores import Replacement
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.sources.kubernetes.watches.collection_list import CollectionList
 from adapter.foundation.sources.kubernetes.watches.stored_objects import StoredObjects
 from adapter.foundation.sources.kubernetes.watches.streams import CollectionReader, in_rounds, lines_of, when_set
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.stores import KubernetesObject, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
     from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
-    from adapter.foundation.sources.stores import Store
     from adapter.foundation.time.backoff import Backoff
 
 logger = logging.getLogger(__name__)

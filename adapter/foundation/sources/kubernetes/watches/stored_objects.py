@@ -11,13 +11,12 @@ from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.lists.list_checks import UnreadObjects, named
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, Versioned, WatchEvent
 from adapter.foundation.sources.kubernetes.lists.nesting import TOO_DEEP, is_cut, shallow
-from adapter.foundation.sources.stores import KubernetesObject
+from adapter.foundation.sources.stores import KubernetesObject, Replacement, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
-    from adapter.foundation.sources.stores import Replacement, Store
 
 T = TypeVar("T", bound=KubernetesObject)
 

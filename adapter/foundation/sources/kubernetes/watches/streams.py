@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.answers import Answer

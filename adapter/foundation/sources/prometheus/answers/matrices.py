@@ -11,13 +11,12 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.prometheus.answers.envelopes import QueryEnvelope, open_answer
-from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Cut, Shape
+from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Cut, Shape, Span
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.sources.prometheus.answers.slicing import Span
     from adapter.foundation.time.pace import Pace
 
 MATRIX = Shape(

@@ -10,12 +10,7 @@ held whole, up to a limit, and left to `slicing`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES
-
-if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.answers.slicing import Shape
+from adapter.foundation.sources.prometheus.answers.slicing import SLICE_BYTES, Shape
 
 MOST_WHOLE_BYTES = 16 * 1024 * 1024
 """Largest document that is accepted if it cannot be cut."""

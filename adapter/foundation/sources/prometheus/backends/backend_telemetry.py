@@ -6,14 +6,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from adapter.foundation.sources.prometheus.prometheus_telemetry import SECONDS_BUCKETS, PrometheusTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from prometheus_client import CollectorRegistry
 
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
 

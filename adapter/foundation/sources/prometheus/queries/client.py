@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -41,7 +41,6 @@ from adapter.foundation.time.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, Verb
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry

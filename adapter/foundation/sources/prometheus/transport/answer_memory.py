@@ -13,12 +13,11 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.deadlines import DeadlinePassedError
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.sources.deadlines import Deadline
 
 MOST_BYTES: Final = 192 * 1024 * 1024
 """Limit of all answers together; one answer at a time may grow beyond it."""

@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.foundation.files.gzip_format import GzipError, gunzipped_pieces
-from adapter.foundation.sources.deadlines import PIECE_BYTES
-from adapter.foundation.sources.prometheus.transport.answer_memory import ReceivedBody
-from adapter.foundation.sources.secrets import NO_SECRETS
+from adapter.foundation.sources.deadlines import PIECE_BYTES, Deadline
+from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory, ReceivedBody
+from adapter.foundation.sources.secrets import NO_SECRETS, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from urllib3.response import BaseHTTPResponse
 
-    from adapter.foundation.sources.deadlines import Deadline
-    from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
-    from adapter.foundation.sources.secrets import Secrets
 
 _ERROR_BYTES = PIECE_BYTES
 

@@ -14,14 +14,13 @@ from urllib.parse import urlencode
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.prometheus.errors import UnreadableForMatchersError
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, watch_nothing
-from adapter.foundation.sources.secrets import NO_SECRETS
+from adapter.foundation.sources.secrets import NO_SECRETS, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.promql.narrowing import Matchers
     from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint, Verb
-    from adapter.foundation.sources.secrets import Secrets
 
 _QUERIES: Final = frozenset({"/api/v1/query", "/api/v1/query_range"})
 _LOOK_UPS: Final = re.compile(r"/api/v1/(?:series|labels|label/[^/]+/values)")
