@@ -18,7 +18,7 @@ from recommender.backtest.reports.verdict import verdict
 from recommender.backtest.shortage_by_budget import BUDGET_RATIOS, Choosing, shortage_by_budget
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.cycle_length import stretched_fleet, stretched_history, stretched_task
-from recommender.kinds.predictive.history import of_one_series
+from recommender.kinds.predictive.history import LoadHistory, of_one_series
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.connections import (
     measure_connections,
@@ -28,7 +28,7 @@ from recommender.kinds.predictive.simulation.connections import (
 )
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
-from recommender.kinds.predictive.simulation.scale_down_limits import scale_down_limits
+from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownLimits, scale_down_limits
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.kinds.predictive.simulation.session_option import parse_sessions
 from recommender.kinds.predictive.suggested_limit import suggested_max_replicas
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from recommender.child_processes.parent import Children
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.forecast import Model
-    from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
-    from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownLimits
     from recommender.kinds.predictive.simulation.serving import Ask, Fleet
 
 

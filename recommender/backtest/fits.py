@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.backtest.report import FitCounts
 from recommender.child_processes.child_errors import ChildError
-from recommender.child_processes.parent import ChildLimits
+from recommender.child_processes.parent import ChildLimits, Children
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.child_processes.parent import Children
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.history import LoadHistory
 

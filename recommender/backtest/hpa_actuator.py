@@ -18,11 +18,10 @@ import numpy as np
 
 from recommender.backtest.hpa_rule import MILLI, average_value_replicas
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
-from recommender.kinds.predictive.simulation.serving import Fleet, sliding_maximum
+from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings, sliding_maximum
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 SYNC_SECONDS: Final = 15.0
 METRIC_AGE_SECONDS: Final = 30.0

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.backtest.report import Regret
+from recommender.backtest.report import PolicyResult, Regret
 from recommender.kinds.predictive.choice.auto import NOT_JUDGED
 from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
-from recommender.kinds.predictive.simulation.frontier import compare
+from recommender.kinds.predictive.simulation.frontier import Comparison, FrontierPoint, compare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.backtest.report import PolicyResult
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
-    from recommender.kinds.predictive.simulation.frontier import Comparison, FrontierPoint
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 HEADROOM: Final = "headroom"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.backtest.report import FitCounts
 from recommender.kinds.predictive.choice.auto import capacity_of
-from recommender.kinds.predictive.simulation.serving import desired_replicas
+from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from recommender.backtest.forecasts_of_all_models import ModelRun
     from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.predictive.forecast import ForecastTask
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 HPA = "hpa"
 AUTO = "model:auto"

@@ -9,8 +9,8 @@ import numpy as np
 
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
-from recommender.kinds.predictive.simulation.measures import measure
-from recommender.kinds.predictive.simulation.serving import desired_replicas
+from recommender.kinds.predictive.simulation.measures import Measures, measure
+from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
-    from recommender.kinds.predictive.simulation.measures import Measures
-    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 BUDGET_RATIOS: Final = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from adapter.foundation.time.thread_limit import ThreadLimit
 from recommender.child_processes import child as child_process
@@ -40,7 +40,6 @@ from recommender.child_processes.child_errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prometheus_client import CollectorRegistry
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.configuration_file import configuration_or_exit
-from recommender.kinds.predictive.predictive_settings import predictive_settings
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED, largest_load_query, suggestion
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
     from recommender.running.queries.query_values import QueryValues
 
 QUERY_SECONDS: Final = 20.0

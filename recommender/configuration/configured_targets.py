@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
-from adapter.foundation.documents.tree import nearest, shortened
+from adapter.foundation.documents.tree import DocumentProblem, nearest, shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
-from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from recommender.decisions.record import TargetReference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.tree import DocumentProblem
-    from adapter.foundation.objects.resources import Resource
 
 _SHORT_NAMES: Final = {
     "deploy": "deployments",

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.documents.tree import DocumentProblem
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.kind import ScaleClaim
+from recommender.kinds.kind import Recommendation, ScaleClaim
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-    from recommender.kinds.kind import Recommendation
 
 _SCALED_ONCE: Final = "remove it, or the output scale, from one of them: until then, neither scales it"
 

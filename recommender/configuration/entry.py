@@ -7,11 +7,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adapter.foundation.documents.scalars import TEXT, Bounds, checked, one_of, percentage, whole
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, Scalar, WrongValueError, read_each
 from adapter.foundation.documents.tree import (
     DocumentError,
+    DocumentProblem,
     MappingNode,
+    Node,
     ScalarNode,
     SequenceNode,
     problems_within,
@@ -31,16 +33,13 @@ from recommender.decisions.policy_settings import (
     Pause,
     RecommendationPolicy,
 )
-from recommender.kinds.kind import Recommendation
+from recommender.kinds.kind import Recommendation, RecommendationKind
 from recommender.kinds.table import KINDS, all_kinds, kind_named, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.tree import DocumentProblem, Node
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.kind import RecommendationKind
 
 
 _SHARE: Final = percentage(Bounds(0, above=True))

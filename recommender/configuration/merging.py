@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from recommender.configuration.configured_targets import identity_of
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
-from recommender.decisions.policy_settings import Output
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration, RefusedRecommendation
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Recommendation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.values.state import ClusterNeeds
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.scaled_objects import scaled_object_kinds
@@ -14,7 +14,6 @@ from recommender.kinds.table import kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Needs, Recommendation

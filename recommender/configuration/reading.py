@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import head, read_file
 from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, OBJECT_NAME, PATH, TEXT, checked, duration
-from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import Anything, ListOf
+from adapter.foundation.documents.sections import Given, Key, Section
+from adapter.foundation.documents.shapes import Anything, ListOf, Schema
 from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKENDS, ReadBackends
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
-from recommender.configuration.entry import ENTRY, Shared, read_entry
+from recommender.configuration.entry import ENTRY, Entry, Shared, read_entry
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.objects.object_settings import RECOMMENDATION_OBJECTS
 from recommender.configuration.recommender_configuration import (
@@ -33,11 +33,8 @@ from recommender.kinds.table import kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.shapes import Schema
     from adapter.foundation.documents.tree import MappingNode, Node
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from recommender.configuration.entry import Entry
 
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0

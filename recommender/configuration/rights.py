@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from recommender.configuration.needs import needs_of, needs_of_one, targets_of
 from recommender.configuration.objects.object_settings import GROUP, OBJECTS_MEMORY, OBJECTS_SHARDS, PLURAL
 from recommender.configuration.own_namespace import with_own_namespace
@@ -21,7 +21,6 @@ from recommender.kinds.table import kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.foundation.objects.resources import ResolveResource
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.kind import Recommendation
 

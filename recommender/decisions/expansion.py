@@ -11,18 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.decisions.calculation import InputMissingError
+from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
-from recommender.decisions.record import Record, Status
+from recommender.decisions.record import Record, Status, TargetReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.decisions.calculation import Calculate, Calculation
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
 
 LISTED_SECONDS: Final = 3600.0
 """How long after its last value a target without a series is listed as stale."""

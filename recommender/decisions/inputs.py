@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.cluster.values.state import ClusterState
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, ClusterState, Observed, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
-    from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, Observed, Unknown
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
 

@@ -17,7 +17,7 @@ from recommender.decisions.constraints.brakes import HOUR_SECONDS, braked
 from recommender.decisions.failed_records import failed_record
 from recommender.decisions.limits import within
 from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
-from recommender.decisions.record import Record, Status
+from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.target_outcomes import absence_of, outcomes_of
 from recommender.decisions.targets.doubted_first_lists import with_believed_owners, with_known_owners
 from recommender.decisions.targets.several_targets import own_inputs, own_memory, own_policy, whole_memory, whole_record
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate, Calculation, SettledValue
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import Step
 
 T = TypeVar("T")
 

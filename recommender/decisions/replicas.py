@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.calculation import SettledValue
-from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, step_limit
+from recommender.decisions.calculation import DecisionContext, SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, ChangeStop, step_limit
 from recommender.decisions.constraints.tolerance import tolerated
 from recommender.decisions.limits import within
 from recommender.decisions.record import Step
 from recommender.decisions.texts.record_texts import some
 
 if TYPE_CHECKING:
-    from recommender.decisions.calculation import DecisionContext
-    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
     from recommender.decisions.targets.target_situation import Situation
 

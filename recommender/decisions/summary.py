@@ -7,12 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.record import Record, Status, TargetAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from recommender.decisions.record import Record
 
 WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
 

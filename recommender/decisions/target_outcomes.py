@@ -6,15 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.constraints.pauses import active_pauses, stops
-from recommender.decisions.policy_settings import Direction, Output
-from recommender.decisions.record import TargetAction, TargetOutcome
+from recommender.decisions.policy_settings import Direction, Output, RecommendationPolicy
+from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
 from recommender.decisions.targets.owners import notes_about, refusal_of
 from recommender.decisions.targets.target_situation import KnownTarget, fresh_state, is_absent
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
 
 NOT_LOOKED_UP = "its size is looked up in one of the next polls, and nothing is written before that"
 INPUTS_MISSING = "nothing is written until all inputs are known again"

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
-from adapter.foundation.cluster.values.state import ClusterNeeds
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
 from recommender.decisions.memory import KindMemory
 from recommender.decisions.texts.record_texts import message_without_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.documents.sections import Given, Key
     from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem

@@ -14,10 +14,10 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count
+from adapter.foundation.reports.lines import CheckStatus, Line, as_json, as_text, count
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit, parse_flags
-from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
-from adapter.foundation.sources.kubernetes.client import RequestDeadlines
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
+from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
@@ -28,9 +28,6 @@ from recommender.kubectl.report import OUTPUT_FLAG, document_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.reports.lines import Line
-    from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
 _CALL_SECONDS: Final = 6.0
 

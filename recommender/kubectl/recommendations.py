@@ -11,12 +11,11 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import TEXT, Flag
 from adapter.foundation.service.server.addresses import parse_port
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
-from recommender.kubectl.reader import NotRead
+from recommender.kubectl.reader import NotRead, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kubectl.reader import Reader
 
 PATH: Final = "api/v1/recommendations"
 KIND: Final = "RecommendationList"

@@ -27,14 +27,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
-from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
 from recommender.leader_election.lease_rules import Create, Read, Standing, Wait, Write
 from recommender.leader_election.lease_settings import LeaseEvents, LeaseSettings, NoEvents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.sources.kubernetes.writing import GetsAndWrites
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.decisions.texts.record_texts import (
     about_text,
     change_text,
@@ -18,7 +18,6 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
-    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.write_attempt import ScaleOutcome
 
 COMPONENT: Final = "tidewatch-recommender"

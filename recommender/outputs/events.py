@@ -20,7 +20,7 @@ from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.outputs.event_rules import event_document, namespace_of_events
+from recommender.outputs.event_rules import TargetEvent, event_document, namespace_of_events
 
 if TYPE_CHECKING:
     import threading
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import Creates
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.event_rules import TargetEvent
 
 _log = logging.getLogger(__name__)
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.web.metric_text import label
-from recommender.decisions.record import Status
+from recommender.decisions.record import Record, Status
 from recommender.decisions.summary import WORST_FIRST
-from recommender.outputs.metric_text import exposition_of, of_recommendation, of_target, of_targets
+from recommender.outputs.metric_text import Samples, exposition_of, of_recommendation, of_target, of_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from recommender.decisions.publication import Publication
-    from recommender.decisions.record import Record
-    from recommender.outputs.metric_text import Samples
 
 _WITH_VALUE = frozenset({Status.OK, Status.HELD})
 _HELP: Final = {

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from recommender.decisions.object_names import object_namespace
 from recommender.outputs.scale_results import ScaleResult
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 _POLLS = ("ok", "error")

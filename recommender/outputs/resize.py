@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.objects.quantities import QuantityError
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
@@ -31,15 +31,13 @@ from recommender.outputs.resize_quotas import limit_range_refusal, needs_room_fi
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces, Lists
     from recommender.outputs.wishes import Resizing, Wish
-    from recommender.outputs.write_attempt import SendingTerms
 
 MOST_PODS: Final = 50
 """Most pods that are resized in one attempt; the others follow in the next."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import scale_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
 
 if TYPE_CHECKING:
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
     from recommender.outputs.wishes import Wish
-    from recommender.outputs.write_attempt import SendingTerms
 
 
 class ScaleAttempt:

@@ -19,11 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
-from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.clock import Clock, Moment
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.scale_call import ScaleAttempt
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wishes, refused_targets, wishes_of
+from recommender.outputs.wishes import Start, Wish, Wishes, refused_targets, wishes_of
 from recommender.outputs.write_attempt import Attempt, ScaleOutcome, SendingTerms
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from adapter.foundation.time.clock import Moment
     from recommender.decisions.record import Record
-    from recommender.outputs.wishes import Start, Wish
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 1.0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 
 if TYPE_CHECKING:
-    from adapter.foundation.objects.resources import ResolveResource
     from recommender.decisions.record import TargetReference
 
 

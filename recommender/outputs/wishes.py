@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.due_queue import DueQueue
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from adapter.foundation.time.clock import Moment
-    from recommender.decisions.record import Record, TargetReference
 
 _NO_PLACE_SECONDS = 0.25
 """Time after which a suspect target that found no place is considered again."""

@@ -10,7 +10,7 @@ from adapter.foundation.web.routes import Route
 from recommender.decisions.texts.times import rfc3339
 from recommender.page.answers import EncodedAnswers, KeptPages
 from recommender.page.rendering import PageRenderer
-from recommender.page.selection import selection_of
+from recommender.page.selection import Selection, selection_of
 from recommender.printed.document import API_VERSION
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from recommender.decisions.publication import Publication
     from recommender.page.history import ChartPoint
-    from recommender.page.selection import Selection
 
 HTML = "text/html; charset=utf-8"
 _SHOWN_SECONDS = 86_400.0

@@ -22,13 +22,12 @@ from recommender.page.axes import (
     short,
     span_of,
 )
-from recommender.page.history import span_shown
+from recommender.page.history import ChartPoint, span_shown
 from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.page.history import ChartPoint
 
 _UNITS_A_PLACE: Final = 2.0
 """Width of the interval that is drawn as one point, in SVG's user units."""

@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.decisions.summary import WORST_FIRST
 from recommender.kinds.table import kind_named
-from recommender.page.history import chart_of
-from recommender.page.list_pages import part_of
-from recommender.page.load_chart import load_chart_of
+from recommender.page.history import Chart, ChartPoint, chart_of
+from recommender.page.list_pages import ListPart, part_of
+from recommender.page.load_chart import LoadChart, load_chart_of
 from recommender.page.problem_groups import PageRow, problem_key, rows_of
 from recommender.page.recommendation_list import PageLine, is_found, lines_of, sorted_lines
-from recommender.page.target_table import shown_targets, sums_of
+from recommender.page.target_table import ShownTargets, TargetSums, shown_targets, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recommender.decisions.record import Record, Status
-    from recommender.page.history import Chart, ChartPoint
-    from recommender.page.list_pages import ListPart
-    from recommender.page.load_chart import LoadChart
     from recommender.page.selection import Selection
-    from recommender.page.target_table import ShownTargets, TargetSums
 
 MOST_CARDS: Final = 60
 """With more recommendations than this, the page shows an index."""

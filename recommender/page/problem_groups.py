@@ -8,13 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.record import Status
+from recommender.decisions.record import Record, Status
 from recommender.page.recommendation_list import PageLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.decisions.record import Record
 
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _TIMES: Final = re.compile(

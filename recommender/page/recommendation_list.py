@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of
 from recommender.page.selection import SortOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from recommender.decisions.record import Record
 
 _DIGITS: Final = re.compile(r"(\d+)")
 

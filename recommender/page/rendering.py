@@ -5,29 +5,25 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.record import Status
+from recommender.decisions.record import Record, Status, TargetOutcome
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, message_without_notes, money_text
 from recommender.kinds.table import kind_named
 from recommender.page import axes
-from recommender.page.overview import overview_of
-from recommender.page.selection import EVERYTHING, SortOrder, address_of
+from recommender.page.overview import Read, overview_of
+from recommender.page.selection import EVERYTHING, Selection, SortOrder, address_of
 from recommender.page.target_table import MOST_SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jinja2 import BaseLoader
     from jinja2.environment import TemplateModule
 
     from recommender.decisions.publication import Publication
-    from recommender.decisions.record import Record, TargetOutcome
     from recommender.kinds.kind import RecommendationKind
-    from recommender.page.overview import Read
     from recommender.page.recommendation_list import PageLine
-    from recommender.page.selection import Selection
 
 
 _STATUS_TEXTS = {

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.summary import WORST_FIRST, change_of, summary_of
-from recommender.page.list_pages import part_of
+from recommender.decisions.summary import WORST_FIRST, Summary, change_of, summary_of
+from recommender.page.list_pages import ListPart, part_of
 from recommender.page.problem_groups import PageRow, problem_key, rows_of
-from recommender.page.recommendation_list import line_of_target, place_of, sorted_lines
+from recommender.page.recommendation_list import PageLine, line_of_target, place_of, sorted_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.decisions.record import Record, Status
-    from recommender.decisions.summary import Summary
-    from recommender.page.list_pages import ListPart
-    from recommender.page.recommendation_list import PageLine
     from recommender.page.selection import Selection
 
 MOST_SHOWN: Final = 50

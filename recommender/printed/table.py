@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts.columns import GAP, columns, wrapped
 from recommender.decisions.texts.record_texts import replicas_text, shown
@@ -15,7 +15,6 @@ from recommender.kinds.table import kind_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from recommender.decisions.record import Record
 
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"

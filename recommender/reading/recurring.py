@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from recommender.reading.cron import parse_cron
+from recommender.reading.cron import Cron, parse_cron
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.reading.cron import Cron
 
 _ALL_HOURS: Final = 24
 _MINUTE: Final = timedelta(minutes=1)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adapter.foundation.reports.counts import count_of
-from recommender.recording.recording import RecordingError
+from recommender.recording.recording import Recording, RecordingError
 from recommender.replay.assumptions import Assumptions, assumption_notes, outlook_of, spot_notes
 from recommender.replay.cluster.events import events_of
-from recommender.replay.cluster.replay_facts import scene_of
+from recommender.replay.cluster.replay_facts import Scene, scene_of
 from recommender.replay.policies import policies_of
-from recommender.replay.policy_outcome import DAY_SECONDS, Account
+from recommender.replay.policy_outcome import DAY_SECONDS, Account, PolicyOutcome
 from recommender.replay.reports.forecast_worth import forecast_worth
 from recommender.replay.reports.report import ReplayReport
 from recommender.replay.reports.verdict import MOST_UNKNOWN_RATIO, verdict_of
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.predictive.arrays import FloatArray
-    from recommender.recording.recording import Recording
-    from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.policy_outcome import PolicyOutcome
 
 RECORDED = "recorded"
 _USUAL = Assumptions()

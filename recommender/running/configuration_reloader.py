@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.files.file_contents import FileContent, FilesError
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from adapter.foundation.files.file_contents import FileContent
     from adapter.foundation.files.kept_contents import KeptContents
 
 _log = logging.getLogger(__name__)

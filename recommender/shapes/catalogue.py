@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Taint
+from adapter.foundation.cluster.values.state import ClusterPod, Taint
 from adapter.foundation.documents.files import head, read_file
 from adapter.foundation.documents.scalars import QUANTITY, Bounds, checked, number
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
 from recommender.kinds.cluster_size.node_groups.daemon_sets import pods_on
 from recommender.kinds.cluster_size.node_groups.templates import quantity_of, stated_node
-from recommender.kinds.cluster_size.reading.templates import TEMPLATE
+from recommender.kinds.cluster_size.reading.templates import TEMPLATE, GroupTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterPod
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.objects.quantities import Quantity
-    from recommender.kinds.cluster_size.reading.templates import GroupTemplate
 
 KIND: Final = "MachineShapeCatalogue"
 MOST_SHAPES: Final = 5000

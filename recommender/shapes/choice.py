@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.shapes.packing import demand_of, packed
+from recommender.shapes.packing import PackingDemand, demand_of, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
-    from recommender.shapes.packing import PackingDemand
     from recommender.shapes.peaks import History
 
 _MOST_COMPARED: Final = 600

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
 from recommender.kinds.cluster_size.estimator.least_nodes import packing_demands, surely_below
-from recommender.kinds.cluster_size.estimator.packing_program import solved
+from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand, solved
 from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
-    from recommender.kinds.cluster_size.estimator.packing_program import ShapeDemand
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
     from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
 

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.counts import count_of
-from recommender.shapes.catalogue import candidate
-from recommender.shapes.choice import MOST_EXTENDING, NoChoice, chosen
+from recommender.shapes.catalogue import ShapeCatalogue, candidate
+from recommender.shapes.choice import MOST_EXTENDING, MachineChoice, NoChoice, chosen
 from recommender.shapes.considered_machines import best_offers
-from recommender.shapes.consolidation import consolidations
+from recommender.shapes.consolidation import Consolidation, consolidations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-    from recommender.shapes.catalogue import ShapeCatalogue
-    from recommender.shapes.choice import MachineChoice
-    from recommender.shapes.consolidation import Consolidation
     from recommender.shapes.peaks import History
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.recorded.range_cache import CachedSteps
+from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
 from recommender.backtest.recorded.trace_file import RecordedLoad
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from recommender.backtest.recorded.range_cache import RangeCache
     from recommender.kinds.predictive.arrays import FloatArray
 
 CHUNK_STEPS: Final = 2000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
-from recommender.backtest.report import Actuator
+from recommender.backtest.report import Actuator, BacktestReport, PolicyResult
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
@@ -14,7 +14,6 @@ from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recommender.backtest.report import BacktestReport, PolicyResult
 
 _HEADER: Final = (
     "POLICY",

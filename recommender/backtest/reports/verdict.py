@@ -6,13 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from recommender.backtest.replayed_policies import AUTO, HEADROOM, model_policy_name
-from recommender.backtest.report import BacktestVerdict
+from recommender.backtest.report import BacktestVerdict, PolicyResult
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.backtest.report import PolicyResult
     from recommender.kinds.predictive.arrays import BoolArray
 
 _AS_GOOD = 1.0

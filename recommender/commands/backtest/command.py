@@ -22,7 +22,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, BacktestOptions
 from recommender.backtest.progress import ProgressLine
 from recommender.backtest.recorded.resampling import Missing, resampled
-from recommender.backtest.report import Actuator
+from recommender.backtest.report import Actuator, BacktestReport
 from recommender.backtest.reports.document import backtest_document
 from recommender.backtest.reports.series import write_series
 from recommender.backtest.reports.table import report_text
@@ -33,7 +33,7 @@ from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
-from recommender.kinds.predictive.predictive_settings import predictive_settings
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 from recommender.kinds.predictive.simulation.session_option import SessionOptionError, parse_sessions
 
 if TYPE_CHECKING:
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.backtest.recorded.trace_file import RecordedLoad
-    from recommender.backtest.report import BacktestReport
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.predictive.history import LoadHistory
-    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
 """Longest start-up time that is accepted; the same limit holds for `horizon` in the configuration."""

@@ -13,14 +13,13 @@ from recommender.backtest.recorded.command_line_times import parse_moment
 from recommender.backtest.recorded.example_load import example_load
 from recommender.backtest.recorded.prometheus_range import LoadRange, read_range
 from recommender.backtest.recorded.range_cache import RangeCache
-from recommender.backtest.recorded.trace_file import read_trace
+from recommender.backtest.recorded.trace_file import RecordedLoad, read_trace
 from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.backtest.progress import ProgressLine
-    from recommender.backtest.recorded.trace_file import RecordedLoad
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 

@@ -11,7 +11,7 @@ from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage,
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.server.addresses import listening_socket
 from recommender.commands.cpva.flags import CPVA
-from recommender.commands.cpva.settings import settings_of
+from recommender.commands.cpva.settings import CpvaSettings, settings_of
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.commands.cpva.settings import CpvaSettings
 
 
 def cpva(arguments: Sequence[str]) -> NoReturn:

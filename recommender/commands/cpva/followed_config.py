@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from adapter.foundation.files.file_contents import FilesError, read_files
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.commands.vertical.polls import PollError
-from recommender.kinds.proportional.cpva_config import ScaleConfigError, overridden, parse_scale_config
+from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.kinds.proportional.cpva_config import ScaleConfig
 
 _log = logging.getLogger(__name__)
 

@@ -10,14 +10,13 @@ from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.decisions.record import TargetReference
 from recommender.kinds.proportional.cpa_flags import lower_case
-from recommender.kinds.proportional.cpva_config import ScaleConfigError, overridden, parse_scale_config
+from recommender.kinds.proportional.cpva_config import ScaleConfig, ScaleConfigError, overridden, parse_scale_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.kinds.proportional.cpva_config import ScaleConfig
 
 _KINDS: Final = {"deployment": "Deployment", "daemonset": "DaemonSet", "replicaset": "ReplicaSet"}
 _TARGET_FIX: Final = "write deployment/NAME, daemonset/NAME or replicaset/NAME"

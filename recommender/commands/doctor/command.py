@@ -22,11 +22,11 @@ from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_log
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
-from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, as_json, as_text, count, error, unknown
+from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, as_json, as_text, count, error, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, one_of
 from adapter.foundation.sources.kubernetes.access_rights import Subject
-from adapter.foundation.sources.kubernetes.client import RequestDeadlines
+from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
@@ -50,9 +50,6 @@ from recommender.running.memory.store_protocol import memory_object_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.foundation.reports.lines import Line
-    from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from recommender.configuration.recommender_configuration import Configuration, LeaderElection
     from recommender.kinds.kind import Recommendation

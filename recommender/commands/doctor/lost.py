@@ -8,12 +8,11 @@ from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLO
 from adapter.foundation.reports.lines import CheckStatus
 from recommender.configuration.objects.object_settings import GROUP
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
-from recommender.kinds.role_rules import WATCH
+from recommender.kinds.role_rules import WATCH, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kinds.role_rules import RoleRule
 
 _ERROR, _WARNING = CheckStatus.ERROR, CheckStatus.WARNING
 

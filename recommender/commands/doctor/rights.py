@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.cluster import unreviewed
 from adapter.foundation.reports.definitions import DefinedKind, keys_of_schema
 from adapter.foundation.reports.lines import Line, ok
-from adapter.foundation.sources.kubernetes.access_rights import AccessRight, is_allowed
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
 from recommender.commands.doctor.lost import OBJECTS_LOST, lost_without
 from recommender.configuration.objects.definition import schema
@@ -16,7 +16,6 @@ from recommender.configuration.objects.object_settings import GROUP, PLURAL, VER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.sources.kubernetes.access_rights import Subject
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.kinds.role_rules import RoleRule
 

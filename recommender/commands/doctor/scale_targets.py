@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Observed
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.cluster.values.state import Autoscaler, Observed
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
-from recommender.decisions.policy_settings import Output
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.owners import is_target_of, refusal_of
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import target_path
@@ -17,11 +17,8 @@ from recommender.outputs.target_paths import target_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.cluster.values.state import Autoscaler
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
 
 _ROUNDING: Final = 1e-9

@@ -13,7 +13,7 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.commands.doctor.prometheus import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one
 from recommender.decisions.constraints.tolerance import METRIC_NAME
-from recommender.decisions.policy_settings import Output
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Recommendation
 

@@ -11,7 +11,7 @@ import grpc
 
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
-from recommender.kinds.cluster_size.expanders.asked_options import TooLateError, best_option
+from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules, TooLateError, best_option
 from recommender.kinds.cluster_size.wire.expander_pb2 import BestOptionsRequest, BestOptionsResponse
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.service.server.addresses import Address
-    from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules
 
 _log = logging.getLogger(__name__)
 

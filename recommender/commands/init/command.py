@@ -19,7 +19,7 @@ from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, FlagValues
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
@@ -34,7 +34,6 @@ from recommender.decisions.texts.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.service.flags.table import FlagValues
 
 FILE: Final = "recommender.yaml"
 

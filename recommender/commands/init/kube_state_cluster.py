@@ -7,14 +7,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.exporters.held_series import samples_of
-from adapter.foundation.exporters.pod_names import workload_of
+from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 from adapter.foundation.exporters.recognition import ObjectKey
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.exporters.pod_names import LikelyWorkload
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.foundation.sources.prometheus.queries.budget import Queries
 

@@ -11,8 +11,8 @@ from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.init.configuration_text import configuration_text, prometheus_lines
-from recommender.commands.init.proposing import proposed_entries
-from recommender.commands.init.sources_from_flags import QUERY_SECONDS, asked_sources
+from recommender.commands.init.proposing import Surroundings, proposed_entries
+from recommender.commands.init.sources_from_flags import QUERY_SECONDS, AskedSources, asked_sources
 from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
 from recommender.configuration.reading import read_configuration
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.commands.init.drafts import Draft
     from recommender.commands.init.present_values import ReadInputs
-    from recommender.commands.init.proposing import Surroundings
-    from recommender.commands.init.sources_from_flags import AskedSources
     from recommender.configuration.recommender_configuration import Configuration
 
 

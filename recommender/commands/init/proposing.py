@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.exporters.held_series import held_metrics, recognise_each
-from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, KnownMetric, MetricSubject, SeriesType
 from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.init.addons import addons_of, node_group_label
 from recommender.commands.init.cluster_reading import documents_of_files, documents_of_server
 from recommender.commands.init.drafts import (
+    Draft,
     addon_draft,
     entry_name,
     horizon,
@@ -23,19 +24,16 @@ from recommender.commands.init.drafts import (
 from recommender.commands.init.kube_state_cluster import documents_of_kube_state, startups_of_kube_state
 from recommender.commands.init.present_values import inputs_by_documents, inputs_by_files, inputs_by_server
 from recommender.commands.init.seen_cluster import SeenCluster, seen_in
-from recommender.commands.init.workload_loads import carried_load, loads_of_workloads
+from recommender.commands.init.workload_loads import WorkloadLoad, carried_load, loads_of_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from adapter.foundation.exporters.known_metrics import KnownMetric
     from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.prometheus.queries.budget import Queries
-    from recommender.commands.init.drafts import Draft
     from recommender.commands.init.present_values import ReadInputs
-    from recommender.commands.init.workload_loads import WorkloadLoad
 
 MOST_LOADS: Final = 50
 """Most workloads for which an entry is written, since each takes three queries."""

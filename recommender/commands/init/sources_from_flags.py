@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.options.backend_checks import refuse_several_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import cluster_settings
-from adapter.foundation.options.found_prometheus import find_prometheus, given_prometheus
+from adapter.foundation.options.found_prometheus import FoundPrometheus, find_prometheus, given_prometheus
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.queries.budget import Budgeted
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted, Queries
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.init.proposing import SeenSources, Surroundings, look_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.options.found_prometheus import FoundPrometheus
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 QUERY_SECONDS: Final = 30.0
 _ALL_QUERIES_SECONDS: Final = 90.0

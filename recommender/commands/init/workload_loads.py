@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
-from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
-from adapter.foundation.exporters.pod_names import pod_pattern, workload_of
-from adapter.foundation.exporters.recognition import ObjectKey, UnusedMetric
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, KnownMetric, MetricSubject, SeriesType
+from adapter.foundation.exporters.pod_names import LikelyWorkload, pod_pattern, workload_of
+from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -21,9 +21,6 @@ from adapter.foundation.sources.prometheus.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.exporters.known_metrics import KnownMetric
-    from adapter.foundation.exporters.pod_names import LikelyWorkload
-    from adapter.foundation.exporters.recognition import RecognisedMetric
     from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 HISTORY: Final = "14d"

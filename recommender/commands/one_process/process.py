@@ -14,13 +14,12 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
-from recommender.commands.one_process.port import LAST_POLL
+from recommender.commands.one_process.port import LAST_POLL, Port
 from recommender.commands.program import METRICS_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from recommender.commands.one_process.port import Port
 
 _log = logging.getLogger(__name__)
 

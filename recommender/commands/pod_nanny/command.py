@@ -16,14 +16,13 @@ from adapter.foundation.service.server.plain_port.plain_server import PlainAnswe
 from recommender.commands.one_process.port import Port
 from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
 from recommender.commands.pod_nanny.flags import POD_NANNY
-from recommender.commands.pod_nanny.settings import settings_of
+from recommender.commands.pod_nanny.settings import NannySettings, settings_of
 from recommender.commands.program import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.commands.pod_nanny.settings import NannySettings
     from recommender.commands.vertical.polls import Polls
 
 _log = logging.getLogger(__name__)

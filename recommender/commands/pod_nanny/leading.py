@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
-from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.program import METRICS_PREFIX
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from recommender.outputs.write_attempt import longest_fenced_write_seconds
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.commands.one_process.process import OneProcess
     from recommender.leader_election.lease_rules import LeaseTiming
 

@@ -15,7 +15,7 @@ from recommender.commands.vertical.cluster_sizes import (
 )
 from recommender.commands.vertical.polls import PollError
 from recommender.kinds.proportional.nanny.estimators import exponential_size, linear_sizes, offset_sizes
-from recommender.kinds.proportional.nanny.thresholds import beyond_offsets, beyond_threshold
+from recommender.kinds.proportional.nanny.thresholds import PresentSizes, SizeChange, beyond_offsets, beyond_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from recommender.commands.pod_nanny.resized_container import WardClient
     from recommender.commands.pod_nanny.settings import NannySettings, ResizeRule
     from recommender.kinds.proportional.nanny.estimators import GrowingResource
-    from recommender.kinds.proportional.nanny.thresholds import PresentSizes, SizeChange
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.proportional.decisions import OneDecision
 from recommender.commands.proportional.poll_state import PollState
 from recommender.commands.proportional.watches import ProportionalWatches
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import Record, TargetAction
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.node_filter import VIRTUAL_LABELS
 from recommender.kinds.table import kind_of
@@ -37,8 +37,8 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale_writer import ScaleHooks, ScaleWriter
-from recommender.outputs.write_attempt import longest_fenced_write_seconds
-from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone
+from recommender.outputs.write_attempt import ScaleOutcome, longest_fenced_write_seconds
+from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone, RecordHistory
 from recommender.running.effects.writes_at_shutdown import Writes
 from recommender.running.inputs.input_gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
@@ -46,8 +46,8 @@ from recommender.running.inputs.poll_plan import PollPlan
 from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
-from recommender.running.polls.leadership import WithoutLease
-from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from recommender.running.polls.leadership import Leadership, WithoutLease
+from recommender.running.polls.runner import Effects, Latest, Runner, RunnerServices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,12 +57,7 @@ if TYPE_CHECKING:
     from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.record import Record
     from recommender.kinds.proportional.parameters import ParametersConfigMap, ProportionalSettings
-    from recommender.outputs.write_attempt import ScaleOutcome
-    from recommender.running.effects.leader_effects import RecordHistory
-    from recommender.running.polls.leadership import Leadership
-    from recommender.running.polls.runner import Effects
 
 _log = logging.getLogger(__name__)
 

@@ -6,13 +6,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.write_attempt import ScaleOutcome
 
 

@@ -22,7 +22,7 @@ from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Repeat, one_of, switch
 from adapter.foundation.service.runtime.garbage_collector import no_collections, rare_collections
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -43,16 +43,14 @@ from recommender.decisions.inputs import Inputs
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
 from recommender.recording.recording import RecordingError
-from recommender.running.queries.backend_queries import connections_of
+from recommender.running.queries.backend_queries import BackendConnection, connections_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from adapter.foundation.service.flags.table import FlagValues
     from recommender.commands.init.present_values import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
-    from recommender.running.queries.backend_queries import BackendConnection
 
 
 _UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)

@@ -13,22 +13,20 @@ from adapter.foundation.time.clock import Clock
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failed_records import refused_record
-from recommender.decisions.inputs import ConfigMapData
+from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.running.inputs.input_gathering import by_backend
 from recommender.running.inputs.poll_plan import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.queries.backend_queries import BackendQueries
+from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
     from recommender.kinds.kind import Recommendation
-    from recommender.running.queries.backend_queries import BackendConnection
 
 _QUERIES_AT_ONCE = 8
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.foundation.cluster.files.reading import read_contents, read_whole_objects, state_of
-from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Observed
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, ObjectKind, Observed
 from adapter.foundation.objects.decoders import converted
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import ConfigMapData, Inputs
@@ -17,7 +17,6 @@ from recommender.running.inputs.target_states import target_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from recommender.configuration.recommender_configuration import Configuration
 
 _CONFIG_MAPS: Final = ObjectKind("", "configmaps", "ConfigMap")

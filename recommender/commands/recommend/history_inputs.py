@@ -13,7 +13,7 @@ from adapter.foundation.time.clock import Clock
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_needs import load_needs_of
-from recommender.running.queries.backend_queries import BackendQueries
+from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
 from recommender.running.usage.usage_needs import usage_needs_of
 from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import TargetReference
-    from recommender.running.queries.backend_queries import BackendConnection
 
 QUERY_SECONDS = 20.0
 _ERASE_LINE = "\r\x1b[K"

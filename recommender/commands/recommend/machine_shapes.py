@@ -20,11 +20,11 @@ from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.replay.cluster.situations import CONTROLLERS
-from recommender.shapes.catalogue import read_catalogue
+from recommender.shapes.catalogue import ShapeCatalogue, read_catalogue
 from recommender.shapes.choice import NoChoice
 from recommender.shapes.document import shapes_document, shapes_text
-from recommender.shapes.peaks import history_of_now, history_of_recording
-from recommender.shapes.report import shape_report
+from recommender.shapes.peaks import History, history_of_now, history_of_recording
+from recommender.shapes.report import ShapeReport, shape_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.shapes.catalogue import ShapeCatalogue
-    from recommender.shapes.peaks import History
-    from recommender.shapes.report import ShapeReport
 
 
 def recommend_shapes(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, Flag, in_group
+from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, Flag, FlagValues, in_group
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
-
-if TYPE_CHECKING:
-    from adapter.foundation.service.flags.table import FlagValues
 
 _GROUP: Final = "Machine shapes"
 _MOST_SHAPES: Final = 8

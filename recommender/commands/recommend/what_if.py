@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.files.reading import read_contents, state_of
-from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, Observed
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat, in_group
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, Repeat, in_group
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
 from recommender.kinds.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import ClusterPod
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
-    from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import UsageError
-from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, cluster_size_settings
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
 
 def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
+from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangeSeries
 from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
 from adapter.foundation.time.pace import UNPACED
 from recommender.recording.recording import RecordingError, RecordingGap
-from recommender.running.usage.prometheus_vectors import QUERY_SECONDS, in_turn, vector
+from recommender.running.usage.prometheus_vectors import QUERY_SECONDS, Element, in_turn, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from adapter.foundation.sources.prometheus.answers.ranges import RangeSeries
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-    from recommender.running.usage.prometheus_vectors import Element
 
 SLICE_STEPS: Final = 72
 """Steps of one range query: six hours of the default step."""

@@ -27,7 +27,7 @@ from recommender.running.inputs.target_lookups import TargetLookups
 from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
-from recommender.running.polls.leadership import WithoutLease
+from recommender.running.polls.leadership import Leadership, WithoutLease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
     from recommender.running.inputs.poll_plan import PollPlan
-    from recommender.running.polls.leadership import Leadership
 
 _log = logging.getLogger(__name__)
 

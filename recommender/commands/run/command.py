@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 from adapter.foundation.documents.tree import problem_lines
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.service.server.process import WsgiApp, serve_forever
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.run.flags import RUN
-from recommender.commands.run.run_settings import run_settings
+from recommender.commands.run.run_settings import RunSettings, run_settings
 from recommender.commands.run.worker import follow_file, make_worker
 from recommender.kinds.table import kind_of
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.service.server.context import WorkerContext
-    from adapter.foundation.service.server.process import WsgiApp
-    from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
 
 _log = logging.getLogger(__name__)

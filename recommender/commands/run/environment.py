@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.commands.run.followed_objects import without_objects
+from recommender.commands.run.followed_objects import FollowedObjects, without_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.commands.run.followed_objects import FollowedObjects
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.record import TargetReference
     from recommender.running.inputs.input_gathering import ConfigMapInput, ReadCluster, ReadTargets

@@ -22,7 +22,7 @@ from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster_environment import cluster_environment
 from recommender.commands.run.folder_environment import folder_environment
 from recommender.commands.run.followed_objects import without_objects
-from recommender.commands.run.prometheus_inputs import prometheus_inputs
+from recommender.commands.run.prometheus_inputs import PrometheusInputs, prometheus_inputs
 from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.changes import unchanged_names
 from recommender.configuration.reading import ConfigurationFileError
@@ -31,7 +31,7 @@ from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
-from recommender.running.configuration_reloader import ConfigurationReloader
+from recommender.running.configuration_reloader import ConfigurationReloader, ConfigurationSource
 from recommender.running.history.cluster_recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.history.history_cache import HistoryCache
 from recommender.running.inputs.backend_threads import BackendThreads
@@ -53,11 +53,9 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from recommender.commands.run.environment import RunEnvironment
-    from recommender.commands.run.prometheus_inputs import PrometheusInputs
     from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.publication import Publication
-    from recommender.running.configuration_reloader import ConfigurationSource
 
 _log = logging.getLogger(__name__)
 

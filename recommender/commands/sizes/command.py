@@ -30,7 +30,7 @@ from recommender.commands.sizes.size_backtest import SHORTEST_SECONDS, SizeBackt
 from recommender.commands.sizes.size_backtest_text import as_backtest_json, as_backtest_table
 from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
 from recommender.commands.sizes.size_patches import as_patches
-from recommender.commands.sizes.size_reading import read_sizes
+from recommender.commands.sizes.size_reading import Sizes, read_sizes
 from recommender.commands.sizes.size_table import as_table
 from recommender.decisions.texts.times import parse_rfc3339
 from recommender.kinds.resources.histograms import DAY_SECONDS
@@ -38,16 +38,14 @@ from recommender.kinds.resources.size_record import SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.running.usage.cluster_history import ClusterReader, SeveralClustersError
 from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
-from recommender.running.usage.usage_queries import namespace_matcher
+from recommender.running.usage.usage_queries import Resolution, namespace_matcher
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
-    from recommender.commands.sizes.size_reading import Sizes
     from recommender.kinds.resources.workloads import SizedWorkload
-    from recommender.running.usage.usage_queries import Resolution
 
 _GRID_SECONDS: Final = 300
 """Queries end at a multiple of this time, so that caches in front of Prometheus can reuse their answers."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Kind, one_of, switch
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, FlagValues, Kind, one_of, switch
 from recommender.commands.program import PROGRAM
 from recommender.kinds.resources.bounds import SizeSettings
 from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.resources_settings import MARGIN_RATIO, OWN_PERCENTILE_MARGIN_RATIO, TARGET_PERCENTILE
-
-if TYPE_CHECKING:
-    from adapter.foundation.service.flags.table import FlagValues
 
 _SHORTEST_SECONDS: Final = 3600.0
 _LONGEST_SECONDS: Final = 90 * DAY_SECONDS

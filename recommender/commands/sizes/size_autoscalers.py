@@ -18,13 +18,12 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from recommender.decisions.targets.vertical_autoscalers import GROUP, KIND, PLURAL, active_autoscalers, note_about
-from recommender.kinds.resources.size_record import SizeStatus
+from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 
 if TYPE_CHECKING:
     from adapter.foundation.options.cluster import ClusterSettings
     from recommender.commands.sizes.size_reading import Sizes
     from recommender.decisions.inputs import ActiveAutoscalers
-    from recommender.kinds.resources.size_record import SizeRecord
 
 _RESOURCE: Final = Resource(GROUP, "v1", PLURAL, KIND.lower(), KIND, namespaced=True)
 

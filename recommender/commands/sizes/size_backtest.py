@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.commands.sizes.size_reading import chosen_containers, namespace_groups
-from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, judged_containers
+from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JudgedContainer, judged_containers
 from recommender.kinds.resources.backtest.policies import HISTORY_DAYS, KRR_DAYS
 from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.usage import ContainerRows
@@ -15,7 +15,6 @@ from recommender.running.usage.usage_grids import read_usage_grid
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from recommender.kinds.resources.backtest.judging import JudgedContainer
     from recommender.kinds.resources.bounds import SizeSettings
     from recommender.kinds.resources.workloads import SizedWorkload
     from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.reports.documents import json_text
 from recommender.decisions.texts.columns import columns, wrapped
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JUDGED
+from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JUDGED, JudgedContainer, RequestFit
 from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.workloads import CPU, MEMORY, RESOURCES
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from recommender.commands.sizes.size_backtest import SizeBacktest
-    from recommender.kinds.resources.backtest.judging import JudgedContainer, RequestFit
 
 _HEAD: Final = ("WORKLOAD", "CONTAINER", "", "DAYS", *(name.upper() for name in JUDGED), "KILLS")
 _LEGEND: Final = (

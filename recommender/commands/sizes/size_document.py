@@ -10,13 +10,12 @@ import yaml
 
 from adapter.foundation.reports.documents import json_text
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.resources.size_record import SizeStatus
+from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.commands.sizes.size_reading import Sizes
-    from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
 
 _AMOUNTS: Final = (
     "request", "limit", "lower", "target", "upper", "interval_low", "interval_high", "recommended_limit", "saves",

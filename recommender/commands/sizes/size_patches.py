@@ -11,15 +11,13 @@ import msgspec
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.quantities import milli_quantity
 from adapter.foundation.sources.prometheus.errors import shortened
-from recommender.kinds.resources.size_record import SizeStatus
-from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
+from recommender.kinds.resources.workloads import CPU, MEMORY, SizedWorkload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recommender.commands.sizes.size_reading import Sizes
-    from recommender.kinds.resources.size_record import SizeRecord
-    from recommender.kinds.resources.workloads import SizedWorkload
 
 _KINDS: Final = {
     "Deployment": ("deployment.apps", ("spec", "template", "spec")),

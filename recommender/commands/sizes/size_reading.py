@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
-from recommender.kinds.resources.sizing import peaks_after_kills, savings_key, size_records
+from recommender.kinds.resources.sizing import SizingOptions, peaks_after_kills, savings_key, size_records
 from recommender.kinds.resources.usage import ContainerRows, MemoryPeaks
-from recommender.kinds.resources.workloads import MEMORY, SizedWorkload
+from recommender.kinds.resources.workloads import MEMORY, PodContainer, SizedWorkload, WorkloadContainer
 from recommender.running.usage import usage_queries
 from recommender.running.usage.container_usage import read_cpu, workload_containers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from recommender.kinds.resources.sizing import SizingOptions
-    from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
     from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
     from recommender.running.usage.usage_queries import Resolution
     from recommender.running.usage.usage_window import SizeWindow

@@ -8,14 +8,13 @@ from adapter.foundation.objects.amount_texts import amount_text
 from recommender.decisions.texts.columns import columns, wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.histograms import DAY_SECONDS
-from recommender.kinds.resources.size_record import SizeStatus
+from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.workloads import CPU, MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.commands.sizes.size_reading import Sizes
-    from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
 
 _MOST_NOTES: Final = 20
 _HEAD: Final = ("WORKLOAD", "CONTAINER", "", "NOW", "RECOMMENDED", "SAVES", "SURE")

@@ -6,16 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.configuration.configured_targets import identity_of
+from recommender.configuration.configured_targets import TargetIdentity, identity_of
 from recommender.configuration.needs import needs_of_one
-from recommender.configuration.objects.object_reading import ObjectRefusal
+from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.kinds.kind import Recommendation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from recommender.configuration.configured_targets import TargetIdentity
-    from recommender.configuration.objects.object_reading import RecommendationObject
     from recommender.configuration.objects.object_settings import RecommendationObjectSettings
     from recommender.configuration.recommender_configuration import Configuration
 

@@ -6,26 +6,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.plain_content import TooDeepError, is_larger_than
-from adapter.foundation.documents.tree import MappingNode, SequenceNode, shortened
+from adapter.foundation.documents.tree import MappingNode, Node, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
-from recommender.configuration.entry import read_entry
+from recommender.configuration.entry import Shared, read_entry
 from recommender.configuration.needs import needs_of_one
-from recommender.configuration.objects.object_settings import KIND, TargetKind
+from recommender.configuration.objects.object_settings import KIND, RecommendationObjectSettings, TargetKind
 from recommender.configuration.objects.spec_tree import SpecTree, bounded
 from recommender.configuration.recommender_configuration import RefusedRecommendation
-from recommender.kinds.kind import NotForObjectsError
+from recommender.kinds.kind import NotForObjectsError, Recommendation
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.documents.tree import Node
-    from recommender.configuration.entry import Shared
-    from recommender.configuration.objects.object_settings import RecommendationObjectSettings
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.kinds.kind import Recommendation
 
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"

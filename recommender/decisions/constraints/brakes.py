@@ -11,11 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 from recommender.decisions.constraints.pauses import active_pauses, stops
-from recommender.decisions.policy_settings import Direction
+from recommender.decisions.policy_settings import Brakes, Direction, MaxStep
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.decisions.policy_settings import Brakes, MaxStep
     from recommender.decisions.targets.target_situation import Situation
 
 HOUR_SECONDS: Final = 3600.0

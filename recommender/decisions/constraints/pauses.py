@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.tree import shortened
-from recommender.decisions.policy_settings import Direction, Pause
+from recommender.decisions.policy_settings import Brakes, Direction, Pause
 from recommender.decisions.texts.times import parse_rfc3339, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.policy_settings import Brakes
     from recommender.decisions.targets.target_situation import KnownTarget
 
 ANNOTATION = "tidewatch.io/paused"

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Observed
-from recommender.decisions.policy_settings import Output
+from adapter.foundation.cluster.values.state import Autoscaler, Observed
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Step
 from recommender.decisions.targets.owners import is_target_of
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.targets.target_situation import KnownTarget, Situation
 
 STEP: Final = "hpa-tolerance"

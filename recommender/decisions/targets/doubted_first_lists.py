@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.policy_settings import Output
+from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.owners import is_target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
-    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.policy_settings import RecommendationPolicy
 
     OwnersByNamespace: TypeAlias = "Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown]"
 

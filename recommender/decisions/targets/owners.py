@@ -11,13 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.facts.scale_targets import group_of
-from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.cluster.facts.scale_targets import ReplicasManager, group_of
+from adapter.foundation.cluster.values.state import Autoscaler, Observed, Unknown
 from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
-    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.policy_settings import Owners, RecommendationPolicy
     from recommender.decisions.record import TargetReference

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.hpas_by_namespace import AutoscalersByNamespace
-from adapter.foundation.cluster.values.state import Autoscaler, ObjectKind, Observed, Unknown
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, ObjectKind, Observed, Unknown
 from recommender.decisions.targets.owners import KEDA_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from recommender.decisions.inputs import Inputs
 
 GROUP: Final = "keda.sh"

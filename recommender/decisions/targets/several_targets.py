@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import Status
+from recommender.decisions.memory import KindMemory, LastValue, Memory
+from recommender.decisions.record import Record, Status, TargetOutcome, TargetReference
 from recommender.decisions.summary import WORST_FIRST
 from recommender.decisions.targets.doubted_first_lists import shared
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.memory import KindMemory
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import Record, TargetOutcome, TargetReference
 
 _JOINT: Final = "; "
 

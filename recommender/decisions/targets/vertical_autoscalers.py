@@ -6,16 +6,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
-from adapter.foundation.cluster.values.state import ObjectKind, Unknown
-from recommender.decisions.inputs import ActiveAutoscaler
+from adapter.foundation.cluster.values.state import ClusterState, JsonObject, ObjectKind, Unknown
+from recommender.decisions.inputs import ActiveAutoscaler, ActiveAutoscalers, Inputs
 from recommender.decisions.targets.owners import UNSTATED_GROUPS
 from recommender.decisions.texts.record_texts import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterState, JsonObject
-    from recommender.decisions.inputs import ActiveAutoscalers, Inputs
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
 

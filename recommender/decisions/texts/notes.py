@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from recommender.decisions.record import Status
-
-if TYPE_CHECKING:
-    from recommender.decisions.record import Record
+from recommender.decisions.record import Record, Status
 
 
 def note_of(record: Record) -> str:

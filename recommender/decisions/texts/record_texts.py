@@ -9,12 +9,11 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import Record, TargetAction, TargetOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from recommender.decisions.record import Record, TargetOutcome
 
 ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
     {

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from adapter.foundation.objects.selectors import parse_selector
-from recommender.decisions.calculation import Calculation, InputMissingError
+from adapter.foundation.objects.selectors import Selector, parse_selector
+from recommender.decisions.calculation import Calculate, Calculation, InputMissingError
 from recommender.decisions.limits import Limit
 from recommender.decisions.record import Step
 from recommender.decisions.replicas import NO_VALUE, Replicas
@@ -22,18 +22,15 @@ from recommender.kinds.proportional.modes.bounds import SPREAD_REPLICAS, limits_
 from recommender.kinds.proportional.modes.mode_definition import ClusterSize, ModeSteps
 from recommender.kinds.proportional.modes.registry import steps_of
 from recommender.kinds.proportional.node_filter import LastCounts
-from recommender.kinds.proportional.parameters import Interpolated, Linear
+from recommender.kinds.proportional.parameters import Driver, Interpolated, Linear, Mode, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerSizes, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.node_counts import NodeCounts
-    from adapter.foundation.objects.selectors import Selector
-    from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
-    from recommender.kinds.proportional.parameters import Driver, Mode, ProportionalSettings
 
 
 LARGEST: Final = "largest"

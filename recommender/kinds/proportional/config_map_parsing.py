@@ -14,20 +14,19 @@ from adapter.foundation.documents.scalars import parse_number, parse_whole
 from adapter.foundation.documents.tree import nearest, shortened
 from recommender.kinds.proportional.go_json import (
     GoJsonError,
+    Json,
     JsonNumber,
     JsonObject,
     fold_key,
     parse_go_json,
     value_text,
 )
-from recommender.kinds.proportional.modes.mode_definition import ParameterKind, Values
+from recommender.kinds.proportional.modes.mode_definition import ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kinds.proportional.go_json import Json
-    from recommender.kinds.proportional.modes.mode_definition import ModeDefinition
     from recommender.kinds.proportional.parameters import Mode
 
 

@@ -10,7 +10,7 @@ from adapter.foundation.documents.tree import shortened
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.targets.doubted_first_lists import believed, known_now
 from recommender.decisions.texts.times import oldest
-from recommender.kinds.proportional.parameters import DriverQuery
+from recommender.kinds.proportional.parameters import Driver, DriverQuery, NodeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from recommender.decisions.inputs import Inputs
     from recommender.kinds.proportional.node_filter import LastCounts
-    from recommender.kinds.proportional.parameters import Driver, NodeFilter
 
 T = TypeVar("T")
 PODS_AND_SERVICES: Final = (CountQuery("pods"), CountQuery("services"))

@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, CountQuery, ObjectKind
 from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.web.metric_text import label
-from recommender.decisions.policy_settings import Output
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, notes_on_sizes
 from recommender.decisions.texts.columns import GAP, wrapped
 from recommender.kinds.kind import (
@@ -18,33 +18,30 @@ from recommender.kinds.kind import (
     RESOURCE_FAMILIES,
     Needs,
     NotForObjectsError,
+    Paint,
+    Recommendation,
     RecommendationKind,
 )
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.facts import PODS_AND_SERVICES
 from recommender.kinds.proportional.memory import ProportionalMemory
-from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
+from recommender.kinds.proportional.parameters import DriverQuery, ParametersConfigMap, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.proportional.written_sizes import calculate_written_sizes
 from recommender.kinds.resizing.resize_rights import rights_in_namespaces, rights_on_targets
-from recommender.outputs.metric_text import of_recommendation, of_target
+from recommender.outputs.metric_text import Samples, of_recommendation, of_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem
     from recommender.decisions.calculation import Calculate, Calculation
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import Record, TargetReference
-    from recommender.kinds.kind import Paint, Recommendation
-    from recommender.kinds.proportional.parameters import ParametersConfigMap
     from recommender.kinds.role_rules import RoleRule
-    from recommender.outputs.metric_text import Samples
 
 
 _NANOS_PER_UNIT: Final = 10**9

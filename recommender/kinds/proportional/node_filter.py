@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.node_counts import count_nodes
+from adapter.foundation.cluster.values.node_counts import NodeCounts, count_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.cluster.values.node_counts import NodeCounts
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.objects.selectors import Selector
     from recommender.kinds.proportional.parameters import NodeFilter

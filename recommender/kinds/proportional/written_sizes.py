@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace as changed
 
-from adapter.foundation.objects.quantities import parse_quantity, quantity_text
-from recommender.decisions.calculation import SettledValue
-from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
+from adapter.foundation.objects.quantities import Format, parse_quantity, quantity_text
+from recommender.decisions.calculation import Calculate, Calculation, DecisionContext, SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ChangeStop
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory, remembered
-from recommender.kinds.proportional.sizes import ContainerSizes
+from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
 from recommender.kinds.resizing.autoscalers import held_by_autoscalers
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, sized_target, writes_of
 from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
@@ -26,15 +26,11 @@ from recommender.outputs.wishes import RequestedSize
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.objects.quantities import Format
-    from recommender.decisions.calculation import Calculate, Calculation, DecisionContext
-    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
     from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
     from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.proportional.parameters import ProportionalSettings
-    from recommender.kinds.proportional.sizes import ContainerResources
     from recommender.kinds.resizing.request_writes import RequestWrites
     from recommender.kinds.resizing.resize_settings import ResizeSettings
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from recommender.decisions.policy_settings import Output
-from recommender.decisions.record import TargetAction, TargetOutcome
-from recommender.outputs.wishes import Resizing
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import TargetAction, TargetOutcome, TargetReference
+from recommender.outputs.wishes import RequestedSize, Resizing
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import DecisionContext
-    from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
     from recommender.kinds.resizing.resize_settings import ResizeSettings
-    from recommender.outputs.wishes import RequestedSize
 
 
 @dataclass(frozen=True, slots=True)

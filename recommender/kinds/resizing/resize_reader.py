@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.scalars import BOOLEAN, Bounds, percentage
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.resizing.resize_settings import API_VERSION, RESIZED_KINDS, ResizeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
 
 RESIZE: Final = Section(

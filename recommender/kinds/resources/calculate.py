@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
-from recommender.decisions.record import Step
+from recommender.decisions.record import Step, TargetReference
 from recommender.decisions.texts.times import age_seconds, rfc3339
 from recommender.kinds.resizing.autoscalers import held_by, held_by_autoscalers
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
     from recommender.kinds.resources.resources_settings import ResourcesSettings
     from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.objects.quantities import Format, quantity_text
-from recommender.decisions.calculation import SettledValue
-from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
+from recommender.decisions.calculation import DecisionContext, SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ChangeStop
 from recommender.decisions.record import Step
 from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
@@ -15,17 +15,14 @@ from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_w
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.outputs.resize_documents import is_worth_a_write
-from recommender.outputs.wishes import RequestedSize
+from recommender.outputs.wishes import RequestedSize, Resizing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from recommender.decisions.calculation import DecisionContext
-    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
     from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.resources.resources_settings import ResourcesSettings
-    from recommender.outputs.wishes import Resizing
 
 HPA: Final = "hpa"
 """The step of a request that stays unchanged because an HPA divides usage by it."""

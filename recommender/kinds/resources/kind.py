@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import ClusterNeeds
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
 from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeriesTargets
@@ -22,7 +22,6 @@ from recommender.kinds.role_rules import CREATE, GET, UPDATE, RoleRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem

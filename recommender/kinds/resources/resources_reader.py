@@ -16,7 +16,7 @@ from adapter.foundation.documents.scalars import (
     percentage,
     whole,
 )
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, Scalar
 from recommender.kinds.resizing.resize_reader import RESIZE
 from recommender.kinds.resizing.resize_settings import RESIZED_KINDS
@@ -34,7 +34,6 @@ from recommender.kinds.resources.workloads import CPU, MEMORY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.objects.quantities import Quantity
 

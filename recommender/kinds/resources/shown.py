@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.texts.columns import GAP, columns
 from recommender.kinds.kind import RECOMMENDED_RESOURCES
-from recommender.kinds.resources.container_requests import RequestSizes, in_units, quantity_of_request
-from recommender.outputs.metric_text import of_recommendation, of_target
+from recommender.kinds.resources.container_requests import RequestSize, RequestSizes, in_units, quantity_of_request
+from recommender.outputs.metric_text import Samples, of_recommendation, of_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recommender.decisions.record import Record
-    from recommender.kinds.resources.container_requests import RequestSize
-    from recommender.outputs.metric_text import Samples
 
 
 class RequestRow(NamedTuple):

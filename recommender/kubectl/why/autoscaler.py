@@ -5,28 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.hpa import HpaWorkload, Unavailable
+from adapter.foundation.hpa import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
 from adapter.foundation.objects.quantities import milli_quantity
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.readings.explain.explanation import Explanation
 from recommender.decisions.texts.times import rfc3339
-from recommender.kubectl.reader import NotRead, namespaced
+from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import Report, ReportSection
-from recommender.kubectl.why.next_sync import next_sync
-from recommender.kubectl.why.observed import RESOURCE, MetricsApis
+from recommender.kubectl.why.next_sync import NextSync, next_sync
+from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
 from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.hpa import Proposal
-    from adapter.foundation.objects.resources import ResolveResource
-    from recommender.kubectl.reader import Reader
-    from recommender.kubectl.why.next_sync import NextSync
-    from recommender.kubectl.why.observed import AskedMetric
 
 GROUP: Final = "autoscaling"
 PLURAL: Final = "horizontalpodautoscalers"

@@ -18,28 +18,23 @@ from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.terminal_escaping import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag
+from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag, FlagValues
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
-from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
+from adapter.metrics.readings.explain.explanation import Explanation, NoExplanationError, explanation_of
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.reader import NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
-from recommender.kubectl.report import OUTPUT_FLAG, as_text, document_text
+from recommender.kubectl.report import OUTPUT_FLAG, Report, as_text, document_text
 from recommender.kubectl.why.autoscaler import why_autoscaler
-from recommender.kubectl.why.observed import EXTERNAL, RESOURCE
+from recommender.kubectl.why.observed import EXTERNAL, RESOURCE, AskedMetric
 from recommender.kubectl.why.pod import why_pod
 from recommender.kubectl.why.workload import why_workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from adapter.foundation.service.flags.table import FlagValues
-    from adapter.metrics.readings.explain.explanation import Explanation
-    from recommender.kubectl.report import Report
-    from recommender.kubectl.why.observed import AskedMetric
 
 
 _APIS: Final = {EXTERNAL: "external", RESOURCE: "resource"}

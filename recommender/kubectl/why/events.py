@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
-from recommender.kubectl.reader import NotRead, namespaced
+from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import ReportSection
 from recommender.kubectl.why.relative_times import ago, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.kubectl.reader import Reader
 
 _MOST: Final = 8
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.hpa import HpaHistory, PastRecommendation, ScaleEvent, evaluate
 from adapter.foundation.hpa.behaviour import LimitReason
-from adapter.foundation.hpa.rules import SelectPolicy
+from adapter.foundation.hpa.rules import ScalingRules, SelectPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.hpa import HpaDecision, HPASpec, HpaWorkload, Observation
-    from adapter.foundation.hpa.rules import ScalingRules
 
 _LONG_AGO: Final = -1e12
 """A time that lies before every window, on any clock."""

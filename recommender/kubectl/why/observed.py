@@ -9,20 +9,17 @@ from urllib.parse import quote
 
 from adapter.foundation.cluster.facts.requirements import label_selector_of
 from adapter.foundation.cluster.forms.pods import LabelSelectorForm
-from adapter.foundation.hpa import PodSample, PodSamples, Totals, Unavailable
+from adapter.foundation.hpa import Observation, PodSample, PodSamples, Totals, Unavailable
 from adapter.foundation.hpa.documents import milli
 from adapter.foundation.objects.decoders import converted
 from adapter.foundation.objects.durations import parse_go_duration
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
-from recommender.kubectl.reader import NotRead, namespaced
+from recommender.kubectl.reader import NotRead, Reader, namespaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.foundation.hpa import Observation
-    from adapter.foundation.objects.resources import ResolveResource
-    from recommender.kubectl.reader import Reader
 
 CUSTOM: Final = "custom.metrics.k8s.io"
 EXTERNAL: Final = "external.metrics.k8s.io"

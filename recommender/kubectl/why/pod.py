@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
-from recommender.kubectl.reader import NotRead, namespaced
-from recommender.kubectl.recommendations import unread_of
+from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.events import events_of, events_section
 from recommender.kubectl.why.observed import CUSTOM, RESOURCE
@@ -16,8 +16,6 @@ from recommender.kubectl.why.relative_times import ago, seconds_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from recommender.kubectl.reader import Reader
-    from recommender.kubectl.recommendations import Recommendations
 
 _MOST_METRICS: Final = 20
 """At most this many custom metrics are requested for one pod."""

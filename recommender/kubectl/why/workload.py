@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.decisions.record import TargetAction
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, replicas_text, size_change_text
-from recommender.kubectl.reader import NotRead, namespaced
-from recommender.kubectl.recommendations import unread_of
+from recommender.kubectl.reader import NotRead, Reader, namespaced
+from recommender.kubectl.recommendations import Recommendations, unread_of
 from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.autoscaler import GROUP, PLURAL
 from recommender.kubectl.why.events import events_of, events_section
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from recommender.kubectl.reader import Reader
-    from recommender.kubectl.recommendations import Recommendations
 
 _REPLICAS: Final = ("f:spec", "f:replicas")
 _MANAGER: Final = "tidewatch"

@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
-from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState, Observed
 from adapter.foundation.objects.pod_requests import units_of
 from adapter.foundation.reports.counts import count_of
-from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY, ClusterSizeSettings
 from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
-from recommender.recording.recording import RecordingError
+from recommender.recording.recording import Recording, RecordingError
 from recommender.replay.cluster.fleet import PODS, NodeKind, PodNeeds
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
-    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.recording.recording import Recording
 
 DEFAULT_STARTUP_SECONDS: Final = 120.0
 """Assumed time from the request for a node until pods run on it, if the recording does not show it."""

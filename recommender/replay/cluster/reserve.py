@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.future.headroom import (
 )
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.node_only_filters import StaticFilter
-from recommender.replay.cluster.fleet import PODS
+from recommender.replay.cluster.fleet import PODS, NodeFleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.cluster.fleet import NodeFleet
     from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.cluster.scheduler import Scheduler
 

@@ -19,17 +19,15 @@ from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CON
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
 from adapter.foundation.objects.pod_requests import PodResources
 from recommender.kinds.cluster_size.model.groups import NodeGroups
-from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-from recommender.replay.cluster.fleet import PODS
+from recommender.replay.cluster.fleet import PODS, NodeFleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.replay.cluster.fleet import NodeFleet
     from recommender.replay.cluster.replay_facts import Scene
 
 CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})

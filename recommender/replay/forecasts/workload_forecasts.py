@@ -17,7 +17,7 @@ from recommender.kinds.predictive.predictive_settings import ModelName, Predicti
 from recommender.kinds.predictive.rolling_forecasts import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.serving import desired_replicas
 from recommender.kinds.predictive.tasks import task_for
-from recommender.replay.forecasts.workload_counts import STEP_SECONDS, workload_counts
+from recommender.replay.forecasts.workload_counts import STEP_SECONDS, Workload, WorkloadCounts, workload_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.forecasts.workload_counts import Workload, WorkloadCounts
 
 _OF_AUTO: Final = (ModelName.SEASONAL, ModelName.TREND)
 """The models that replace `auto` and models that take long to fit; the first one with enough history is used."""

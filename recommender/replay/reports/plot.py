@@ -13,7 +13,7 @@ from recommender.plots.labels import cut_axis, legend_beside, shortened
 from recommender.plots.limits import cut_off_text, top_of_few
 from recommender.plots.times import amount_text, time_axis, whole_numbers
 from recommender.recording.recording import RecordingError
-from recommender.replay.policy_outcome import DAY_SECONDS
+from recommender.replay.policy_outcome import DAY_SECONDS, PolicyOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from recommender.kinds.predictive.arrays import FloatArray
-    from recommender.replay.policy_outcome import PolicyOutcome
     from recommender.replay.reports.report import ReplayReport
 
 _RECORDED: Final = "#222222"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.model.answer import ScaleUp
+from recommender.kinds.cluster_size.model.answer import ScaleDownAnswer, ScaleUp
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 
 if TYPE_CHECKING:
-    from recommender.kinds.cluster_size.model.answer import ScaleDownAnswer
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 

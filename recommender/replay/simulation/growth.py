@@ -12,7 +12,7 @@ from msgspec import structs
 from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.replay.cluster.events import Happening
 from recommender.replay.simulation.decisions import growth_of
-from recommender.replay.simulation.known_growth import growth_in, growth_key
+from recommender.replay.simulation.known_growth import GroupGrowth, KnownGrowth, growth_in, growth_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.replay.policies import ReplayPolicy
-    from recommender.replay.simulation.known_growth import GroupGrowth, KnownGrowth
     from recommender.replay.simulation.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0

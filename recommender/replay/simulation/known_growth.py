@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.expanders.price import preferred_cores
 from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
-from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, ScaleDownSettings
 from recommender.kinds.cluster_size.scale_up.pending_pods import DELAY_ANNOTATION, SETTLING_SECONDS
-from recommender.replay.cluster.situations import needs_whole_cluster
+from recommender.replay.cluster.situations import Situations, needs_whole_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
-    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.replay.cluster.replay_facts import Scene
-    from recommender.replay.cluster.situations import Situations
 
 _MOST: Final = 20_000
 """Most decisions that one replay remembers: enough for a month with seven policies, and a bound for longer replays."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from recommender.replay.cluster.events import Happening
+from recommender.replay.cluster.events import Event, Happening
 from recommender.replay.simulation.growth import Growth
 from recommender.replay.simulation.known_growth import KnownGrowth
 from recommender.replay.simulation.machine_events import MachineEvents
@@ -18,7 +18,6 @@ from recommender.replay.simulation.removals import SOON_SECONDS, Removals, with_
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from recommender.replay.cluster.events import Event
     from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.policies import ReplayPolicy
     from recommender.replay.policy_outcome import PolicyOutcome

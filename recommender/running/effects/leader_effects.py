@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from recommender.configuration.changes import unchanged_names
 from recommender.decisions.object_names import object_namespace
 from recommender.decisions.policy_settings import Output
-from recommender.decisions.record import TargetAction
+from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.kinds.table import kind_named
 from recommender.outputs.event_rules import events_of_record
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.loop import Decision
-    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale_writer import ScaleWriter

@@ -9,7 +9,7 @@ from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.wishes import Wish
+from recommender.outputs.wishes import Resizing, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
     from recommender.outputs.scale_writer import ScaleWriter
-    from recommender.outputs.wishes import Resizing
     from recommender.outputs.write_attempt import ScaleOutcome
 
     _Place: TypeAlias = "tuple[str, TargetReference]"

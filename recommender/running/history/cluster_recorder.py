@@ -7,7 +7,7 @@ import threading
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from adapter.foundation.service.runtime.logs import fields
 from recommender.recording.changes import Changes
 from recommender.recording.event_log import EventLog
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
 

@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
-from recommender.decisions.inputs import Inputs
+from recommender.decisions.inputs import ConfigMapData, Inputs, TargetState, WriteRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping
 
     from recommender.configuration.needs import AskedQuery
-    from recommender.decisions.inputs import ConfigMapData, TargetState, WriteRefusal
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.running.loads.load_needs import LoadNeed

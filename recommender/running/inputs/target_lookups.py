@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.scale_targets import NoReplicasError, scaled_object_of
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.sources.kubernetes.errors import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import TypeAlias
 
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Gets
     from recommender.decisions.record import TargetReference
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.predictive.predictive_settings import predictive_settings
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings, predictive_settings
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 
 @dataclass(frozen=True, slots=True)

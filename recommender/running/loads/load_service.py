@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from recommender.running.loads.load_needs import load_needs_of
+from recommender.running.loads.load_needs import LoadNeed, load_needs_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.running.loads.learning.learning_rules import RunChild
-    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.loads.load_workers import RunningLoadService
     from recommender.running.queries.backend_queries import BackendQueries
 

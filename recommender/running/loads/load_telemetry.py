@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from prometheus_client import CollectorRegistry
 
     from recommender.running.loads.histories.load_histories import Coverage
 

@@ -11,7 +11,7 @@ from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choice_files import LearnedFiles
 from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
-from recommender.running.loads.learning.learning_rules import LearningServices
+from recommender.running.loads.learning.learning_rules import LearningServices, RunChild
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.poll_loads import LoadSource, queries_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.time.clock import Clock
-    from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.queries.backend_queries import BackendQueries
 

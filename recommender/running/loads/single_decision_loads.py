@@ -23,11 +23,12 @@ from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
     LearningServices,
+    RunChild,
     known_past,
     models_to_try,
     with_verdicts,
 )
-from recommender.running.loads.load_needs import load_needs_of
+from recommender.running.loads.load_needs import LoadNeed, load_needs_of
 from recommender.running.loads.load_workers import FOLDER
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.poll_loads import LoadSource, queries_of
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.load_inputs import LoadInputs
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.learning.learning_rules import RunChild
-    from recommender.running.loads.load_needs import LoadNeed
     from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues
 

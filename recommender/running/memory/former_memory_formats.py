@@ -8,19 +8,16 @@ and `clusterSize`. Version 1 had neither of the last two, version 2 no
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from recommender.decisions.memory import Count, LastValue, Memory, Time
+from recommender.decisions.memory import Count, KindMemory, LastValue, Memory, Time
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.memory import Absence, AskedSize, BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.predictive.policy.former_memory import memory_of
 from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory
-
-if TYPE_CHECKING:
-    from recommender.decisions.memory import KindMemory
 
 FORMER_VERSIONS: Final = range(1, 5)
 

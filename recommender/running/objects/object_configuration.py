@@ -20,12 +20,11 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.configuration.entry import Shared
 from recommender.configuration.objects.admission import Admission, ReadObject, admitted, most_read
-from recommender.configuration.objects.object_reading import read_object
+from recommender.configuration.objects.object_reading import RecommendationObject, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.configuration.objects.object_reading import RecommendationObject
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.running.configuration_reloader import ConfigurationSource
 

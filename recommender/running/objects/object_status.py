@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.configuration.objects.admission import QUOTA_EXCEEDED
 from recommender.configuration.objects.definition import REFUSED
-from recommender.decisions.policy_settings import Output
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome
 from recommender.decisions.summary import summary_of, worst_first
 from recommender.decisions.texts.record_texts import ACTION_TEXTS, recommended_text, refusal_text
 from recommender.decisions.texts.times import rfc3339
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
-    from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import Record, TargetOutcome
 
 READY: Final = "Ready"
 ACTING: Final = "Acting"

@@ -9,11 +9,11 @@ from adapter.foundation.cluster.values.state import ObjectKind
 from adapter.foundation.cluster.watch.doubted_lists import when_empty
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm
-from adapter.foundation.sources.kubernetes.errors import NotFoundError
-from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from recommender.configuration.objects.object_settings import GROUP, KIND, PLURAL
-from recommender.running.objects.object_store import recommendation_store
+from recommender.running.objects.object_store import RecommendationStore, recommendation_store
 
 if TYPE_CHECKING:
     import threading
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
     from recommender.configuration.objects.object_reading import RecommendationObject
-    from recommender.running.objects.object_store import RecommendationStore
 
 OBJECTS: ObjectKind = ObjectKind(GROUP, PLURAL, KIND)
 

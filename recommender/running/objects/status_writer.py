@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from adapter.foundation.cluster.stores.oldest_objects import in_turns
+from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity, in_turns
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
@@ -29,8 +29,8 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.configuration.objects.admission import unread
-from recommender.configuration.objects.object_reading import RecommendationObject
+from recommender.configuration.objects.admission import Admission, unread
+from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.configuration.objects.object_settings import GROUP, KIND, VERSION, collection_path
 from recommender.decisions.publication import Publication
 from recommender.decisions.summary import grouped
@@ -39,10 +39,7 @@ from recommender.running.objects.object_status import decided_status, is_urgent,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
     from adapter.foundation.sources.kubernetes.writing import Fence
-    from recommender.configuration.objects.admission import Admission
-    from recommender.configuration.objects.object_reading import ObjectRefusal
     from recommender.running.objects.object_store import RecommendationStore
 
 _log = logging.getLogger(__name__)

@@ -10,30 +10,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.configuration.configured_targets import identity_of
+from recommender.configuration.configured_targets import TargetIdentity, identity_of
 from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.failed_records import failed_record
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decision, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory
-from recommender.decisions.policy_settings import Output
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
 from recommender.decisions.targets.vertical_autoscalers import known_autoscalers
 from recommender.running.memory.store_protocol import MemoryUnavailableError
 from recommender.running.polls.poll_results import Decided
-from recommender.running.sizes.background_decisions import ImmediateSizing
+from recommender.running.sizes.background_decisions import ImmediateSizing, SlowDecisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.time.clock import Clock
-    from recommender.configuration.configured_targets import TargetIdentity
-    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Recommendation
     from recommender.running.inputs.poll_plan import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.sizes.background_decisions import SlowDecisions
 
 MEMORY_SECONDS: Final = 3.0
 """Time after which a poll begins no further reads of memories; one read takes at most 5 s."""

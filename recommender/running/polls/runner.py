@@ -17,7 +17,7 @@ from recommender.configuration.changes import unchanged_names
 from recommender.decisions.failed_records import refused_record
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import grouped, summary_of
 from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loop import Decision
-    from recommender.decisions.record import Record
     from recommender.kinds.kind import Recommendation
     from recommender.running.inputs.input_gathering import Gatherer, LookUps
     from recommender.running.inputs.poll_plan import PollPlan

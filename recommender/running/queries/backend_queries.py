@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
-from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.pace import UNPACED, Pace
 from recommender.running.queries.query_values import NO_PROMETHEUS, QueryValues
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-    from adapter.foundation.time.pace import Pace
     from recommender.configuration.recommender_configuration import Configuration
 
 _LACKING: Final = "it is not in `prometheus` any more: add it there, or correct `backend`"

@@ -9,7 +9,7 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, SettingsError
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
-from recommender.running.queries.sample_times import must_search, times_of, times_query
+from recommender.running.queries.sample_times import TimesQuery, must_search, times_of, times_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
-    from recommender.running.queries.sample_times import TimesQuery
 
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"

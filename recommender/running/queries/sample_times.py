@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range
-from adapter.foundation.promql.tree import SelectorNode, Wrapper, operands_of
+from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.promql.tree import Node
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
 
 _NAME: Final = "__name__"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decision, decide, failed_decision, supervised
-from recommender.decisions.policy_settings import Output
-from recommender.decisions.record import Record, Status
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import Record, Status, TargetReference
 from recommender.decisions.texts.times import is_fresh
-from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, answer_of
 from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
-from recommender.running.sizes.plugin_hosts import PluginHosts
+from recommender.running.sizes.plugin_hosts import PluginHosts, ReadsPlugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,14 +30,10 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.memory import Memory
-    from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
-    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.kinds.kind import Recommendation
     from recommender.outputs.write_attempt import ScaleOutcome
     from recommender.running.inputs.input_gathering import Submit
-    from recommender.running.sizes.plugin_hosts import ReadsPlugins
     from recommender.running.sizes.reported_writes import WriteResults
 
 WAIT_SECONDS: Final = 1.0

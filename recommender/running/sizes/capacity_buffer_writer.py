@@ -10,22 +10,20 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
 from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
     from recommender.outputs.wishes import Wish
-    from recommender.outputs.write_attempt import SendingTerms
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 """The annotation with `spec.replicas` from before the first write; empty if there was none."""

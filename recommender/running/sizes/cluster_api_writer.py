@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.record import TargetReference
@@ -32,15 +32,13 @@ from recommender.outputs.late_effects import LateEffects
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.target_paths import target_path
-from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
     from recommender.outputs.wishes import MachineRemoval, Wish
-    from recommender.outputs.write_attempt import SendingTerms
 
 _log = logging.getLogger(__name__)
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.kinds.cluster_size.node_groups.fields import text, texts
 from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.running.sizes.plugin_hosts import WritesGroups
     from recommender.running.sizes.removal_marks import RemovalMark
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.policy_settings import Output
@@ -24,9 +24,10 @@ from recommender.kinds.cluster_size.node_groups.fields import items, text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.write_attempt import READ_SECONDS, failed, sent
+from recommender.outputs.write_attempt import READ_SECONDS, ScaleOutcome, SendingTerms, failed, sent
 from recommender.running.sizes.evictable_pods import (
     LONGEST_GRACE_SECONDS,
+    EvictedPod,
     eviction_of,
     obstacle_to,
     pods_to_evict,
@@ -45,13 +46,10 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.outputs.wishes import NodeRemoval
-    from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms
-    from recommender.running.sizes.evictable_pods import EvictedPod
     from recommender.running.sizes.machine_deletion import MachineDeletion
 
 _log = logging.getLogger(__name__)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.foundation.cluster.values.state import Observed
-from recommender.kinds.cluster_size.model.size_settings import provider_name
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, ProviderSettings, provider_name
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, ProviderUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.cluster.values.state import ClusterState
-    from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, ProviderSettings
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
 

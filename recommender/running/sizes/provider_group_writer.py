@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.errors import FencedError
 from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
-from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup
+from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError, WritableNodeGroup
 from recommender.outputs.scale_results import ScaleResult
-from recommender.outputs.write_attempt import ScaleOutcome, sent, stored_first
+from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, sent, stored_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.record import TargetReference
-    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
-    from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
     from recommender.outputs.wishes import Wish
-    from recommender.outputs.write_attempt import SendingTerms
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugin_hosts import WritesGroups
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, buffer_target
 from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.outputs.wishes import Wish
-from recommender.running.sizes.withdrawn_buffers import buffers_of
+from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings
     from recommender.outputs.scale_writer import ScaleWriter
-    from recommender.running.sizes.withdrawn_buffers import Withdrawals
 
 _log = logging.getLogger(__name__)
 

@@ -23,13 +23,12 @@ from recommender.kinds.resources.workloads import (
     WorkloadAutoscaler,
 )
 from recommender.running.usage import usage_queries
-from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, vector
+from recommender.running.usage.prometheus_vectors import Element, doubled_containers, in_turn, vector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-    from recommender.running.usage.prometheus_vectors import Element
     from recommender.running.usage.usage_window import SizeWindow
 
 _CONTAINER: Final = ("namespace", "pod", "container")

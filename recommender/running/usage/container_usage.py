@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.resources.usage import CollectedCpu, CpuSamples
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples
 from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
 from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, matrix
 
 if TYPE_CHECKING:
-    from recommender.kinds.resources.usage import ContainerRows
     from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
     from recommender.running.usage.usage_window import TimeSlice
 

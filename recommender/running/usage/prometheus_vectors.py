@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
-from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
+from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeLimits
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.kinds.resources.workloads import PodContainer
 

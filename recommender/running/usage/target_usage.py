@@ -16,17 +16,15 @@ import numpy as np
 
 from recommender.kinds.resources.bounds import memory_after_oom
 from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, HALF_LIFE_SECONDS, UsageHistograms
-from recommender.kinds.resources.sizing import MEBIBYTE, size_records
+from recommender.kinds.resources.sizing import MEBIBYTE, SizingOptions, size_records
 from recommender.kinds.resources.usage import MOST_BYTES, CollectedCpu, ContainerRows, MemoryPeaks
-from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer
+from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from recommender.kinds.resources.histograms import FloatArray
     from recommender.kinds.resources.size_record import SizeRecord
-    from recommender.kinds.resources.sizing import SizingOptions
-    from recommender.kinds.resources.workloads import SizedWorkload, WorkloadContainer
 
 MOST_CONTAINERS: Final = 10_000
 MOST_PODS: Final = 200_000

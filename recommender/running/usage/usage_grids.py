@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.resources.backtest.usage_grid import UsageGrid, edges_of
+from recommender.kinds.resources.backtest.usage_grid import SampleArray, UsageGrid, edges_of
 from recommender.kinds.resources.histograms import DAY_SECONDS
-from recommender.kinds.resources.usage import MOST_BYTES, MOST_CORES
+from recommender.kinds.resources.usage import MOST_BYTES, MOST_CORES, ContainerRows
 from recommender.running.usage import usage_queries
 from recommender.running.usage.container_usage import ask_slice
 from recommender.running.usage.prometheus_vectors import in_turn
@@ -17,8 +17,6 @@ from recommender.running.usage.prometheus_vectors import in_turn
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from recommender.kinds.resources.backtest.usage_grid import SampleArray
-    from recommender.kinds.resources.usage import ContainerRows
     from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
     from recommender.running.usage.usage_queries import Resolution
 

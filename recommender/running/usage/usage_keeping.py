@@ -17,7 +17,7 @@ from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
 from recommender.running.usage.target_usage import MOST_CONTAINERS, KnownUsage
 from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing
-from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC
+from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC, Resolution
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.workloads import SizedWorkload
     from recommender.running.usage.usage_files import UsageFiles
     from recommender.running.usage.usage_needs import UsageNeed
-    from recommender.running.usage.usage_queries import Resolution
 
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resizing.resize_settings import API_VERSION
-from recommender.kinds.resources.resources_settings import resources_settings
+from recommender.kinds.resources.resources_settings import ResourcesSettings, resources_settings
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.kinds.resources.resources_settings import ResourcesSettings
     from recommender.kinds.resources.workloads import SizedWorkload
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.usage import ContainerRows
-from recommender.running.usage.cluster_history import ClusterReader
+from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
 from recommender.running.usage.container_usage import read_cpu, workload_containers
 from recommender.running.usage.target_usage import UsagePart
 from recommender.running.usage.usage_queries import (
     POD_OWNER_METRIC,
     REPLICA_SET_OWNER_METRIC,
+    Resolution,
     cpu_usage,
     namespace_matcher,
 )
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.kinds.resources.workloads import PodContainer, SizedWorkload
-    from recommender.running.usage.cluster_history import ClusterHistory
     from recommender.running.usage.usage_needs import UsageNeed
-    from recommender.running.usage.usage_queries import Resolution
 
 KILLS_BEFORE_SECONDS: Final = 600
 _REPLICA_SETS_SECONDS: Final = 3600

@@ -6,23 +6,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.running.queries.backend_workers import BackendWorkers
-from recommender.running.usage.usage_needs import usage_needs_of
+from recommender.running.usage.usage_needs import UsageNeed, usage_needs_of
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Mapping
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import Observed
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
     from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
     from recommender.running.usage.usage_keeping import UsageKeeper
-    from recommender.running.usage.usage_needs import UsageNeed
 
 FOLDER: Final = "usage"
 """The folder of usage under that of the configuration's `state`."""

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.limits import Limit
 from recommender.kinds.proportional.formulas import number_text
-from recommender.kinds.proportional.modes.mode_definition import Flaw
+from recommender.kinds.proportional.modes.mode_definition import Flaw, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from recommender.kinds.proportional.modes.mode_definition import Values
 
 
 SPREAD_REPLICAS: Final = 2

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from recommender.kinds.proportional.parameters import Mode
+from recommender.kinds.proportional.parameters import Mode, Rungs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from recommender.decisions.limits import Limit
     from recommender.decisions.record import Step
-    from recommender.kinds.proportional.parameters import Rungs
 
 M = TypeVar("M", bound=Mode)
 

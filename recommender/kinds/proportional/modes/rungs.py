@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.proportional.modes.mode_definition import Flaw
+from recommender.kinds.proportional.modes.mode_definition import Flaw, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.kinds.proportional.modes.mode_definition import Values
     from recommender.kinds.proportional.parameters import Rungs
 
 LADDERS: Final = ("coresToReplicas", "nodesToReplicas")

@@ -5,21 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.cluster.values.state import CountQuery
+from adapter.foundation.cluster.values.state import CountedKind, CountQuery
 from adapter.foundation.documents.scalars import NAMESPACE, SELECTOR, Bounds, number, text
-from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.sections import Given, Key, Section
 from adapter.foundation.documents.shapes import ListOf, WrongValueError
 from recommender.kinds.proportional.modes.rungs import ambiguous, negative
-from recommender.kinds.proportional.parameters import Driver, DriverQuery
+from recommender.kinds.proportional.parameters import Driver, DriverQuery, Rungs
 from recommender.kinds.proportional.reading.mode import RUNGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.cluster.values.state import CountedKind
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
-    from recommender.kinds.proportional.parameters import Rungs
 
 _COUNTED: Final[tuple[CountedKind, ...]] = ("services", "pods", "namespaces", "endpoints")
 _NO_EXPRESSION: Final = ("`query` has no `expr`", "write the PromQL of a query with one value")

@@ -7,18 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.scalars import BOOLEAN, number, whole
-from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import ListOf, WrongValueError
-from recommender.kinds.proportional.modes.mode_definition import ParameterKind, Values
+from adapter.foundation.documents.sections import Given, Key, Section
+from adapter.foundation.documents.shapes import ListOf, ValueShape, WrongValueError
+from recommender.kinds.proportional.modes.mode_definition import ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.foundation.documents.sections import Given
-    from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem
-    from recommender.kinds.proportional.modes.mode_definition import ModeDefinition
 
 
 def _rung(numbers: list[int]) -> tuple[int, int]:

@@ -18,10 +18,11 @@ from adapter.foundation.documents.scalars import (
     number,
     percentage,
 )
-from adapter.foundation.documents.sections import Key, Section, mapping_of
+from adapter.foundation.documents.sections import Given, Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf
 from recommender.kinds.proportional.modes.registry import MODES
 from recommender.kinds.proportional.parameters import (
+    Mode,
     NodeFilter,
     ParametersConfigMap,
     ProportionalSettings,
@@ -34,11 +35,9 @@ from recommender.kinds.resizing.resize_reader import RESIZE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.objects.quantities import Quantity
     from recommender.kinds.proportional.modes.mode_definition import Values
-    from recommender.kinds.proportional.parameters import Mode
 
 
 _NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")

@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.kinds.resources.backtest.policies import POLICIES, requests_before, with_least_requests
-from recommender.kinds.resources.bounds import FEWEST_DAYS
-from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.kinds.resources.bounds import FEWEST_DAYS, SizeSettings
+from recommender.kinds.resources.workloads import CPU, MEMORY, ClusterFacts, PodContainer, WorkloadContainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.kinds.resources.backtest.usage_grid import SampleArray, UsageGrid
-    from recommender.kinds.resources.bounds import SizeSettings
     from recommender.kinds.resources.histograms import FloatArray, IntArray
-    from recommender.kinds.resources.workloads import ClusterFacts, PodContainer, WorkloadContainer
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 NOW: Final = "now"

@@ -22,7 +22,7 @@ from recommender.kinds.resources.bounds import (
     memory_after_oom,
     minimum_of,
 )
-from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, UsageHistograms
+from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, FloatArray, UsageHistograms
 from recommender.kinds.resources.resources_settings import MARGIN_RATIO, TARGET_PERCENTILE
 from recommender.kinds.resources.usage import MemoryPeaks
 from recommender.kinds.resources.workloads import CPU, MEMORY
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.kinds.resources.backtest.usage_grid import SampleArray, UsageGrid
-    from recommender.kinds.resources.histograms import FloatArray
 
 OURS: Final = "sizes"
 VPA: Final = "vpa"

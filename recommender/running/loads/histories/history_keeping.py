@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.running.loads.histories.downloads import Downloads
-from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.load_histories import Coverage, TargetHistory
 from recommender.running.loads.histories.sample_times import step_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
     from recommender.running.loads.histories.history_files import LoadFiles
-    from recommender.running.loads.histories.load_histories import Coverage
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.load_needs import LoadNeed
 

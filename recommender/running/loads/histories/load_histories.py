@@ -11,17 +11,15 @@ import numpy as np
 
 from recommender.kinds.predictive.cycle_length import stretched_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
-from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing
+from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing, Samples, Span
 from recommender.running.loads.histories.sample_times import index_at, nearest_index, step_of, steps_of
-from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
+from recommender.running.loads.histories.target_loads import LoadSeriesError, Target, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.sources.prometheus.answers.ranges import RangeSeries
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
-    from recommender.running.loads.histories.sample_ring import Samples, Span
-    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.load_needs import LoadNeed
 
 DOUBTED_SECONDS = 7_200.0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.child_errors import ChildClosedError, ChildError
 from recommender.child_processes.parent import ChildLimits
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, continued, tried
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, ModelTrial, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling_forecasts import REFIT_SECONDS
@@ -26,6 +26,7 @@ from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
     RETRY_SECONDS,
+    LearningServices,
     catch_up_seconds,
     known_past,
     learns_anew_for,
@@ -40,10 +41,8 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.history import LoadHistory
-    from recommender.kinds.predictive.learning import ModelTrial
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.learning.learning_rules import LearningServices
     from recommender.running.loads.load_needs import LoadNeed
 
 _log = logging.getLogger(__name__)

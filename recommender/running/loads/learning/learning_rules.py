@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from recommender.kinds.predictive.current_forecast import duration_text, lacks_history
-from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
 from recommender.running.loads.histories.sample_times import index_at
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.child_processes.parent import ChildLimits
     from recommender.kinds.predictive.forecast import Model
-    from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target
