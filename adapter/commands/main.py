@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.program import Program, ProgramCommand, run_command_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
@@ -24,9 +25,6 @@ from adapter.readiness.scrape import parse_metrics_url, read_total
 from adapter.readiness.selector import parse_series_choice
 from adapter.readiness.sidecar import READ_SECONDS, hold_endings, run_sidecar
 from adapter.readiness.verdict import ReadinessRules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.readiness.scrape import SCRAPE_RESULTS, ScrapeError
 from adapter.readiness.verdict import KnownLoad, ReadinessRules, ReadinessVerdict, readiness_verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _log = logging.getLogger(__name__)
 _METRIC = "metric"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.readiness.labels import LabelPair, parse_braces
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Final, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final, TextIO
 
 _EACH_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 2.0

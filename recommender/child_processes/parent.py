@@ -19,10 +19,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -36,10 +37,6 @@ from recommender.child_processes.child_errors import (
     ChildError,
     ChildResultError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 T = TypeVar("T")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
@@ -13,10 +14,6 @@ from adapter.foundation.documents.tree import DocumentProblem, nearest, shortene
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from recommender.decisions.record import TargetReference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _SHORT_NAMES: Final = {
     "deploy": "deployments",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.documents.tree import DocumentProblem
 from recommender.configuration.configured_targets import identity_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.kind import Recommendation, ScaleClaim
 from recommender.kinds.table import kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
-
 
 _SCALED_ONCE: Final = "remove it, or the output scale, from one of them: until then, neither scales it"
 

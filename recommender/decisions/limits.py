@@ -5,13 +5,10 @@ They hold after a calculation and again after everything that follows it: brakes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from recommender.decisions.record import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)

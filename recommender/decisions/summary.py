@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.decisions.record import Record, Status, TargetAction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
 

@@ -7,7 +7,7 @@ folder beside this module and a line in `table.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - an annotation of class variables
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar

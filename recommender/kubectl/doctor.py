@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from adapter.commands.doctor import command as adapter_doctor
 from adapter.foundation.options.clients import kubernetes_client
@@ -24,10 +25,6 @@ from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor import command as recommender_doctor
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.report import OUTPUT_FLAG, document_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _CALL_SECONDS: Final = 6.0
 

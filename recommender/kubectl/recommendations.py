@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from adapter.foundation.options.cluster import object_name
@@ -12,10 +13,6 @@ from adapter.foundation.service.flags.table import TEXT, Flag
 from adapter.foundation.service.server.addresses import parse_port
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 PATH: Final = "api/v1/recommendations"
 KIND: Final = "RecommendationList"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.flags.table import Flag, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
 COLUMNS: Final = 80

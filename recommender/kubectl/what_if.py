@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.service.flags.parsing import flags_or_exit
 from recommender.commands.recommend.command import RECOMMEND, recommend
 from recommender.kubectl.program import PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NOT_TAKEN: Final = {"cluster", "workload", *(flag.name for flag in PROMETHEUS_FLAGS)}
 """Flags that replace the cluster by files, or that replace the configuration file."""

@@ -21,19 +21,15 @@ import logging
 import random
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
 from recommender.leader_election.lease_rules import Create, Read, Standing, Wait, Write
 from recommender.leader_election.lease_settings import LeaseEvents, LeaseSettings, NoEvents
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _log = logging.getLogger(__name__)
 

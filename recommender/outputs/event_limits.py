@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.decisions.object_names import object_namespace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BURST: Final = 10
 PER_SECOND: Final = 0.1

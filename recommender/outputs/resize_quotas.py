@@ -7,12 +7,10 @@ rules are those of Kubernetes' admission plugins LimitRanger and ResourceQuota, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _RESOURCES: Final = ("cpu", "memory")
 _SECTIONS: Final = ("requests", "limits")

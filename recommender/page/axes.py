@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.plots.limits import cut_off_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WIDTH: Final = 640
 HEIGHT: Final = 140

@@ -5,9 +5,10 @@ Everything here is arithmetic on plain data; the template prints the result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from recommender.page.axes import (
     LARGEST_GAP_SECONDS,
@@ -20,9 +21,6 @@ from recommender.page.axes import (
     span_of,
 )
 from recommender.plots.limits import usual_top
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class ChartLoad(Protocol):

@@ -8,9 +8,10 @@ few pixels show the largest of their values.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.page.axes import (
     LARGEST_GAP_SECONDS,
@@ -24,10 +25,6 @@ from recommender.page.axes import (
 )
 from recommender.page.history import ChartPoint, span_shown
 from recommender.plots.limits import usual_top
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 _UNITS_A_PLACE: Final = 2.0
 """Width of the interval that is drawn as one point, in SVG's user units."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.decisions.record import Record, Status
 from recommender.page.recommendation_list import PageLine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _TIMES: Final = re.compile(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.decisions.record import Record, Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of
 from recommender.page.selection import SortOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 _DIGITS: Final = re.compile(r"(\d+)")
 

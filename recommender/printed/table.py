@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.decisions.loads.prediction import forecast_of
@@ -11,10 +12,6 @@ from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts.columns import GAP, columns, wrapped
 from recommender.decisions.texts.record_texts import replicas_text, shown
 from recommender.kinds.table import kind_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from recommender.reading.cron import Cron, parse_cron
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _ALL_HOURS: Final = 24
 _MINUTE: Final = timedelta(minutes=1)

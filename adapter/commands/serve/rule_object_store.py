@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -15,9 +16,6 @@ from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent
 from adapter.metrics.rulebook.objects.rule_object_status import says_too_many
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):

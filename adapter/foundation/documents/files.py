@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.documents.scalars import one_of
@@ -16,10 +17,6 @@ from adapter.foundation.documents.tree import (
     problems_within,
     shortened,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 T = TypeVar("T")
 

@@ -13,14 +13,16 @@ Errors inside a value (a rule) are attached to its node as `problems`, so that t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import yaml
 from yaml.events import (
     AliasEvent,
     CollectionEndEvent,
     DocumentStartEvent,
+    Event,
     MappingStartEvent,
     NodeEvent,
     ScalarEvent,
@@ -42,11 +44,6 @@ from adapter.foundation.documents.tree import (
     problems_within,
     shortened,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from yaml.events import Event
 
 __all__ = [
     "Document",

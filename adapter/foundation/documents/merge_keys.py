@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.foundation.documents.tree import (
     DocumentProblem,
     MappingEntry,
     MappingNode,
+    Node,
     ScalarNode,
     SequenceNode,
     shortened,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from adapter.foundation.documents.tree import Node
 
 Place: TypeAlias = tuple[str, int, int]
 """The file, line and column of a node."""

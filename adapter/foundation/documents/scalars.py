@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from adapter.foundation.documents.shapes import OutOfRangeError, Scalar, Schema, WrongValueError
 from adapter.foundation.documents.tree import nearest, read_boolean, shortened
@@ -16,9 +17,6 @@ from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.objects.names import is_namespace_name, is_object_name, label_key_problem, label_value_problem
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
 from adapter.foundation.objects.selectors import SelectorError, parse_selector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 N = TypeVar("N", int, float, Fraction)
 

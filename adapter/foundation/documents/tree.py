@@ -8,11 +8,9 @@ guessed here either: a scalar is its literal text, and the reader of a node stat
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 MOST_LINES: Final = 20
 """Number of problems that are printed. If there are more, one fewer is shown, so that at least two are left out."""

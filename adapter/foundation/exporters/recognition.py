@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject
 from adapter.foundation.objects.names import is_namespace_name, is_object_name, label_value_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)

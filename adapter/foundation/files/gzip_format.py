@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
 
 FAST: Final = 1
 """The level of Go's API servers: higher levels cost several times the CPU time and save a tenth of the bytes."""

@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.files.file_contents import FileContent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DIGEST_BYTES: Final = 16
 _MOST_VERSIONS: Final = 8

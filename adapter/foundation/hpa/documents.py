@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adapter.foundation.hpa.pods import Pod, PodPhase, Readiness
 from adapter.foundation.hpa.rules import (
@@ -20,17 +21,13 @@ from adapter.foundation.hpa.spec import (
     AverageValue,
     ExternalMetric,
     HPASpec,
+    MetricSpec,
     ObjectMetric,
     PodsMetric,
     ResourceMetric,
     Value,
 )
 from adapter.foundation.objects.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from adapter.foundation.hpa.spec import MetricSpec
 
 _NANO: Final = 1e9
 _RESOURCE_KINDS: Final = {"Resource": "resource", "ContainerResource": "containerResource"}

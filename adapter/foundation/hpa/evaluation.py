@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from adapter.foundation.hpa.behaviour import (
     LimitReason,
@@ -17,9 +18,6 @@ from adapter.foundation.hpa.decision import AbleReason, ActiveReason, HpaDecisio
 from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, with_change
 from adapter.foundation.hpa.proposals import HpaWorkload, Observation, Proposal, propose
 from adapter.foundation.hpa.spec import ExternalMetric, HPASpec, MetricSpec, ObjectMetric, PodsMetric, ResourceMetric
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def evaluate(

@@ -7,14 +7,11 @@ result that would reverse the direction changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from adapter.foundation.hpa.arithmetic import Tolerances, quotient, ratio_of, whole_replicas
 from adapter.foundation.hpa.pods import PodState, PodUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class UnusableMetricError(Exception):

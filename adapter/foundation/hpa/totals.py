@@ -7,14 +7,11 @@ total is divided by the target, whatever the number of pods. The formulas are th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.hpa.arithmetic import Tolerances, ratio_of, whole_replicas
 from adapter.foundation.objects.integers import INT64_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)

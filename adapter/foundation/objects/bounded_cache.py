@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Callable
 from functools import cache, wraps
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _Key = tuple[Any, ...]

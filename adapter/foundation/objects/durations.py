@@ -9,13 +9,11 @@ programs also read are in the syntax of those programs; Tidewatch's own configur
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.objects.integers import INT64_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NANOSECONDS: Final = 10**9
 _INT64_DIGITS: Final = 19

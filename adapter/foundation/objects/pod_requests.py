@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -7,15 +7,13 @@ cannot be created, so every requirement can be written into a query or a path.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.names import label_key_problem, label_value_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64_MIN: Final = -(2**63)

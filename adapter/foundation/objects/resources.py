@@ -5,12 +5,10 @@ The built-in kinds are known without a cluster, so that objects can come from fi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -8,13 +8,11 @@ server accepts works.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from adapter.foundation.objects.requirements import Operator, Requirement, SelectorError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "EVERYTHING",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.service.flags.parsing import UsageError
@@ -13,10 +13,6 @@ from adapter.foundation.sources.kubernetes.credentials.access import packaged
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, endpoint_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

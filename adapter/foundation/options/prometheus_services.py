@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 GOVERNING: Final = "prometheus-operated"
 """The Service that Prometheus Operator creates for the pods of all Prometheus objects of a namespace."""

@@ -6,14 +6,12 @@ insert text at these places must therefore prove that the edited query is right 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _BEFORE_LISTS: Final = frozenset(
     {"by", "without", "on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"}

@@ -6,11 +6,9 @@ The tree of a query has no positions, and a query is sent as its author wrote it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<blank> \s+ | \#[^\n]*)

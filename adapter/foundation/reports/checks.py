@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.lines import Line, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 CHECK_SECONDS = 20.0
 """Time limit for all checks together; their requests have shorter deadlines."""

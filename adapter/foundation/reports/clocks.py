@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOUBTFUL_SECONDS = 5.0
 """Differences above this cannot be due to rounding: a `Date` has whole seconds."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapter.foundation.reports.lines import Line, error, ok, warning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _SHOWN_KEYS = 3
 _INSTALL = "apply crds.yaml of this version with kubectl, or set crds.enabled in the chart"

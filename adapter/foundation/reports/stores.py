@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from adapter.foundation.reports.lines import Line, ok, warning
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CLUSTERS = "prometheus/clusters"
 """Name of the line about clusters."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.resources import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class ManifestError(ValueError):

@@ -11,11 +11,9 @@ import base64
 import binascii
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 HIDDEN: Final = "…".encode()
 """Stands in place of what is hidden."""

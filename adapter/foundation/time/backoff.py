@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MOST_DOUBLINGS = 32
 """Largest exponent: large enough for every longest wait in use, and too small to overflow a float."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final
 
 _SET_BACK_SECONDS: Final = 1.0
 """A wall clock that lost more than this has been set back; smaller differences are gradual corrections."""

@@ -6,13 +6,10 @@ Headers stay one entry per line, because values that were joined by commas canno
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 JSON = "application/json"
 YAML = "application/yaml"

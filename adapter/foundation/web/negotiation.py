@@ -6,14 +6,11 @@ Clients of these APIs always accept JSON or anything as well, and recognize the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.foundation.web.http import JSON, YAML
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
 """Versions of `apidiscovery.k8s.io`; API servers before 1.30 request the older one."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from adapter.foundation.files.gzip_format import gzipped
 from adapter.foundation.web.http import JSON, YAML, Request, Response
 from adapter.foundation.web.negotiation import accepts_gzip, served_type, wants_indent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 GZIP_FROM_BYTES = 128 * 1024
 """Longer bodies are compressed, as in Go's API servers; for shorter ones, compression costs more than it saves."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from adapter.foundation.web.http import JSON, NOT_CACHED, Response
 from adapter.foundation.web.negotiation import is_current
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _ETAG = "ETag"
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MOST_ASKED = 10_000
 LONGEST_CHARACTERS = 512

@@ -5,8 +5,8 @@ Each comes with the error that prometheus-adapter returns (`ApiError.former`), f
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from adapter.metrics.apis.hints.hints import more
 from adapter.metrics.apis.status import ApiError, code_of
@@ -23,10 +23,6 @@ from adapter.metrics.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.metrics.rulebook.model import Metric, OnNoData
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _NOT_FETCHED = ApiError(500, "Internal error occurred: unable to fetch metrics")
 NOT_LISTED = ApiError(500, "Internal error occurred: unable to list matching resources")

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from adapter.foundation.web.http import Response, json_line
 from adapter.metrics.readings import errors as readings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 REASONS: Mapping[int, str] = {
     400: "BadRequest",

@@ -8,7 +8,8 @@ unaffected.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -18,10 +19,6 @@ from adapter.metrics.identity.authorities import Authorities, parse_bundle
 from adapter.metrics.identity.caller_authorities import CallerCAs, LookedUp
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.front_proxy import FrontProxyMaterial, HeaderNames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 NAMESPACE = "kube-system"
 NAME = "extension-apiserver-authentication"

@@ -7,14 +7,11 @@ comma. Names are compared case-insensitively, but otherwise exactly: `X_Remote_U
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from adapter.metrics.identity.callers import UnauthenticatedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 

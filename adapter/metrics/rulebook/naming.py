@@ -7,14 +7,10 @@ first match, by the rules of Go's `Regexp.Expand`. Other parts of the series' na
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import Match, Pattern, compile_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _MOST_DIGITS = 9
 """Longest number of a group; Go treats a longer run of digits as a name."""

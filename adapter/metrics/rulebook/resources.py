@@ -8,17 +8,13 @@ prometheus-adapter, whether a metric is namespaced depends on the resource alone
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import Pattern, compile_pattern
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.metrics.rulebook.gotemplate import Struct, Template, TemplateError, execute, parse_template
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
 
 _GROUP_PATTERN = "(?P<group>.+?)"
 _RESOURCE_PATTERN = "(?P<resource>.+?)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from adapter.foundation.documents.files import head, read_file
 from adapter.foundation.documents.scalars import (
@@ -28,10 +29,6 @@ from adapter.nodes.model.scheduling_settings import (
     SchedulingSettings,
     TargetLoadPackingArgs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 KIND: Final = "SchedulingConfiguration"
 _ROUNDS: Final = whole(1, 1000, quoted=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 SOURCE_LABELS: Final = ("job", "namespace", "kubernetes_namespace")
 """Labels that Prometheus adds at a scrape, which say whose target was scraped. A job whose targets are in several

@@ -7,16 +7,13 @@ large for Prometheus, or for the memory of this process, and no node would have 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Source, source_text
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _EXPORTERS_PER_NODE: Final = 4
 """Exporters per node that are allowed: more than in installations that scrape everything twice."""

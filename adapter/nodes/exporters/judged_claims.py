@@ -7,8 +7,9 @@ keeps its nodes for an hour. After that, another source may take them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, ExporterClaim, Owner, Ownership, Source
 from adapter.nodes.exporters.source_ranking import (
@@ -18,10 +19,6 @@ from adapter.nodes.exporters.source_ranking import (
     silent_sources,
     trusted_sources,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _SILENT_SECONDS: Final = 180.0
 """An exporter without a sample for this long counts as silent."""

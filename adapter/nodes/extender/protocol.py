@@ -6,16 +6,14 @@ Go's decoder accepts them in any case. The objects inside have the usual keys of
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.web.http import json_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
 

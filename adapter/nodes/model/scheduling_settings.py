@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.usage import UsageName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class PolicyName(StrEnum):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.nodes.model.loads import AVG, MAX, WINDOW_NAMES, LoadResource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class UsageName(StrEnum):

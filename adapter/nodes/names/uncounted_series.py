@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.nodes.exporters.claims import ClaimRefusal, Owner, Source, source_of, source_text
 from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 _MOST_LISTED: Final = 1000
 """At most this many series are listed, since anybody may export any number of them."""

@@ -17,15 +17,13 @@ twice; `docs/node-windows.md` has the errors of this and of other estimators. Wh
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PART_LABEL: Final = "tidewatch_part"
 IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Hostname")

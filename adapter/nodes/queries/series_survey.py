@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import ChainMap, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -25,10 +26,6 @@ from adapter.nodes.queries.expressions import (
     union,
 )
 from adapter.nodes.queries.scrape_intervals import COUNT_WINDOW_SECONDS, from_counts, longest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 T = TypeVar("T")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from adapter.foundation.reports.terminal_escaping import printable
 from recommender.backtest.replayed_policies import AUTO, HEADROOM
@@ -10,10 +11,6 @@ from recommender.backtest.report import Actuator, BacktestReport, PolicyResult
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.current_forecast import duration_text
 from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _HEADER: Final = (
     "POLICY",

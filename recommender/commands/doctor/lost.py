@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
 from adapter.foundation.reports.lines import CheckStatus
 from recommender.configuration.objects.object_settings import GROUP
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 from recommender.kinds.role_rules import WATCH, RoleRule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _ERROR, _WARNING = CheckStatus.ERROR, CheckStatus.WARNING
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.exporters.held_series import IncompleteAnswerError
@@ -30,10 +31,6 @@ from recommender.commands.init.sources_from_flags import QUERY_SECONDS, asked_so
 from recommender.commands.init.terminal_answers import answered
 from recommender.commands.program import PROGRAM
 from recommender.decisions.texts.times import rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 FILE: Final = "recommender.yaml"
 

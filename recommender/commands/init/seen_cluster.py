@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 from adapter.foundation.exporters.recognition import ObjectKey
 from recommender.decisions.texts.times import parse_rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _SCALED = frozenset({"Deployment", "StatefulSet"})
 

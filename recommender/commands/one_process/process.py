@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 from adapter.foundation.service.runtime.health import Health
 from adapter.foundation.service.runtime.logs import fields
@@ -16,10 +17,6 @@ from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
 from recommender.commands.one_process.port import LAST_POLL, Port
 from recommender.commands.program import METRICS_PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
 
 _log = logging.getLogger(__name__)
 

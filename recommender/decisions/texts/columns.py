@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from adapter.foundation.reports.terminal_escaping import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 GAP: Final = "  "
 _NARROWEST: Final = 20

@@ -6,14 +6,11 @@ Tables, log lines, events, conditions, the page and `kubectl tidewatch why` all 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.decisions.record import Record, TargetAction, TargetOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
     {

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.time import timestamps
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 CLOCK_SLACK_SECONDS: Final = 1.0
 """How far a fact may be ahead of the clock and still count as new."""

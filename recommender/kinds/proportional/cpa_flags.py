@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.selectors import Selector, SelectorError, parse_selector
 from recommender.decisions.record import TargetReference
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _KINDS: Final = {
     "deployment": ("apps/v1", "Deployment"),

@@ -6,13 +6,15 @@ ignored, and null counts as absent. Source: `ScaleConfig` in `autoscaler_server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from collections.abc import Iterator
+from typing import Final, NoReturn, TypeAlias
 
 from adapter.foundation.documents.scalars import parse_whole
 from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Format, QuantityError, parse_quantity, quantity_text
 from recommender.kinds.proportional.go_json import (
     GoJsonError,
+    Json,
     JsonNumber,
     JsonObject,
     fold_key,
@@ -21,11 +23,6 @@ from recommender.kinds.proportional.go_json import (
 )
 from recommender.kinds.proportional.parameters import ResourceStep
 from recommender.kinds.proportional.sizes import ContainerResources, size_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recommender.kinds.proportional.go_json import Json
 
 ScaleConfig: TypeAlias = dict[str, dict[str, dict[str, ResourceStep]]]
 """How sizes grow, by container, by `requests` or `limits`, and by resource."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import msgspec
 
 from recommender.decisions.memory import Count, KindMemory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ResourcesMemory(KindMemory, frozen=True, tag="resources"):

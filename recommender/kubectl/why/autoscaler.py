@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adapter.foundation.hpa import HpaWorkload, Proposal, Unavailable
 from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
@@ -18,10 +19,6 @@ from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.next_sync import NextSync, next_sync
 from recommender.kubectl.why.observed import RESOURCE, AskedMetric, MetricsApis
 from recommender.kubectl.why.relative_times import ago, seconds_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 GROUP: Final = "autoscaling"
 PLURAL: Final = "horizontalpodautoscalers"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from adapter.commands.explain.server import PATH_ON_SERVER, SERVER_FLAGS, server_client
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
@@ -32,10 +33,6 @@ from recommender.kubectl.why.autoscaler import why_autoscaler
 from recommender.kubectl.why.observed import EXTERNAL, RESOURCE, AskedMetric
 from recommender.kubectl.why.pod import why_pod
 from recommender.kubectl.why.workload import why_workload
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _APIS: Final = {EXTERNAL: "external", RESOURCE: "resource"}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, Reader, namespaced
 from recommender.kubectl.report import ReportSection
 from recommender.kubectl.why.relative_times import ago, seconds_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _MOST: Final = 8
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from adapter.foundation.cluster.facts.requirements import label_selector_of
@@ -16,10 +17,6 @@ from adapter.foundation.objects.durations import parse_go_duration
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from recommender.kubectl.reader import NotRead, Reader, namespaced
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 CUSTOM: Final = "custom.metrics.k8s.io"
 EXTERNAL: Final = "external.metrics.k8s.io"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import quote
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
@@ -12,10 +13,6 @@ from recommender.kubectl.report import Report, ReportSection
 from recommender.kubectl.why.events import events_of, events_section
 from recommender.kubectl.why.observed import CUSTOM, RESOURCE
 from recommender.kubectl.why.relative_times import ago, seconds_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 _MOST_METRICS: Final = 20
 """At most this many custom metrics are requested for one pod."""

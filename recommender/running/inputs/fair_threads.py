@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.threads import DaemonThreads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class FairThreads:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+from typing import Final, Generic, TypeVar
 
 W = TypeVar("W")
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adapter.foundation.cluster.values.state import ENDED_PHASES
 from recommender.kinds.cluster_size.node_groups.fields import items, section, text, texts
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 LONGEST_GRACE_SECONDS: Final = 600
 """Longest time that a pod has to terminate (`--max-graceful-termination-sec`)."""

@@ -5,7 +5,8 @@ The node is cordoned and has the taint of Cluster Autoscaler, which load balance
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -13,9 +14,6 @@ from adapter.foundation.objects.decoders import decoder_of
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.fields import section, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.objects.regex import quote_pattern
 from adapter.foundation.promql.quoting import go_quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 CPU_METRIC: Final = "container_cpu_usage_seconds_total"
 MEMORY_METRIC: Final = "container_memory_working_set_bytes"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recommender.kinds.resources.histograms import DAY_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_POINTS: Final = 600_000
 """Most points of one answer: about 15 MB of text."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -13,9 +14,6 @@ from adapter.foundation.cluster.values.state import PodSelector
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.requirements import Operator, Requirement, SelectorError
 from adapter.foundation.objects.selectors import Selector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SELECTING_KINDS: Final = {
     "Service": "",

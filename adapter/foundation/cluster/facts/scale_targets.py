@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.decoders import converted, decoder_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.pod_constraints import decoded
 from adapter.foundation.cluster.forms.scheduling_pods import DiskForm, PortedContainerForm, VolumeForm
 from adapter.foundation.cluster.values.constraints import HostPort, LocalVolume
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _SHARED_BYTES: Final = 8 * MEBIBYTE
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the address of a port, nothing listens there

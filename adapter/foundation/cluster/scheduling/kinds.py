@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from adapter.foundation.cluster.facts.storage import claim_of, csi_node_of, storage_class_of, volume_of
 from adapter.foundation.cluster.facts.workloads import (
@@ -29,10 +30,6 @@ from adapter.foundation.cluster.forms.scheduling_objects import (
 from adapter.foundation.cluster.values.storage import CsiNodeFacts, StorageClassFacts, Volume, VolumeClaim
 from adapter.foundation.cluster.values.workloads import DisruptionBudget
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 SchedulingValue: TypeAlias = (
     WorkloadRecord

@@ -6,15 +6,12 @@ Of the objects beyond the quota of their namespace, only what identifies them is
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity, OldestObjects
 from adapter.foundation.sources.stores import KubernetesObject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")

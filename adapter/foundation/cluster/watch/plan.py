@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.facts.count_queries import selector_of
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountedKind, CountQuery, ObjectKind, Unknown
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 NODES = ListWatch(find_resource(BUILT_IN, "", "nodes"), WHOLE_OBJECTS)
 PODS = ListWatch(find_resource(BUILT_IN, "", "pods"), WHOLE_OBJECTS)

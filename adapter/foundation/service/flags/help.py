@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from adapter.foundation.service.flags.table import (
     BOOLEAN,
@@ -16,9 +17,6 @@ from adapter.foundation.service.flags.table import (
     Works,
     variable_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 COLUMNS: Final = 80
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"

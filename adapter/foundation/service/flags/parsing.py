@@ -8,7 +8,8 @@ prometheus-adapter's command lines must run unchanged: `--flag=value` and `--fla
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn, TypeAlias
 
 from adapter.foundation.documents.tree import nearest, problem_lines
 from adapter.foundation.service.flags.help import help_text
@@ -33,9 +34,6 @@ from adapter.foundation.service.flags.table import (
     one_of,
     variable_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
     "ADDRESS",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
@@ -14,9 +15,6 @@ from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, CommandFl
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
 from adapter.foundation.service.runtime.interruption import run_until_interrupted
 from adapter.foundation.service.runtime.printing import run_until_nobody_reads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,8 @@ steps.
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 YOUNG = 10_000
 """Number of new container objects that triggers a young collection, which takes about a third of a millisecond."""

@@ -6,12 +6,10 @@ must not contain secrets.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import parse_qs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Probe: TypeAlias = "Callable[[], str | None]"
 """Returns None if the check passes, else the reason in one line. Never waits, never raises."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status that a shell reports for a program that was ended by SIGINT."""

@@ -12,14 +12,12 @@ import json
 import logging
 import sys
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final, TextIO
 
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.service.runtime.log_writer import QueuedHandler
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")

@@ -6,11 +6,9 @@ import errno
 import os
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final, NoReturn
 
 READER_GONE = 128 + 13
 """The exit status that a shell reports for a program that was ended by SIGPIPE."""

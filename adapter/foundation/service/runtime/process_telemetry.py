@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
@@ -11,9 +12,6 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from adapter.foundation.service.runtime.credential_telemetry import CredentialCollector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 
 def new_registry(version: str) -> CollectorRegistry:

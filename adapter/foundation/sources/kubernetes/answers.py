@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import urllib3.exceptions
 
@@ -18,10 +18,6 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.sources.kubernetes.transport import TlsError
 from adapter.foundation.sources.secrets import NO_SECRETS, Secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 _READ_BYTES = 1 << 16
 

@@ -8,8 +8,9 @@ never affects the others.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -18,10 +19,6 @@ from adapter.foundation.sources.kubernetes.client import JSON, KubernetesClient
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList, decode_json
 from adapter.foundation.time.pace import UNPACED, Pace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 logger = logging.getLogger(__name__)
 

@@ -11,15 +11,12 @@ metrics.k8s.io is served even if resource rules are removed or refused, since an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from adapter.foundation.web.http import JSON, Response, json_line
 from adapter.foundation.web.negotiation import AGGREGATED_VERSIONS, aggregated_version
 from adapter.foundation.web.tagged import entity, unless_current
 from adapter.metrics.apis.routing import RESOURCE, VERSIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _VARY = ("Vary", "Accept")
 

@@ -8,16 +8,13 @@ is refused, because kube-apiserver would keep asking. (OpenAPI 2.0 and 3.0, with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from adapter.foundation.web.http import JSON, Response, json_line
 from adapter.foundation.web.tagged import digest, entity, unless_current
 from adapter.metrics.apis.openapi.schemas import GVK, Operation, operations_of, schemas_of
 from adapter.metrics.apis.routing import VERSIONS, OpenApi2, Schemas
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _INFO = {"title": "Tidewatch", "version": "v1"}
 _VARY = (("Vary", "Accept"),)

@@ -5,13 +5,11 @@ Fields are those of `k8s.io/metrics/pkg/apis`, and those fields of `ObjectMeta` 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 Schema: TypeAlias = dict[str, Any]
 Refer: TypeAlias = "Callable[[str, str], Schema]"

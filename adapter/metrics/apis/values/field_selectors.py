@@ -5,13 +5,10 @@ The syntax is that of `k8s.io/apimachinery/pkg/fields`: terms with `=`, `==` or 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.metrics.apis.status import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 

@@ -9,16 +9,12 @@ that are unknown. As in Kubernetes, parameters that stand for a number or a dura
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from adapter.foundation.objects.durations import DurationError, go_nanoseconds
 from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, SelectorError, parse_selector
 from adapter.metrics.apis.status import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch", "includeObject"})
 """Parameters that affect an answer."""

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 KEPT_SECONDS = 600.0
 """How long a namespace is remembered after the last request for it."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeAlias, TypeVar
 
 from adapter.foundation.time.due_queue import DueQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 Payer: TypeAlias = "str | None"
 """A namespace; None for objects that are in none."""

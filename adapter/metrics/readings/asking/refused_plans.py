@@ -9,14 +9,11 @@ or an answer that is too large, is retried less and less often, in the end every
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from adapter.foundation.time.backoff import backoff_seconds
 from adapter.metrics.rulebook.model import PlanKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 Place: TypeAlias = "tuple[PlanKind, str | None]"
 """A plan, and the namespace in which it failed; None for the wide plan, which asks for all namespaces."""

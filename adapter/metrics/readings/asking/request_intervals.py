@@ -7,10 +7,7 @@ one interval, which the next request supplies.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
+from collections.abc import Hashable
 
 _INTERVALS_STANDING = 4
 """Number of intervals after which a request is forgotten."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, container_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 NAMELESS = ""
 """Stands for the container of a sample that has no label for it."""

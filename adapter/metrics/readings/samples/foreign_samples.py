@@ -7,14 +7,10 @@ answered, since two rules may share a query. An object's own sample always takes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.samples.object_reading import Fault, ForeignSample
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 MOST_STRANGERS = 1000
 """Objects for which samples of other namespaces are listed one by one, if no rule accepts such samples."""

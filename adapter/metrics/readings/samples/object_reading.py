@@ -6,15 +6,11 @@ track them, so 250,000 values cost it nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError, ReadingError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
-
 
 ROOT = ""
 """Stands for the namespace of cluster-scoped objects."""

@@ -7,10 +7,7 @@ and pods come and go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 _ROTATION_SECONDS = 300.0
 

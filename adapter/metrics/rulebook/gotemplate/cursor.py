@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
 from adapter.metrics.rulebook.gotemplate.lexer import TemplateToken, TemplateTokenKind, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DEEPEST: Final = 50
 """Limit on nested parentheses and control words; a template for a query has about three levels."""

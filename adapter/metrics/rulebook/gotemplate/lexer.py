@@ -7,14 +7,11 @@ remove white space, and that an action with a comment contains nothing else.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LEFT, RIGHT = "<<", ">>"
 _SPACES = " \t\r\n"

@@ -6,9 +6,10 @@ refused here, too. Such an error is found when the rule is loaded, not at the fi
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from adapter.metrics.rulebook.gotemplate.cursor import Cursor
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
@@ -16,9 +17,6 @@ from adapter.metrics.rulebook.gotemplate.lexer import TemplateToken, TemplateTok
 from adapter.metrics.rulebook.gotemplate.nodes import Action, Break, Continue, If, Invocation, Node, Range, Text, With
 from adapter.metrics.rulebook.gotemplate.pipelines import KEYWORDS, Pipelines, text_of
 from adapter.metrics.rulebook.gotemplate.variables import Variables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _CONTROL: Final[dict[str, type[If | With | Range]]] = {"if": If, "with": With, "range": Range}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
 from adapter.metrics.rulebook.gotemplate.functions import call
@@ -22,9 +23,6 @@ from adapter.metrics.rulebook.gotemplate.nodes import (
 )
 from adapter.metrics.rulebook.gotemplate.values import UnfitValueError, Value, field_of, is_true
 from adapter.metrics.rulebook.gotemplate.variables import Variables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from adapter.metrics.rulebook.gotemplate.cursor import Cursor, unexpected
 from adapter.metrics.rulebook.gotemplate.errors import TemplateError
@@ -22,9 +23,6 @@ from adapter.metrics.rulebook.gotemplate.nodes import (
     Variable,
 )
 from adapter.metrics.rulebook.gotemplate.variables import Variables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _L = TypeVar("_L", str, int, int | float)
 

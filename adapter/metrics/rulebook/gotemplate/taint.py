@@ -10,10 +10,8 @@ Python's own operations on texts return plain texts. So only the functions of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class Piece(NamedTuple):

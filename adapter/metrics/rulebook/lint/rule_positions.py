@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import Document, MappingNode, Node, SequenceNode
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.parsing.parse import RULE_LISTS
 from adapter.metrics.rulebook.parsing.resource_rules import MEASURED
 from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,11 @@ modifiers and operators they add. Only these are checked; anything that some dia
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, tokens_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _CLOSES: Final = {")": "(", "]": "[", "}": "{"}
 _OPENING: Final = frozenset(_CLOSES.values())

@@ -5,7 +5,8 @@ Only the readers know what one key requires of another, and whether a text is a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from adapter.foundation.documents.scalars import BOOLEAN, TEXTS_MAY_BE_EMPTY, duration, one_of
 from adapter.foundation.documents.sections import Key, Section, mapping_of
@@ -13,10 +14,6 @@ from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar, Schema
 from adapter.foundation.documents.tree import MappingNode, ScalarNode
 from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
 from adapter.metrics.rulebook.model import ForeignNamespaces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 RULES: Final = "rules"
 EXTERNAL_RULES: Final = "externalRules"

@@ -9,8 +9,8 @@ exact.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.promql.tokens import PromQLToken, TokenKind, closing, tokens_of
@@ -18,10 +18,6 @@ from adapter.foundation.promql.tree import Aggregation, Binary, Call, Node, Numb
 from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.widening import NotProvenError
 from adapter.metrics.rulebook.requests import Fold
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _FOLDABLE = frozenset({"sum", "count", "min", "max"})
 

@@ -7,12 +7,9 @@ mean.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from adapter.metrics.rulebook.requests import Fold, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 
 def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:

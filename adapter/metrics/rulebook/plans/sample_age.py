@@ -11,8 +11,8 @@ If that query cannot be constructed, the rule is refused: it must not seem to ha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, oldest_sample
@@ -27,10 +27,6 @@ from adapter.metrics.rulebook.templates.template import (
     parse_query_template,
     template_arguments,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _NAME = "__name__"
 # Names that no rule contains by chance.

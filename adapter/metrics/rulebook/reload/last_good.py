@@ -8,17 +8,14 @@ good version, or it is unknown which rule it was.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.model import Api, RefusedRule, ResourceRule, Retained, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.refused import stated_name
 from adapter.metrics.rulebook.reload.matching_entries import Entry, ListMatching, literal_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _ListOfFile: TypeAlias = "tuple[str, Api]"
 

@@ -7,18 +7,14 @@ named, users who miss such a metric would look for the cause in Prometheus.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import BadPatternError
 from adapter.metrics.rulebook.model import Api, RefusedRule
 from adapter.metrics.rulebook.naming import Naming, NamingError, make_naming
 from adapter.metrics.rulebook.near_misses import LONGEST_NAME, MOST_RULES, Closeness, names_selected, series_for
 from adapter.metrics.rulebook.parsing.refused import stated_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 _WORDS = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 

@@ -6,16 +6,13 @@ values of `in` and `notin` are regular expressions, as there (`verb in (G.T)`); 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import quote_pattern
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
 from adapter.foundation.promql.quoting import go_quoted, is_label_name
 from adapter.metrics.rulebook.gotemplate import tainted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class RenderError(ValueError):

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from adapter.foundation.promql.quoting import is_label_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _TOKEN: Final = re.compile(r'"+|[A-Za-z_:][A-Za-z0-9_:.]*|[0-9][A-Za-z0-9_.]*|[^ \t\r\n]', re.ASCII)
 """Matches a string, a word, a number or duration, or a sign."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from recommender.decisions.limits import Limit
 from recommender.kinds.proportional.formulas import number_text
 from recommender.kinds.proportional.modes.mode_definition import Flaw, Values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 SPREAD_REPLICAS: Final = 2
 """The replicas of `preventSinglePointFailure`."""

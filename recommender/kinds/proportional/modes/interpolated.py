@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from recommender.kinds.proportional.formulas import between_rungs
 from recommender.kinds.proportional.modes.bounds import flaws_of_bounds, limits_of, min_of
@@ -16,9 +17,6 @@ from recommender.kinds.proportional.modes.mode_definition import (
 )
 from recommender.kinds.proportional.modes.rungs import LADDERS, ambiguous_rungs, missing_rungs, negative_rungs
 from recommender.kinds.proportional.parameters import Interpolated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _flaws(values: Values) -> Iterator[Flaw]:

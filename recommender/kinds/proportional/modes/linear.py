@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from recommender.kinds.proportional.formulas import by_ratio, number_text
 from recommender.kinds.proportional.modes.bounds import at_least_two, flaws_of_bounds, limits_of, min_of
@@ -15,9 +16,6 @@ from recommender.kinds.proportional.modes.mode_definition import (
     Values,
 )
 from recommender.kinds.proportional.parameters import Linear
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _RATIOS: Final = ("coresPerReplica", "nodesPerReplica")
 

@@ -7,13 +7,11 @@ addon-resizer adds a fraction of a byte to some.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.foundation.objects.quantities import Quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Sizes: TypeAlias = dict[str, Quantity]
 """Amount by resource, for requests and limits alike."""

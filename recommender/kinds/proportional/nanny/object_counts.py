@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import Final
 
 _FAMILIES: Final = (b"apiserver_resource_objects", b"apiserver_storage_objects", b"etcd_object_counts")
 """Metric families of Kubernetes from 1.34 on, of 1.21 to 1.36, and of older versions; the first with a value counts."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 MOST_FAMILIAR = 1024
 """Limit of remembered addresses: many times the nodes of a control plane and their proxies."""

@@ -8,14 +8,11 @@ happens only at thousands of connections a second. For the poller thread only.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.foundation.time.time_share import TimeShare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 HANDSHAKES_SHARE = 0.2
 """Part of a core for handshakes."""

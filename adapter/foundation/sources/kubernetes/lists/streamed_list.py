@@ -8,17 +8,13 @@ annotated bookmark. Both raise `NotStreamedError`, and then the objects have to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.kubernetes.errors import StatusError, UnexpectedResponseError, error_of_event
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 STREAM_SILENCE_SECONDS = 10.0
 """Time without a byte after which a server is assumed not to stream: one that does reads from memory, fast."""

@@ -7,13 +7,10 @@ more than the difference between synchronized clocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
 

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MOST_BYTES: Final = 192 * 1024 * 1024
 """Limit of all answers together; one answer at a time may grow beyond it."""
