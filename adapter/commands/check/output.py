@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.quantities import quantity_of
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from adapter.metrics.rulebook.model import Policy
-    from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
+    from adapter.metrics.rulebook.report import RulebookReport, RuleReport
 
 _MOST_METRICS = 20
 _LONGEST_LINE = 160
@@ -60,7 +61,7 @@ def _rule(rule: RuleReport) -> dict[str, object]:
         **({} if rule.backend is None else {"backend": rule.backend}),
         "policy": None if rule.policy is None else _policy(rule.policy),
         "findings": [_finding(finding) for finding in rule.findings],
-        "metrics": None if rule.metrics is None else [_metric(metric) for metric in rule.metrics],
+        "metrics": None if rule.metrics is None else [asdict(metric) for metric in rule.metrics],
     }
 
 
@@ -82,16 +83,6 @@ def _finding(finding: Finding) -> dict[str, object]:
         "column": finding.column,
         "message": finding.message,
         "fix": finding.fix,
-    }
-
-
-def _metric(metric: ServedMetric) -> dict[str, object]:
-    return {
-        "name": metric.name,
-        "namespaced": metric.namespaced,
-        "series": metric.series,
-        "query": metric.query,
-        "times_query": metric.times_query,
     }
 
 

@@ -28,7 +28,7 @@ from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.metrics.identity.certificates.rotation_decision import RotationProblem, WantedCertificate
-from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Events, Times
+from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Times
 from adapter.metrics.identity.certificates.self_signed import ServingCertificate
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class KeptCertificate:
     life: timedelta
     cluster: ClusterSettings
 
-    def keeper(self, events: Events | None = None) -> CertificateKeeper:
+    def keeper(self, events: CertificateMetrics | None = None) -> CertificateKeeper:
         """Return the keeper for this replica, which continues from the file. Raises KubernetesError."""
         return CertificateKeeper(
             self.wanted,

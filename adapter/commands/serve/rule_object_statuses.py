@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.readings import Readings
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
 
 _log = logging.getLogger(__name__)
@@ -53,19 +54,6 @@ _PAUSE_RATIO: Final = 4.0
 """Pause of a namespace after it was examined, in proportion to the time that this took."""
 
 
-class RuleObjectsInForce(Protocol):
-    """The readings of the process, as far as statuses depend on them."""
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Return the metrics of the rule files."""
-        ...
-
-    def rule_objects(self) -> Mapping[str, NamespaceObjects]:
-        """Return the MetricRule objects by namespace, each an immutable value."""
-        ...
-
-
 class RuleObjectStatuses:
     """Compares what is known of the objects with their statuses, namespace by namespace, and writes what differs."""
 
@@ -74,7 +62,7 @@ class RuleObjectStatuses:
         client: ObjectClient,
         store: RuleObjectStore,
         changes: RuleObjectChanges,
-        readings: RuleObjectsInForce,
+        readings: Readings,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,

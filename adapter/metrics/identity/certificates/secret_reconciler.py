@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
+    from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
     from adapter.metrics.identity.certificates.rotation_decision import SecretChange, WantedCertificate
 
 LIFE = timedelta(days=90)
@@ -51,18 +52,6 @@ class Objects(Protocol):
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
         """Apply a JSON merge patch."""
-        ...
-
-
-class Events(Protocol):
-    """Receives the events of a keeper."""
-
-    def shown(self, generation: Generation) -> None:
-        """Record the certificate that is presented."""
-        ...
-
-    def published(self, apiservice: str, *, held: bool) -> None:
-        """Record whether the APIService holds the authority of the certificate that is presented."""
         ...
 
 
@@ -110,7 +99,7 @@ class CertificateKeeper:
         manager: str,
         shown: Generation | None = None,
         times: Times = Times(),
-        events: Events | None = None,
+        events: CertificateMetrics | None = None,
     ) -> None:
         """Take which certificate to maintain, and where.
 

@@ -9,7 +9,7 @@ it ends whatever Prometheus does.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.counts import count_of
 from adapter.metrics.readings.errors import (
@@ -30,8 +30,9 @@ from adapter.metrics.readings.explain.explanation_progress import PATIENT, Answe
 from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from adapter.metrics.readings.explain.served_memory import ServedMemory
     from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
@@ -53,18 +54,6 @@ _FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
 """For each error, the step at which the answer ends, and what to do if the error does not say so itself."""
 
 
-class ProcessMemory(Protocol):
-    """The memory of a serving process."""
-
-    def metrics(self, question: Question) -> Sequence[Metric]:
-        """Return the metrics that are served under the name, in the order of their rules in the files."""
-        ...
-
-    def steps(self, metric: Metric, namespace: str | None) -> Iterable[ExplanationStep]:
-        """Return the steps that describe the memory of the metric, for one namespace."""
-        ...
-
-
 class Explainer:
     """Answers questions; safe to call from any thread."""
 
@@ -79,7 +68,7 @@ class Explainer:
         question: Question,
         rulebook: Rulebook,
         notes: Iterable[ExplanationStep] = (),
-        memory: ProcessMemory | None = None,
+        memory: ServedMemory | None = None,
     ) -> Explanation:
         """Return the explanation; never raises because of Prometheus or the cluster.
 
@@ -110,7 +99,7 @@ class Explainer:
         )
 
     def _metric(
-        self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None
+        self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ServedMemory | None
     ) -> Metric:
         """Return the metric that is meant; raises Answered if no rule provides it."""
         note_refused(progress, rulebook)
