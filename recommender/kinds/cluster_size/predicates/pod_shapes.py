@@ -55,7 +55,9 @@ class Refusal:
 
 
 _Identity: TypeAlias = tuple[str, int, int, int, int]
-_Value: TypeAlias = tuple[str, frozenset[tuple[str, str]], frozenset[tuple[str, int]], int, int]
+_Labels: TypeAlias = tuple[tuple[str, str], ...]
+_Requests: TypeAlias = tuple[tuple[str, int], ...]
+_Value: TypeAlias = tuple[str, _Labels, int, int, int]
 
 
 class ShapeTable:
@@ -66,8 +68,10 @@ class ShapeTable:
 
     def __init__(self) -> None:
         # The values themselves are kept, too: the identity of a deleted object may be reused for another.
-        self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
+        self._by_identity: dict[_Identity, tuple[PodShape, object, object, object]] = {}
         self._by_value: dict[_Value, PodShape] = {}
+        self._requests: dict[_Requests, dict[str, int]] = {}
+        """One mapping for all shapes with these requests: clusters have far more workloads than different requests."""
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
         self._schedulings_by_identity: dict[int, tuple[PodScheduling, PodScheduling]] = {}
         """The given object, and the one that represents all equal ones."""
@@ -80,19 +84,14 @@ class ShapeTable:
         found = self._by_identity.get(identity)
         if found is None:
             shape = self._equal_shape(pod, scheduling)
-            found = self._by_identity[identity] = (shape, (pod.labels, pod.resources, scheduling))
+            found = self._by_identity[identity] = (shape, pod.labels, pod.resources, scheduling)
         return found[0]
 
     def _equal_shape(self, pod: ClusterPod, scheduling: PodScheduling) -> PodShape:
         shared = self._shared_scheduling(scheduling)
         requests = _requests(pod.resources)
-        value = (
-            pod.namespace,
-            frozenset(pod.labels.items()),
-            frozenset(requests.items()),
-            id(shared),
-            pod.priority,
-        )
+        requests = self._requests.setdefault(tuple(requests.items()), requests)
+        value = (pod.namespace, tuple(sorted(pod.labels.items())), id(requests), id(shared), pod.priority)
         shape = self._by_value.get(value)
         if shape is None:
             shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority)

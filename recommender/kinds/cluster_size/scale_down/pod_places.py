@@ -6,7 +6,7 @@ for it is skipped as a whole. So the work is far less than pods times nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockCapacity, asked
@@ -25,13 +25,14 @@ _ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "Volu
 _CHECKS_TO_TIGHTEN: Final = 4
 """With fewer checks than this, making a bound exact costs more than it saves."""
 
+_Likeness: TypeAlias = "tuple[StaticFilter, tuple[tuple[str, int], ...]]"
 FULL: Final = "none of the other nodes has room for it"
 _OPEN: Final = 0
 _CLOSED: Final = 1
 
 
 class _Search:
-    """The state of the search for one shape."""
+    """The state of the search for one shape, or for all independent shapes with equal requests and static filters."""
 
     __slots__ = (
         "across",
@@ -48,13 +49,13 @@ class _Search:
         "static",
     )
 
-    def __init__(self, snapshot: Snapshot, shape: PodShape, static: StaticFilter, refused: bytearray) -> None:
+    def __init__(self, pod_filter: PodFilter, shape: PodShape, static: StaticFilter, refused: bytearray) -> None:
         """Begin a search; `refused` are the destinations whose labels or taints have refused equivalent shapes."""
         count = len(refused)
-        self.filter = PodFilter(snapshot, shape)
-        self.is_independent = self.filter.is_independent
-        self.fits = self.filter.fits
-        self.refusal = self.filter.unschedulable()
+        self.filter = pod_filter
+        self.is_independent = pod_filter.is_independent
+        self.fits = pod_filter.fits
+        self.refusal = pod_filter.unschedulable()
         self.requests = tuple(shape.requests.items())
         self.cpu, self.memory = asked(shape)
         self.static = static
@@ -96,6 +97,8 @@ class PodPlaces:
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}
+        self._independent: dict[_Likeness, _Search] = {}
+        """The searches of independent shapes, which differ by the static filter and the requests alone."""
         self._refused: dict[StaticFilter, bytearray] = {}
         """Whether a destination is known to refuse, by static filter."""
         self._checks_left = most_checks
@@ -114,12 +117,28 @@ class PodPlaces:
         """Register a shape while all its pods are in place; return why it fits nowhere, or None if it may fit."""
         search = self._searches.get(shape)
         if search is None:
-            static = self._snapshot.static_filter(shape.scheduling)
-            refused = self._refused.setdefault(static, bytearray(len(self._names)))
-            search = self._searches[shape] = _Search(self._snapshot, shape, static, refused)
+            search = self._searches[shape] = self._new_search(shape)
         if search.refusal:
             return search.refusal.reason
         return FULL if search.closed.find(_OPEN) < 0 else None
+
+    def _new_search(self, shape: PodShape) -> _Search:
+        """Return a search for the shape; independent shapes that are alike share one.
+
+        Clusters have far more workloads than different requests, and each search knows every destination.
+        """
+        static = self._snapshot.static_filter(shape.scheduling)
+        refused = self._refused.get(static)
+        if refused is None:
+            refused = self._refused[static] = bytearray(len(self._names))
+        pod_filter = PodFilter(self._snapshot, shape)
+        if not pod_filter.is_independent:
+            return _Search(pod_filter, shape, static, refused)
+        likeness = static, tuple(shape.requests.items())
+        found = self._independent.get(likeness)
+        if found is None:
+            found = self._independent[likeness] = _Search(pod_filter, shape, static, refused)
+        return found
 
     def is_independent(self, shape: PodShape) -> bool:
         """Return whether places for the shape depend only on the free resources of each node."""

@@ -25,6 +25,7 @@ class NodeTurns:
     def __init__(self, snapshot: Snapshot, judge: PodFilter, shape: PodShape) -> None:
         """Begin without nodes; `judge` is the filter of the shape."""
         self._snapshot, self._judge, self._shape = snapshot, judge, shape
+        self._static = snapshot.static_filter(shape.scheduling)
         self._nodes: list[NodeInfo] = []
         self._start = 0
         """The node that is asked first."""
@@ -34,12 +35,12 @@ class NodeTurns:
         """The smallest counts under which they have refused; None if every node is to be asked."""
 
     def add(self, nodes: Iterable[NodeInfo]) -> None:
-        """Add the nodes with resources for a pod at the end; if earlier nodes are asked again, drop those without."""
+        """Add the nodes that may take a pod at the end; if earlier nodes are asked again, drop those that cannot."""
         if self._is_current() and self._refused == len(self._nodes):
-            self._nodes += filter(self._has_resources, nodes)
+            self._nodes += filter(self._may_fit, nodes)
             self._start = self._refused
         else:
-            self._nodes = [info for info in (*self._nodes, *nodes) if self._has_resources(info)]
+            self._nodes = [info for info in (*self._nodes, *nodes) if self._may_fit(info)]
             self.forget_refusals()
 
     def forget_refusals(self) -> None:
@@ -73,5 +74,10 @@ class NodeTurns:
     def _is_current(self) -> bool:
         return self._minima is not None and self._minima == self._judge.spread_minima
 
-    def _has_resources(self, info: NodeInfo) -> bool:
-        return not info.is_removed and has_resources(info, self._shape)
+    def _may_fit(self, info: NodeInfo) -> bool:
+        """Return whether the node exists, and its labels, taints and free resources allow a pod.
+
+        Without the check of labels and taints, which never change, most of the work would be to ask nodes of other
+        groups again for each pod.
+        """
+        return not info.is_removed and has_resources(info, self._shape) and not self._static.refusals(info)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
 
 ZONE = "topology.kubernetes.io/zone"
 APPS = [parse_selector(f"app=a{number}") for number in range(2)]
@@ -29,6 +30,7 @@ CONSTRAINTS = [
         PodScheduling(spread=(SpreadConstraint(HOSTNAME_LABEL, 2, selector), SpreadConstraint(ZONE, 1, selector))),
         PodScheduling(spread=(SpreadConstraint(ZONE, 1, selector, min_domains=3),)),
         PodScheduling(affinity=(PodTerm(ZONE, selector, frozenset({"default"})),)),
+        PodScheduling(node_selector=((ZONE, "x"),), spread=(SpreadConstraint(HOSTNAME_LABEL, 1, selector),)),
         PodScheduling(
             spread=(SpreadConstraint(ZONE, 3, selector),),
             anti_affinity=(PodTerm(HOSTNAME_LABEL, selector, frozenset({"default"})),),
@@ -46,6 +48,16 @@ BATCHES = st.lists(
 def of(number: int, cores: int, zone: str) -> ClusterNode:
     name = f"n{number}"
     return node(name, str(cores), "16Gi", labels={ZONE: zone, HOSTNAME_LABEL: name})
+
+
+class CountingFilter(PodFilter):
+    """Counts how often nodes are asked."""
+
+    asked = 0
+
+    def fits(self, info: NodeInfo) -> bool:
+        self.asked += 1
+        return super().fits(info)
 
 
 class EveryNode:
@@ -115,3 +127,16 @@ def test_nodes_that_refused_are_asked_again_once_the_pods_that_came_with_a_new_n
     snapshot.revert(mark)
     turns.forget_refusals()
     assert turns.place([third]) == 1
+
+
+def test_nodes_of_other_groups_are_not_asked_for_each_pod() -> None:
+    zones = ["other"] * 50 + ["mine"]
+    snapshot = Snapshot([of(number, 8, zone) for number, zone in enumerate(zones)], [])
+    scheduling = PodScheduling(node_selector=((ZONE, "mine"),), spread=(SpreadConstraint(ZONE, 9, APPS[0]),))
+    pods = [pod(f"p{number}", "1", "1Gi", labels={"app": "a0"}, scheduling=scheduling) for number in range(8)]
+    shape = snapshot.shape(pods[0])
+    judge = CountingFilter(snapshot, shape)
+    turns = NodeTurns(snapshot, judge, shape)
+    turns.add(list(snapshot.nodes.values()))
+    assert turns.place(pods) == 8
+    assert judge.asked <= 16

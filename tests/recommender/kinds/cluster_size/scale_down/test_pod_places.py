@@ -1,0 +1,41 @@
+"""The work of finding places grows with the different requests, and not with the workloads that have them."""
+
+from __future__ import annotations
+
+from adapter.foundation.cluster.values.constraints import PodScheduling
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK
+from recommender.kinds.cluster_size.scale_down.pod_places import PodPlaces
+from tests.recommender.kinds.cluster_size.builders import node, pod
+
+
+def test_a_full_node_is_checked_once_for_all_workloads_with_the_same_requests() -> None:
+    full = [f"full-{number}" for number in range(BLOCK - 1)]
+    workloads = [f"app-{number}" for number in range(10)]
+    pods = [pod(name, "1", "1Gi", labels={"app": name}) for name in workloads]
+    snapshot = Snapshot(
+        [*(node(name, "1", "16Gi") for name in full), node("free", "32", "64Gi")],
+        [pod(f"on-{name}", "500m", "1Gi", node=name) for name in full],
+    )
+    places = PodPlaces(snapshot, [*full, "free"], most_checks=2 * BLOCK)
+    places.begin(())
+    for one in pods:
+        shape = snapshot.shape(one)
+        assert places.prepare(shape) is None
+        assert places.place(one, shape, "") == "free"
+    assert not places.is_exhausted
+
+
+def test_workloads_with_the_same_requests_and_other_node_selectors_keep_their_own_nodes() -> None:
+    snapshot = Snapshot([node(name, "4", "8Gi", labels={"disk": name}) for name in ("hdd", "ssd")], [])
+    places = PodPlaces(snapshot, ["hdd", "ssd"], most_checks=100)
+    places.begin(())
+    for disk in ("ssd", "hdd", "ssd"):
+        one = pod(f"on-{disk}-{len(snapshot.nodes[disk].pods)}", "1", "1Gi", scheduling=selecting(disk))
+        shape = snapshot.shape(one)
+        assert places.prepare(shape) is None
+        assert places.place(one, shape, "") == disk
+
+
+def selecting(disk: str) -> PodScheduling:
+    return PodScheduling(node_selector=(("disk", disk),))
