@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from recommender.child_processes.child_errors import ChildDeadlineError
-from recommender.child_processes.parent import ChildLimits, Children
-from recommender.decisions.loads.control_delays import ControlDelays, Delay, DelaySource
+from recommender.child_processes.parent import Children
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.series_proof import SeriesProof
-from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
 from recommender.kinds.predictive.many_series import SharedFit
 from recommender.kinds.predictive.predictive_settings import ModelName
-from recommender.running.loads.histories.load_histories import TargetHistory
-from recommender.running.loads.histories.target_loads import target_of
 from recommender.running.loads.learned.forecast_tasks import task_of
 from recommender.running.loads.learned.model_choices import Learned, LearnedModels
 from recommender.running.loads.learning.learner import Learner
@@ -32,99 +27,21 @@ from recommender.running.loads.learning.learning_rules import (
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predictions.delay_measurement import DelayMeter
 from recommender.running.loads.predictions.predicting import Predictor
-from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, need
+from tests.recommender.running.loads.learning.learning_world import (
+    AUTO,
+    DAY,
+    END,
+    HEAVY,
+    LIGHT,
+    STEP,
+    NotStored,
+    World,
+    daily,
+)
+from tests.recommender.running.loads.load_world import Clocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from recommender.running.loads.histories.target_loads import Target
-    from recommender.running.loads.load_needs import LoadNeed
-
-DAY = 86_400.0
-STEP = 600.0
-END = 1_700_000_400.0
-AUTO = replace(need("load", model=ModelName.AUTO, horizon_seconds=1200.0), poll_interval_seconds=STEP)
-LIGHT = {"largest-hour", "conformal", "percentile", "linear", "polynomial", "seasonal", "seasonal-held"}
-VERDICT = SeriesVerdict("linear", "auto: it is better", Blend(0.1, (Part("linear", 1.0, 1.0),)))
-
-
-def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) -> TargetHistory:
-    """Return a history of a load that rises every morning within an hour."""
-    history, count = TargetHistory(wanted, len(targets)), int(days * DAY / STEP)
-    assert history.step_seconds == STEP
-    numbers = np.arange(round(END / STEP) - count + 1, round(END / STEP) + 1)
-    hour = (numbers * STEP % DAY) / 3600
-    values = (100 + 900 * np.clip(hour - 8, 0, 1) * (hour < 18)).astype(np.float32)
-    history.note(dict.fromkeys(targets, float(values[-1])), END)
-    history.restore(int(numbers[0]), np.ones(count, dtype=bool))
-    factors = np.arange(1, len(targets) + 1, dtype=np.float32)[:, np.newaxis]
-    history.restore_rows(int(numbers[0]), targets, values * factors)
-    history.is_downloaded = True
-    return history
-
-
-class SetDelays(DelayMeter):
-    """Delays with a scrape delay that is set."""
-
-    scrape_seconds: float | None = None
-
-    def delays(self, need: LoadNeed) -> ControlDelays:
-        found, seconds = super().delays(need), self.scrape_seconds
-        return found if seconds is None else replace(found, scrape=Delay(seconds, DelaySource.MEASURED))
-
-
-class NotStored:
-    """Stores nothing."""
-
-    def save(self, need: LoadNeed, learned: Learned) -> None:
-        """Do nothing."""
-
-
-@dataclass
-class World:
-    """A learner whose children are called here."""
-
-    history: TargetHistory
-    clocks: Clocks = field(default_factory=lambda: Clocks(END))
-    learned_models: LearnedModels = field(default_factory=LearnedModels)
-    failing: set[str] = field(default_factory=set)
-    answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
-    """By name of the child: what it answers to the past of the series, in place of the real function."""
-    is_choice_skipped: bool = False
-    delays: SetDelays = field(default_factory=SetDelays)
-    ran: list[str] = field(default_factory=list)
-    proofs: list[tuple[SeriesProof | None, ...]] = field(default_factory=list)
-    """With what each choice goes on."""
-    saved: dict[str, dict[Target, SeriesVerdict]] = field(default_factory=dict)
-    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
-
-    def __post_init__(self) -> None:
-        self._telemetry = LoadTelemetry(self.registry)
-        self.learner = self.learner_of(())
-
-    def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
-        """Return a learner for these histories; for that of this world without any."""
-        services = LearningServices(
-            self.delays, self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
-        )
-        return Learner(lambda: histories or (self.history,), services)
-
-    def save(self, need: LoadNeed, learned: Learned) -> None:
-        self.saved[need.name] = dict(learned.verdicts)
-
-    def run_child(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits
-    ) -> Any:  # noqa: ANN401 - what the function returns
-        assert limits.seconds <= 1800.0
-        self.ran.append(name)
-        if name == "choice":
-            self.proofs.append(arguments[-1])
-        if name in self.failing:
-            raise ChildDeadlineError(f"{name}: killed after 60 s")
-        if name == "choice" and self.is_choice_skipped:
-            return tuple(np.empty((1, 0)) for _ in arguments[2]), tuple(VERDICT for _ in arguments[1].values)
-        past = next(each for each in arguments if isinstance(each, LoadHistory))
-        return self.answers[name](past) if name in self.answers else function(*arguments)
+    from recommender.kinds.predictive.history import LoadHistory
 
 
 def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
@@ -246,64 +163,6 @@ def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
     assert "trend until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
-MANY = replace(AUTO, settings=replace(AUTO.settings, for_each=FOR_EACH))
-TARGETS = tuple(target_of({"namespace": "shop", "deployment": f"d{each:03}"}, FOR_EACH) for each in range(60))
-HEAVY = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
-
-
-def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_own() -> None:
-    world = World(daily(MANY, 4, TARGETS), failing=HEAVY)
-    assert world.learner.step()
-    assert world.learner.step()
-    alone = World(daily(AUTO, 4), failing=HEAVY)
-    alone.learner.step()
-
-    learned, own = world.learned_models.get(MANY), alone.learned_models.get(AUTO)
-    assert learned is not None
-    assert own is not None
-    assert world.ran == ["quantile", "boosted", "choice"]
-    assert set(learned.verdicts) == set(TARGETS)
-    assert learned.verdicts[TARGETS[0]] == own.verdicts[None]
-    assert world.saved[MANY.name] == learned.verdicts
-    # A load of sixty times the size is rounded to replicas less coarsely.
-    assert learned.verdicts[TARGETS[59]].last_day != own.verdicts[None].last_day
-
-    delays = DelayMeter().delays(MANY)
-    found = Predictor(world.learned_models).predictions(MANY, delays, world.history, dict.fromkeys(TARGETS, 100.0), END)
-    assert {prediction.model for prediction in found.values()} == {"seasonal"}
-
-
-def test_models_of_many_targets_are_fitted_anew_once_samples_arrive_later_than_learned() -> None:
-    world = World(daily(MANY, 4, TARGETS), failing=HEAVY)
-    world.learner.step()
-    world.learner.step()
-    world.delays.scrape_seconds = 2 * STEP
-    world.clocks.monotonic += CATCH_UP_SECONDS
-    world.ran.clear()
-    world.learner.step()
-    world.learner.step()
-
-    assert world.ran == ["quantile", "boosted", "choice"]
-
-
-def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_have_theirs() -> None:
-    world = World(daily(MANY, 1.5, TARGETS))
-    largest = float(world.history.rows(TARGETS, round(END / STEP) - 1, round(END / STEP)).max())
-
-    def fails_with_the_largest(past: LoadHistory) -> list[SeriesVerdict]:
-        if past.values[:, -2:].max() >= 0.99 * largest:
-            raise ChildDeadlineError("choice: killed after 660 s")
-        return [VERDICT] * len(past.values)
-
-    world.answers["choice"] = fails_with_the_largest
-    for _ in range(20):
-        world.learner.step()
-        world.clocks.monotonic += 61.0
-    learned = world.learned_models.get(MANY)
-    assert learned is not None
-    assert set(learned.verdicts) == set(TARGETS[:59])
-
-
 def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() -> None:
     world = World(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict(
@@ -353,19 +212,6 @@ def test_after_a_restart_what_acted_for_each_recommendation_is_fitted_before_any
         learner.step()
     assert world.ran.count("restart") == 2
     assert world.ran.count("choice") == 3
-
-
-def test_after_a_restart_the_fits_for_many_targets_do_not_wait_for_a_trial_either() -> None:
-    def trial_or_fits(past: LoadHistory) -> object:
-        return {} if len(past.values) > 1 else ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
-
-    world = World(daily(AUTO, 4), is_choice_skipped=True)
-    world.learned_models.put(
-        MANY, Learned(task_of(MANY, DelayMeter().delays(MANY)), verdicts=dict.fromkeys(TARGETS, VERDICT))
-    )
-    world.answers = dict.fromkeys({*HEAVY, *LIGHT}, trial_or_fits)
-    world.learner_of((daily(replace(AUTO, name="first"), 4), daily(MANY, 9, TARGETS))).step()
-    assert world.ran[:3] == ["quantile", "boosted", "largest-hour"]
 
 
 def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
