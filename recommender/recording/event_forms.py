@@ -10,12 +10,7 @@ from typing import Final
 
 import msgspec
 
-from adapter.foundation.cluster.values.constraints import (
-    LocalVolume,
-    NodeSelectorTerm,
-    PodScheduling,
-    Toleration,
-)
+from adapter.foundation.cluster.values.constraints import LocalVolume, NodeSelectorTerm, PodScheduling, Toleration
 from adapter.foundation.cluster.values.pods import ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.cluster.values.state import ClusterNode, Taint
 from adapter.foundation.objects.decoders import decoder_of

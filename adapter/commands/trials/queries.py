@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.commands.trials.served import asked_of_nobody
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    PrometheusTimeoutError,
-    QueryRefusedError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import ResourceRule, Rule, Rulebook
 from adapter.metrics.rulebook.parsing.malformed import is_written_out

@@ -10,13 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from adapter.foundation.documents.tree import (
-    DocumentError,
-    MappingNode,
-    ScalarNode,
-    SequenceNode,
-    shortened,
-)
+from adapter.foundation.documents.tree import DocumentError, MappingNode, ScalarNode, SequenceNode, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

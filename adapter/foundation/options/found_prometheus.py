@@ -15,11 +15,7 @@ from adapter.foundation.options.prometheus_services import PrometheusService, di
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.credentials.access import ProxyTarget, proxy_target
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
-from adapter.foundation.sources.prometheus.errors import (
-    AuthenticationRefusedError,
-    PrometheusError,
-    SettingsError,
-)
+from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED

@@ -12,13 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapter.nodes.exporters.claims import HOLD_SECONDS, ClaimRefusal, ExporterClaim, Owner, Ownership, Source
-from adapter.nodes.exporters.source_ranking import (
-    covered_nodes,
-    live_sources,
-    ordered,
-    silent_sources,
-    trusted_sources,
-)
+from adapter.nodes.exporters.source_ranking import covered_nodes, live_sources, ordered, silent_sources, trusted_sources
 
 _SILENT_SECONDS: Final = 180.0
 """An exporter without a sample for this long counts as silent."""

@@ -17,13 +17,7 @@ from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources, u
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource, LoadSnapshot
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
-from adapter.nodes.placement.load_columns import (
-    forecast_column,
-    rows_in_loads,
-    statistics,
-    usage_ratios,
-    usage_sources,
-)
+from adapter.nodes.placement.load_columns import forecast_column, rows_in_loads, statistics, usage_ratios, usage_sources
 from adapter.nodes.placement.pod_sums import PODS, NodeSums, SumRules, sums_of
 from adapter.nodes.placement.recently_bound_pods import LatelyBound, additions, lately_bound
 

@@ -12,10 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    UnexpectedAnswerError,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.exporters.excess_exporters import left_out_series
 from adapter.nodes.model.loads import LoadResource

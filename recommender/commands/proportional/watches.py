@@ -11,14 +11,7 @@ from adapter.foundation.cluster.forms.objects import AutoscalerForm
 from adapter.foundation.cluster.stores.value_stores import autoscaler_store, node_store
 from adapter.foundation.cluster.values.state import ClusterState
 from adapter.foundation.cluster.watch.doubted_lists import when_empty, when_one_is_missing
-from adapter.foundation.cluster.watch.facts import (
-    RunningWatch,
-    StoreWatch,
-    left_out,
-    nodes_in,
-    owners_in,
-    unconfirmed,
-)
+from adapter.foundation.cluster.watch.facts import RunningWatch, StoreWatch, left_out, nodes_in, owners_in, unconfirmed
 from adapter.foundation.cluster.watch.last_contact import WatchRecords
 from adapter.foundation.cluster.watch.task_pool import Work
 from adapter.foundation.objects.resources import BUILT_IN, find_resource

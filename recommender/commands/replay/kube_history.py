@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, Toleration
 from adapter.foundation.cluster.values.pods import ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.cluster.values.state import ClusterNode, Taint
-from adapter.foundation.objects.pod_requests import (
-    CPU,
-    DEFAULT_CPU_MILLI,
-    DEFAULT_MEMORY_BYTES,
-    MEMORY,
-    PodResources,
-)
+from adapter.foundation.objects.pod_requests import CPU, DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES, MEMORY, PodResources
 from adapter.foundation.objects.quantities import Quantity
 from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError

@@ -7,18 +7,12 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapter.foundation.service.runtime.logs import fields
-from recommender.running.memory.memory_document import (
-    MemoryDocumentError,
-    decode_shard,
-)
+from recommender.running.memory.memory_document import MemoryDocumentError, decode_shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.running.memory.store_protocol import (
-        MemoryKey,
-        StoredShard,
-    )
+    from recommender.running.memory.store_protocol import MemoryKey, StoredShard
 
 T = TypeVar("T")
 

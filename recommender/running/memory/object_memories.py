@@ -10,13 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.configuration.objects.object_settings import (
-    GROUP,
-    KIND,
-    OBJECTS_MEMORY,
-    OBJECTS_SHARDS,
-    VERSION,
-)
+from recommender.configuration.objects.object_settings import GROUP, KIND, OBJECTS_MEMORY, OBJECTS_SHARDS, VERSION
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.store_protocol import MemoryUnavailableError

@@ -15,12 +15,7 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
-    DELETE_MARK,
-    OWN_MARK,
-    has_own_mark,
-    node_of,
-)
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import DELETE_MARK, OWN_MARK, has_own_mark, node_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     ScalableError,
     bounds_of,

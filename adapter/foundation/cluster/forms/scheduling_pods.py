@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adapter.foundation.cluster.forms.pods import (
-    ContainerForm,
-    LabelSelectorForm,
-    PodForm,
-    PodMeta,
-    PodSpecForm,
-)
+from adapter.foundation.cluster.forms.pods import ContainerForm, LabelSelectorForm, PodForm, PodMeta, PodSpecForm
 
 _ABSENT = msgspec.Raw()
 

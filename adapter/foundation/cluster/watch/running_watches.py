@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.watch.facts import (
-    RunningWatch,
-    StoreWatch,
-    left_out,
-    unconfirmed,
-)
+from adapter.foundation.cluster.watch.facts import RunningWatch, StoreWatch, left_out, unconfirmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -31,12 +31,7 @@ from adapter.metrics.readings.answering.namespace_usage import (
 )
 from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
 from adapter.metrics.readings.asking.demand import DemandedRequest, DemandEntry
-from adapter.metrics.readings.errors import (
-    FirstAnswerPendingError,
-    NoSampleError,
-    ObjectsNotKnownError,
-    ReadingError,
-)
+from adapter.metrics.readings.errors import FirstAnswerPendingError, NoSampleError, ObjectsNotKnownError, ReadingError
 from adapter.metrics.readings.public_reasons import cause_of
 from adapter.metrics.rulebook.parsing.resource_rules import NODES
 

@@ -8,10 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.sources.objects import ObjectsError
-from adapter.foundation.sources.prometheus.errors import (
-    PrometheusError,
-    shortened,
-)
+from adapter.foundation.sources.prometheus.errors import PrometheusError, shortened
 from adapter.metrics.readings.asking.queries import Query, Reading, render
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,

@@ -20,14 +20,7 @@ from adapter.metrics.rulebook.gotemplate.nodes import (
 )
 from adapter.metrics.rulebook.gotemplate.pipe_values import LONGEST_CHARACTERS, PipeEvaluator, at_line
 from adapter.metrics.rulebook.gotemplate.taint import TaintedNumber, pieces_of
-from adapter.metrics.rulebook.gotemplate.values import (
-    Struct,
-    Value,
-    is_tainted,
-    is_true,
-    kind_of,
-    shown,
-)
+from adapter.metrics.rulebook.gotemplate.values import Struct, Value, is_tainted, is_true, kind_of, shown
 from adapter.metrics.rulebook.gotemplate.variables import Variables
 
 if TYPE_CHECKING:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.scores.policy_scores import (
-    MAX_SCORE,
-    PolicyScores,
-    load_taken,
-    recent_taken,
-    share,
-    taken,
-)
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, load_taken, recent_taken, share, taken
 
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats

@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.files.gzip_format import text_bytes
 from adapter.foundation.service.server.addresses import NO_ROOM
-from adapter.foundation.service.server.plain_port.visitors import (
-    Visitor,
-    held_bytes,
-    is_of_one_text,
-    taken_slowest,
-)
+from adapter.foundation.service.server.plain_port.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
 from adapter.foundation.web.metric_text import METRICS_TYPE
 

@@ -9,12 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from adapter.foundation.sources.kubernetes.errors import (
-    ExpiredError,
-    SilentError,
-    StatusError,
-    UnexpectedResponseError,
-)
+from adapter.foundation.sources.kubernetes.errors import ExpiredError, SilentError, StatusError, UnexpectedResponseError
 from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList
 from adapter.foundation.sources.kubernetes.lists.list_checks import Confirmation, Doubt, refuse_other_kind
 from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, ListWatch, WatchSettings

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.foundation.sources.prometheus.answers.envelopes import (
-    Envelope,
-    decode_part,
-)
+from adapter.foundation.sources.prometheus.answers.envelopes import Envelope, decode_part
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError
 
 if TYPE_CHECKING:
