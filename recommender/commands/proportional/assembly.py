@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -78,7 +77,6 @@ class TargetNotes:
         self._said |= notes
 
 
-READY_WITHOUT_LISTS_SECONDS: Final = 10.0
 _LOOK_UP_THREADS: Final = (2, 1)
 """Number of threads for targets, and for targets that were slow the last time."""
 
@@ -179,7 +177,7 @@ def start(
             report_poll=partial(_note_poll, parts.state, TargetNotes()),
         )
     )
-    _be_ready(process, watches)
+    process.health.add_first_lists(watches.has_tried_lists)
     process.on_stopping(parts.wake.set)
     watches.start(process.tasks)
     process.tasks.running("recommendations", lambda stop: runner.run(stop.event))
@@ -255,14 +253,3 @@ def _note_poll(state: PollState, notes: TargetNotes, records: Sequence[Record]) 
 
 def _no_query(_query: AskedQuery) -> Unknown:
     return Unknown("this program does not query Prometheus")
-
-
-def _be_ready(process: OneProcess, watches: ProportionalWatches) -> None:
-    started = time.monotonic()
-
-    def probe() -> str | None:
-        if watches.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
-            return None
-        return "the first lists of objects have not arrived yet"
-
-    process.health.add_ready("objects", probe)

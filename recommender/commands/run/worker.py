@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -66,8 +65,6 @@ LOOK_UPS_OF_A_NAMESPACE = 2
 SIZE_THREADS = 2
 """Most concurrent decisions on huge clusters: each takes seconds, and only one thread runs at a time anyway."""
 _ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.allowedHosts"
-READY_WITHOUT_LISTS_SECONDS = 10.0
-"""Readiness waits no longer than this for lists, as it must not depend on the API server to serve metrics and page."""
 
 
 def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
@@ -108,7 +105,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     followed.start()
     context.add_metrics(lambda: (metrics.text(),))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
-    _be_ready(context, environment)
+    context.health.add_first_lists(environment.has_tried_lists)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     prometheus.keep_learning(context)
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
@@ -261,14 +258,3 @@ def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTeleme
     for recommendation in configuration.recommendations:
         if {Output.SCALE, Output.RESIZE} & recommendation.policy.outputs and not recommendation.policy.namespace:
             telemetry.scale_output_added(recommendation.policy.name)
-
-
-def _be_ready(context: WorkerContext, environment: RunEnvironment) -> None:
-    started = time.monotonic()
-
-    def probe() -> str | None:
-        if environment.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
-            return None
-        return "the first lists of objects have not arrived yet"
-
-    context.health.add_ready("objects", probe)

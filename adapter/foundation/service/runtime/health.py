@@ -6,10 +6,14 @@ must not contain secrets.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qs
+
+READY_WITHOUT_LISTS_SECONDS: Final = 10.0
+"""Readiness waits no longer than this for lists, as it must not depend on the API server to serve metrics and page."""
 
 Probe: TypeAlias = "Callable[[], str | None]"
 """Returns None if the check passes, else the reason in one line. Never waits, never raises."""
@@ -36,6 +40,17 @@ class Health:
     def add_ready(self, name: str, probe: Probe) -> None:
         """Add a condition that must hold before the process receives requests."""
         self._ready = (*self._ready, HealthCheck(name, probe))
+
+    def add_first_lists(self, have_been_tried: Callable[[], bool]) -> None:
+        """Add the condition that the first lists of objects have been tried; it holds after ten seconds in any case."""
+        started = time.monotonic()
+
+        def probe() -> str | None:
+            if have_been_tried() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
+                return None
+            return "the first lists of objects have not arrived yet"
+
+        self.add_ready("objects", probe)
 
     def answer(self, path: str, query: str) -> tuple[int, str] | None:
         """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`), else None."""

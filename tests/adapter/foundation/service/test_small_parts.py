@@ -130,6 +130,23 @@ def test_what_is_ready_includes_what_is_alive() -> None:
     assert health.answer("/metrics", "") is None
 
 
+def test_a_process_is_ready_once_lists_have_been_tried_or_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    health, tried = Health(), list[bool]()
+    health.add_first_lists(lambda: bool(tried))
+    assert health.answer("/readyz/objects", "") == (
+        500,
+        "internal server error: the first lists of objects have not arrived yet\n",
+    )
+    assert health.answer("/livez", "") == (200, "ok")
+    tried.append(True)
+    assert health.answer("/readyz", "") == (200, "ok")
+
+    monkeypatch.setattr("adapter.foundation.service.runtime.health.READY_WITHOUT_LISTS_SECONDS", 0.0)
+    slow = Health()
+    slow.add_first_lists(lambda: False)
+    assert slow.answer("/readyz", "") == (200, "ok")
+
+
 def test_a_worker_that_dies_young_is_replaced_later_each_time() -> None:
     restarts = Backoff(1.0, LONGEST_RESTART_WAIT, jitter_ratio=0.0)
     waits = [restart_wait(restarts, lived_seconds=1) for _ in range(8)]
