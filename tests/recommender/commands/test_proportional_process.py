@@ -100,6 +100,7 @@ def test_a_broken_config_map_keeps_the_last_good_parameters(proportional: Recomm
 
 
 def test_a_scale_call_that_fails_is_shown_by_last_poll(proportional: Recommender, server: ObjectApiServer) -> None:
+    parameters(server, '{"nodesPerReplica": 4}')
     server.objects.deny("update", "deployments/scale")
     put_nodes(server, 20)
     until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 500)
