@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class ConfigurationSource(Protocol):
-    """The configuration in force: of a file that is followed, or of a command line."""
+    """Provides the configuration in force, from a file that is followed or from a command line."""
 
     @property
     def current(self) -> Configuration:
@@ -42,7 +42,7 @@ class ConfigurationSource(Protocol):
         ...
 
     def check(self) -> None:
-        """Check whether it has changed; the body of a periodic task."""
+        """Check whether the configuration has changed; the body of a periodic task."""
         ...
 
 
@@ -79,7 +79,7 @@ class ConfigurationReloader:
         self._on_change = on_change
 
     def check(self) -> None:
-        """Look whether the file has changed; the body of a periodic task."""
+        """Check whether the file has changed; the body of a periodic task."""
         self._followed.check()
 
     def _apply_change(self, read: Configuration) -> bool:
@@ -92,7 +92,7 @@ class ConfigurationReloader:
         return is_whole
 
     def _take_in(self, read: Configuration) -> bool:
-        """Put the usable parts in force; return whether that is everything."""
+        """Put the usable parts in force; return whether all parts were usable."""
         self._in_force = with_last_good(read, self._in_force)
         for refused in read.refused:
             for problem in refused.problems:

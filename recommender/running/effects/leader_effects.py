@@ -35,7 +35,7 @@ class RecordHistory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResizeEffects:
-    """The writer of the requests of containers, and its memory."""
+    """The writer of container requests, and the results of its attempts."""
 
     writer: ScaleWriter
     requests: RequestWriters
@@ -53,7 +53,7 @@ class ClusterEffects:
         limits: EventLimits | None = None,
         resizes: ResizeEffects | None = None,
     ) -> None:
-        """`limits` are those of the events of objects; None if there are no objects."""
+        """`limits` limits the events about objects of the kind Recommendation; None means no limits."""
         self._resizes = resizes
         self._writer = writer
         self._size_writers = size_writers
@@ -94,7 +94,7 @@ class ClusterEffects:
         self._history.add(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
-        """Stop sending calls that were decided by other settings, without waiting for the next poll.
+        """Stop sending calls that were decided under other settings, without waiting for the next poll.
 
         May be called from any thread.
         """
@@ -121,9 +121,9 @@ class ClusterEffects:
         self._before.clear()
 
     def _end_calls_of_changed(self) -> None:
-        """Drop the wishes of recommendations that have changed: the next poll follows at once, and decides again."""
+        """Drop the pending writes of changed recommendations: the next poll follows at once, and decides again."""
         acted, present = self._acted, self._present
-        # Objects change at any time, and must not withdraw the wishes of others.
+        # Objects change at any time, and must not withdraw the pending writes of others.
         unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
         self._writer.retain(unchanged)
         if self._size_writers is not None:
@@ -148,7 +148,10 @@ class ClusterEffects:
 
 
 def of_file(records: Iterable[Record]) -> list[Record]:
-    """Return the records whose history is kept: objects come and go, and their status shows their last change."""
+    """Return the records of the configuration file, whose history is kept.
+
+    Objects have no history here: they come and go, and their status shows their last change.
+    """
     return [record for record in records if not object_namespace(record.name)]
 
 
@@ -163,7 +166,7 @@ def _refused_targets(record: Record) -> tuple[str, ...]:
 
 
 class HistoryAlone:
-    """The effects of a process that writes nothing to a cluster: `--objects` and `--dry-run`."""
+    """The effects of a process that writes nothing to a cluster, as with `--objects` or `--dry-run`."""
 
     def __init__(self, history: RecordHistory) -> None:
         self._history = history

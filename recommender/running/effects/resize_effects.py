@@ -1,4 +1,4 @@
-"""The writer of requests: the wishes of recommendations with the output resize, and why they were refused."""
+"""Passes container requests to their writer, for recommendations with the output `resize`, and keeps refusals."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     _Place: TypeAlias = "tuple[str, TargetReference]"
 
 QUIET_SECONDS: Final = 300.0
-"""How long requests that are in place, or were refused, are not checked again: usage is not read sooner."""
+"""How long requests that are in place, or were refused, are not checked again: usage is not read more often."""
 
 
 class RequestWriters:
-    """Carries requests out. `note` is for any thread, the rest for one."""
+    """Has requests written, and remembers the results. `refusals`, `settled` and `note` are for any thread."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` is monotonic."""
         self._clock = clock
         self._lock = threading.Lock()
         self._settled: dict[_Place, tuple[Resizing, float]] = {}
-        """The requests that the last attempt found in place, or that were refused, with the time."""
+        """The requests that the last attempt found in place, or that were refused, with the time of the attempt."""
         self._refusals: dict[_Place, WriteRefusal] = {}
 
     def refusals(self) -> Mapping[_Place, WriteRefusal]:
@@ -48,7 +48,7 @@ class RequestWriters:
             return {place: each for place, (each, _) in self._settled.items() if place not in self._refusals}
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Note the outcome of an attempt."""
+        """Record the outcome of an attempt to write."""
         wish = outcome.wish
         place = (wish.recommendation, wish.target)
         if wish.resizing is None:

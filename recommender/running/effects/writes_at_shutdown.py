@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Writes:
-    """A `GetsAndWrites` that knows which replacements are under way. For any number of threads."""
+    """A `GetsAndWrites` that tracks replacements that are under way. For any number of threads."""
 
     def __init__(self, objects: GetsAndWrites, clock: Callable[[], float] = time.monotonic) -> None:
         self._objects = objects
@@ -35,11 +35,11 @@ class Writes:
         return self._objects.get(path, seconds=seconds)
 
     def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object. `close` does not wait for it: it cannot undo a write of the next leader."""
+        """Create an object. `close` does not wait for this, since a creation cannot undo a write of the next leader."""
         return self._objects.create(collection, document, seconds=seconds)
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; raises FencedError after `close`."""
+        """Replace the version of the object that the document names; raises FencedError after `close`."""
         with self._changed:
             if self._is_closed:
                 raise FencedError(f"PUT {path}: not sent: this process is about to end")
@@ -58,7 +58,7 @@ class Writes:
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> bool:
-        """Stop new replacements, and wait for those that have begun; return whether all have ended."""
+        """Refuse new replacements; wait up to `seconds` for those that have begun, and return whether all have ended."""
         until = self._clock() + seconds
         with self._changed:
             self._is_closed = True

@@ -1,4 +1,4 @@
-"""Records which nodes and pods there are, for replays. A recording that fails never touches a decision."""
+"""Records which nodes and pods there are, for replays. A failure to record never affects a decision."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RECORD_SECONDS: Final = 10.0
-"""Time between two looks: a pod that lives for less may be missing."""
+"""Seconds between two looks at the cluster; a pod that lives for less time may be missing from the recording."""
 
 
 class ClusterRecorder:
-    """Looks at the cluster regularly, and appends changes."""
+    """Appends the changes of the cluster to a recording, each time that `record` is called."""
 
     def __init__(self, cluster: Callable[[], ClusterState], folder: Path, pace: Pace, clock: Clock) -> None:
         self._cluster = cluster
@@ -40,7 +40,7 @@ class ClusterRecorder:
         self._failed = False
 
     def record(self, keep_seconds: float | None) -> None:
-        """Append the changes; None if nothing should be recorded."""
+        """Append the changes since the last call. None, instead of how long to keep them, ends the recording."""
         with self._writing:
             if keep_seconds != self._keep_seconds:
                 self._end()
@@ -70,7 +70,7 @@ class ClusterRecorder:
             log.close()
 
     def _append(self, keep_seconds: float) -> None:
-        """Append one look. While nodes or pods are not known, nothing is recorded, which the reader sees as a gap."""
+        """Append the present changes. While nodes or pods are unknown, nothing is recorded, and readers see a gap."""
         state, time = self._cluster(), self._clock.wall()
         if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
             return

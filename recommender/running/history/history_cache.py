@@ -51,7 +51,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     "ALTER TABLE points ADD COLUMN upper REAL",
     "ALTER TABLE points ADD COLUMN predicted_for REAL",
 )
-"""Migrations, each from the version that is its index to the next one. They are never changed; new ones are
+"""The migration at index N leads from version N to version N + 1. Existing ones are never changed; new ones are
 appended."""
 
 
@@ -79,7 +79,7 @@ _log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 86_400.0
 _UNCHANGED_SECONDS = 60.0
-"""How often a value that stays the same is noted."""
+"""How often a value that stays the same is recorded."""
 _MOST_WAITING = 20_000
 _BATCH = 1000
 _PRUNE_SECONDS = 600.0
@@ -119,7 +119,7 @@ class HistoryCache:
                 self._waiting.append((name, point))
 
     def read(self, name: str, since: float) -> tuple[HistoryPoint, ...]:
-        """Return the points of a recommendation from that time on, oldest first; empty if they cannot be read."""
+        """Return the points of a recommendation from `since` on, oldest first; empty if they cannot be read."""
         if not os.path.exists(self._path):  # noqa: PTH110 - Path.exists raises where the folder may not be looked at
             return ()
         try:

@@ -1,4 +1,4 @@
-"""The points of the history: the state of each recommendation at one time, as a value and as a row of its table."""
+"""The points of the history: the state of each recommendation at one time, as a value and as a row of the table."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SELECT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """The load at one time, and its forecast for that time."""
+    """The load observed at one time, and the forecast for a later time that was in use then."""
 
     observed: float
     median: float | None
     """The median of the forecast; None without a forecast."""
     upper: float | None
-    """The quantile that capacity is for; None without a forecast."""
+    """The quantile of the forecast for which capacity is provided; None without a forecast."""
     predicted_for: float | None
     """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
 
@@ -56,7 +56,7 @@ class HistoryPoint:
 
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
-    """Yield name and point of each recommendation; with `forEach`, the sum of all targets and their worst status."""
+    """Yield the name and point of each recommendation; with `forEach`, the sums of all targets and the worst status."""
     for name, group in grouped(records).items():
         if any(record.each is not None for record in group):
             summary = summary_of(group)
@@ -69,7 +69,7 @@ def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, Hist
 
 
 def _load_of(records: Iterable[Record]) -> LoadPoint | None:
-    """Return the load with its forecast, or the sums for several targets; None if there is none."""
+    """Return the load with its forecast, or the sums for several targets; None if no load is known."""
     loads = [found.load for record in records if (found := forecast_of(record)) is not None]
     if not loads:
         return None
