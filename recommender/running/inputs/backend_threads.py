@@ -14,13 +14,13 @@ class BackendThreads:
     """Makes the threads of a backend when they are first requested. For one thread."""
 
     def __init__(self, make: Callable[[], LookUpThreads], known: Callable[[], Container[str]]) -> None:
-        """`known` returns the backends of the configuration in force; threads of others are given to new ones."""
+        """`known` returns the backends of the configuration in force; new ones reuse the threads of removed ones."""
         self._make = make
         self._known = known
         self._made: dict[str, LookUpThreads] = {"": make()}
 
     def of(self, backend: str) -> LookUpThreads:
-        """Return the threads of a backend, empty for the default one."""
+        """Return the threads of a backend; the default one has the empty name."""
         found = self._made.get(backend)
         if found is None:
             known = self._known()

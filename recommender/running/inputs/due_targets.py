@@ -1,7 +1,7 @@
 """Determines which targets of `forEach` and of objects are looked up in a poll: first those that should be scaled.
 
 A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
-recent look-up. A target whose size is as recommended waits for its turn without harm.
+recent look-up. A target that already has its recommended size can wait for its turn without harm.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from recommender.running.inputs.input_gathering import TargetInput
 
 MOST_LOOK_UPS: Final = 200
-"""Most look-ups in a poll: they have 8 threads, and 5 s together."""
+"""Most look-ups in a poll: they share 8 threads, and have 5 s in all."""
 MOST_OBJECT_LOOK_UPS: Final = 400
-"""The same for targets of objects: 2,000 of them are looked up within a minute, for which a look-up counts."""
+"""Most look-ups of targets of objects: 2,000 targets are looked up within a minute, while results are still recent."""
 _OF_THE_OTHERS: Final = 50
-"""The part of these for targets whose size was as recommended when it was last looked up."""
+"""The part of `MOST_LOOK_UPS` that is reserved for targets that had their recommended size when last looked up."""
 
 
 @dataclass(slots=True)
@@ -48,14 +48,14 @@ class _ScaledTarget:
 
 @dataclass(slots=True)
 class DueTargets:
-    """Chooses the targets. For one thread."""
+    """Chooses the targets to look up in each poll. For one thread."""
 
     most: int = MOST_LOOK_UPS
     _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
     _polls: int = 0
 
     def chosen(self) -> frozenset[TargetReference]:
-        """Return the targets to look up now, those that have waited longest first."""
+        """Return the targets to look up now; those that have waited longest have priority."""
         if len(self._targets) <= self.most:
             return frozenset(self._targets)
         waiting = sorted(self._targets, key=lambda target: self._targets[target].poll)
@@ -68,7 +68,7 @@ class DueTargets:
     def looked_up(
         self, found: Mapping[TargetReference, TargetInput], now: float, fresh_seconds: float
     ) -> dict[TargetReference, TargetInput]:
-        """Note the results, and return all that are recent enough, including those of earlier polls."""
+        """Record the results, and return them with those of earlier polls that are still recent enough."""
         self._polls += 1
         for target, state in self._targets.items():
             if target in found:
@@ -85,7 +85,7 @@ class DueTargets:
         self._targets = {target: self._targets.get(target) or _ScaledTarget() for target in targets}
 
     def decided(self, records: Iterable[Record]) -> None:
-        """Follow the recommendations of this poll: those of `forEach` that scale their targets."""
+        """Follow the targets of this poll's `forEach` records, which are those of recommendations that scale."""
         before = self._targets
         self._targets = {}
         for record in records:
@@ -94,7 +94,7 @@ class DueTargets:
                 state.replicas = record.replicas
 
     def sized(self, records: Iterable[Record]) -> None:
-        """Take the recommended sizes of the targets that are followed."""
+        """Update the recommended sizes of the targets that are followed."""
         for outcome in (outcome for record in records for outcome in record.targets):
             if outcome.target in self._targets:
                 self._targets[outcome.target].replicas = outcome.recommended_replicas

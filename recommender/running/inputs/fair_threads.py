@@ -14,7 +14,7 @@ class FairThreads:
     """A fixed number of threads. Each payer has a limited number of them, and waiting payers take turns."""
 
     def __init__(self, name: str, count: int, most_each: int) -> None:
-        """`most_each` is how many threads work for one payer at the same time."""
+        """`most_each` is the largest number of threads that work for one payer at the same time."""
         self._threads = DaemonThreads(name, count)
         self._free = count
         self._most_each = most_each

@@ -39,14 +39,14 @@ ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[Target
 _NO_LOADS = Unknown("nothing looks loads up here")
 
 OBJECT_SECONDS = 3.0
-"""Longest time that lookups of objects make a poll wait: those that take longer count in the next poll."""
+"""Longest time that a poll waits for lookups of objects; the results of slower ones count in the next poll."""
 SLOW_SECONDS = 1.0
-"""A lookup that takes longer has another pool of threads in the next poll."""
+"""A lookup that takes longer runs in a separate pool of threads in the next poll."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputSources:
-    """Where inputs come from. Each function answers within its own time limit and never raises."""
+    """The functions that provide inputs. Each answers within its own time limit and never raises."""
 
     cluster: ReadCluster
     """Returns the facts of the cluster from memory."""
@@ -72,7 +72,7 @@ class LookUps:
     targets: frozenset[TargetReference] = frozenset()
     loads: frozenset[LoadNeed] = frozenset()
     payers: Mapping[AskedQuery, str] = field(default_factory=dict)
-    """The namespace whose object asks a query, by query; empty or absent if the file asks it."""
+    """The namespace of the object that needs a query, by query; empty or absent for a query of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class LookUpThreads:
 
 
 ThreadsOf: TypeAlias = "Callable[[str], LookUpThreads]"
-"""Returns the threads of a backend, which lookups of other backends cannot take."""
+"""Returns the threads of a backend, which lookups of other backends cannot occupy."""
 
 
 class Gatherer:
@@ -177,11 +177,11 @@ class _PendingLookUp(Generic[T]):
     done: threading.Event
     result: Observed[T] | Unknown
     seconds: float = 0.0
-    """How long it took, without the wait for a thread."""
+    """How long the lookup took, without the wait for a thread."""
 
 
 class _Parallel(Generic[K, T]):
-    """Lookups of one kind, each at most once at a time."""
+    """Lookups of one kind in parallel; each of them runs at most once at a time."""
 
     def __init__(
         self,
@@ -197,9 +197,9 @@ class _Parallel(Generic[K, T]):
         self._under_way: dict[K, _PendingLookUp[T]] = {}
         self._slow: frozenset[K] = frozenset()
         self._apart: frozenset[K] = frozenset()
-        """Lookups that nothing else waits for: those of objects, and all if there are several backends."""
+        """Lookups that must not delay other decisions: those of objects, and all if there are several backends."""
         self._earlier: dict[K, Observed[T] | Unknown] = {}
-        """Answers of such lookups that came too late for their poll."""
+        """Answers of lookups in `_apart` that came too late for their poll."""
 
     def start(self, keys: Collection[K], payer: Callable[[K], str] = lambda _: "", *, are_apart: bool = False) -> None:
         self._apart = frozenset(
@@ -229,7 +229,7 @@ class _Parallel(Generic[K, T]):
     def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
         """Return the results that have arrived; wait for the rest as long as there is time left.
 
-        A lookup apart that was slow last time is not waited for, so that it delays no other decision.
+        There is no wait for a lookup in `_apart` that was slow last time, so that it delays no other decision.
         """
         found: dict[K, Observed[T] | Unknown] = {}
         until = self._clock() + OBJECT_SECONDS

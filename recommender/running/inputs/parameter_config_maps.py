@@ -37,7 +37,7 @@ class ParameterConfigMaps:
         *,
         is_dry_run: bool = False,
     ) -> None:
-        """`default_params` returns the data of a missing ConfigMap by namespace and name; None if it is not created.
+        """`default_params` returns the data for a missing ConfigMap, given its namespace and name; None to create none.
 
         `may_create` returns whether this process may write for the given number of seconds. A dry run creates nothing,
         and continues with the default parameters as if it had.
@@ -50,7 +50,7 @@ class ParameterConfigMaps:
         self._states = StateLog(_log)
 
     def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
-        """Return the content now; None if there is no such ConfigMap and none can be created."""
+        """Return the present content of a ConfigMap; None if there is no such ConfigMap and none can be created."""
         now = self._clock.wall()
         try:
             document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document

@@ -36,11 +36,11 @@ class PollPlan:
     needs: ClusterNeeds
     look_ups: LookUps
     calculations: Mapping[str, Callable[[TargetReference | None], Calculate]]
-    """The calculation of each recommendation, by name; with `forEach`, that of a target."""
+    """By the name of a recommendation, a function that returns its calculation, or with `forEach` that of a target."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
     """Recommendations with `forEach`, by name."""
     object_targets: frozenset[TargetReference] = frozenset()
-    """Targets of objects, which are looked up in turn."""
+    """Targets of objects. They take turns: a poll may look up only some of them."""
     slow: frozenset[str] = frozenset()
     """Names of the recommendations that are decided last, in threads of their own."""
     backends: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def plan_of(configuration: Configuration) -> PollPlan:
 
 
 class Plans:
-    """The plan of the configuration in force. Replaced in one place."""
+    """Holds the plan of the configuration in force."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._plan = plan_of(configuration)

@@ -1,4 +1,4 @@
-"""Looks up the present state of each target: its size, who wrote it, whether it is paused or rolled out.
+"""Looks up the present state of each target: its size, who wrote the size, and whether it is paused or rolling out.
 
     lookups = TargetLookups(objects, resolve)
     states = lookups.look(targets)
@@ -73,9 +73,9 @@ class TargetLookups:
         seconds: float = _ALL_SECONDS,
         threads: tuple[int, int] = (_THREADS, _SLOW_THREADS),
     ) -> None:
-        """`seconds` is the longest time of a look at all targets.
+        """`seconds` is the time limit of `look` for all targets together.
 
-        `threads` are those of all targets, and those of targets that were slow last time.
+        `threads` has two numbers of threads: for targets in general, and for targets that were slow last time.
         """
         self._objects = objects
         self._resolve = resolve
@@ -94,7 +94,7 @@ class TargetLookups:
         self._silent_since: dict[TargetReference, float] = {}
 
     def look(self, targets: Iterable[TargetReference]) -> Mapping[TargetReference, Found]:
-        """Return the known state of each target now; Unknown for one without any answer yet."""
+        """Return the latest known state of each target; Unknown for a target without any answer yet."""
         wanted = dict.fromkeys(targets)
         with self._ended:
             self._found = {}
@@ -114,7 +114,7 @@ class TargetLookups:
         return {target: self._newest(target, found.get(target, late)) for target in wanted}
 
     def _newest(self, target: TargetReference, found: Found) -> Found:
-        """Return the answer, or the last one while the API server is slow or fails."""
+        """Return the answer; while the API server is slow or fails, return the last known state instead."""
         if isinstance(found, Observed):
             self._known[target] = found
         if isinstance(found, Observed) or not found.is_awaited:
