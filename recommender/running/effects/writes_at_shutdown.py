@@ -58,7 +58,7 @@ class Writes:
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> bool:
-        """Refuse new replacements; wait up to `seconds` for those that have begun, and return whether all have ended."""
+        """Refuse new replacements; wait up to `seconds` for those under way, and return whether all have ended."""
         until = self._clock() + seconds
         with self._changed:
             self._is_closed = True
