@@ -1,4 +1,4 @@
-"""ConfigMaps of memories: the labels, where the content is, and what it holds."""
+"""The ConfigMaps that hold memories: their labels, where their content is, and how it is decoded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN_CHARACTERS = 2000
 
 
 def place_of(key: MemoryKey) -> tuple[str, str]:
-    """Return the part of the ConfigMap and the key in it: compressed data is not text."""
+    """Return the field of the ConfigMap with the content, and its key there; compressed data is not in `data`."""
     return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
 
 
@@ -39,7 +39,7 @@ def content_of(key: MemoryKey, document: Mapping[str, Any] | None) -> str | None
 
 
 def decode_shard_text(recommendation: str, content: str) -> StoredShard:
-    """Return the shard of a content, which is compressed. Raises MemoryDocumentError."""
+    """Return the shard in a compressed and base64-encoded content. Raises MemoryDocumentError."""
     try:
         compressed = base64.b64decode(content, validate=True)
     except ValueError as error:
@@ -48,7 +48,7 @@ def decode_shard_text(recommendation: str, content: str) -> StoredShard:
 
 
 def decode_or_log(key: MemoryKey, config_map: str, content: str, decode: Callable[[str, str], T]) -> T | None:
-    """Return what a content holds; content that cannot be used is written to the log, and the result is None."""
+    """Return the decoded content; None if the content cannot be used, which is then written to the log."""
     try:
         return decode(key.recommendation, content)
     except MemoryDocumentError as error:

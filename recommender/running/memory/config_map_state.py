@@ -1,4 +1,4 @@
-"""The state of the ConfigMap of a memory in this process, and the requests for it."""
+"""The state of the ConfigMap of a memory, as this process knows it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     tasks.running("memory", lambda stop: store.run(stop.event))
 
 Each write replaces the version that this process knows. If another client has changed the content meanwhile, nothing is
-overwritten: `needs_load` becomes true, and the runner loads it before it continues.
+overwritten: `needs_load` becomes true, and the runner loads the memory before it continues.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ConfigMapMemoryStore:
         self._lock = threading.Lock()
         self._all: dict[MemoryKey, ConfigMapState] = {}
         self._failing: frozenset[MemoryKey] = frozenset()
-        """Recommendations whose ConfigMap could not be read or written last time."""
+        """Memories whose ConfigMap could not be read or written last time."""
 
     def load(self, name: str) -> StoredMemory | None:
         """Return the memory in the ConfigMap; unusable content is written to the log and then replaced."""
@@ -94,11 +94,11 @@ class ConfigMapMemoryStore:
         return None if content is None else decode_or_log(key, self._where(key), content, decode_memory)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
-        """Store the memory at once, or with the next writes that the limits allow."""
+        """Store the memory at once if it is urgent, and otherwise as soon as the limits on writes allow."""
         return self._save_text(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
 
     def needs_load(self, name: str) -> bool:
-        """Return whether the ConfigMap was changed by another client, or was never loaded."""
+        """Return whether the ConfigMap was changed by another client, or has never been loaded."""
         return self._of(MemoryKey(name)).needs_load
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
@@ -115,7 +115,7 @@ class ConfigMapMemoryStore:
         return self._save_text(MemoryKey(name, number), text, urgent=urgent)
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Return whether the ConfigMap of a shard was changed by another client, or was never loaded."""
+        """Return whether the ConfigMap of a shard was changed by another client, or has never been loaded."""
         return self._of(MemoryKey(name, number)).needs_load
 
     def flush(self) -> None:
@@ -140,7 +140,10 @@ class ConfigMapMemoryStore:
             self.flush()
 
     def _read_content(self, key: MemoryKey) -> str | None:
-        """Read the ConfigMap, from which this process continues."""
+        """Read the ConfigMap, and return the content from which this process continues; None if there is none.
+
+        Raises MemoryUnavailableError.
+        """
         stored = self._of(key)
         if not stored.lock.acquire(timeout=_READ_SECONDS):
             raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
@@ -207,7 +210,7 @@ class ConfigMapMemoryStore:
         return False
 
     def _is_written(self, key: MemoryKey, stored: ConfigMapState, text: str) -> bool:
-        """Write the text if that is right; False if another client's content is there. Raises KubernetesError."""
+        """Write the text; return False if the ConfigMap has another client's content. Raises KubernetesError."""
         if not stored.is_known:
             try:
                 self._read(key, stored)
@@ -220,7 +223,7 @@ class ConfigMapMemoryStore:
         return True
 
     def _is_ours(self, key: MemoryKey, stored: ConfigMapState) -> bool:
-        """Return whether this process continues from the content that was read; otherwise it must be loaded."""
+        """Return whether this process continues from the content that was read; if not, the memory must be loaded."""
         found = content_of(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
             # A deleted ConfigMap is written again, since no other memory is lost by that.
@@ -267,7 +270,7 @@ class ConfigMapMemoryStore:
         stored.document, stored.is_known = found, True
 
     def _note_failure(self, key: MemoryKey, error: KubernetesError) -> str:
-        """Log a failure, once for all recommendations while it lasts; returns the message."""
+        """Log a failure, once for all recommendations while it lasts; return the message."""
         with self._lock:
             self._failing |= {key}
         if isinstance(error, ForbiddenError):

@@ -1,6 +1,6 @@
 """Memories as files in a folder, for a recommender without a cluster.
 
-A file is replaced as a whole: whatever happens, it has either the old or the new content.
+Each file is replaced as a whole, so that it always has either the old or the new content.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _LARGEST_BYTES = 256 << 20
-"""Limit of one memory: many times the size for 10,000 targets."""
+"""Largest size of one file: many times the size of the memories of 10,000 targets."""
 
 
 class FolderMemoryStore:
-    """A `MemoryStore` of files. It has one writer: the folder belongs to this process."""
+    """A `MemoryStore` of files. No other process may write to the folder."""
 
     def __init__(self, folder: Path, count: Callable[[str], None] = lambda _result: None) -> None:
         """`count` is called with `ok` or `error` after each write."""
@@ -56,7 +56,7 @@ class FolderMemoryStore:
         return self._save_text(MemoryKey(name), encode_memory(name, memory).encode())
 
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False."""
+        """Return False: no other process changes a memory."""
         return False
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
@@ -68,7 +68,7 @@ class FolderMemoryStore:
         return self._save_text(MemoryKey(name, number), encode_shard(name, shard))
 
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False."""
+        """Return False: no other process changes a shard."""
         return False
 
     def _load_value(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:

@@ -1,8 +1,8 @@
-"""Memories as they were stored before schema version 5. They are read once, and written in the present form. Pure.
+"""Memories as they were stored before schema version 5. They are read once, and written in the current form. Pure.
 
-All kinds had their part in one form: parameters and rungs of proportional, `policy` as numbers by name of predictive,
-and `clusterSize`. Version 1 had neither of the last two, version 2 no
-`clusterSize`, and version 3 no `known`.
+One form had fields for all kinds: `parameters` and `rungs` for proportional, `policy` with numbers by name for
+predictive, and `clusterSize`. Version 1 had neither `policy` nor `clusterSize`, version 2 had no `clusterSize`, and
+version 3 had no `known`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _WHOLE = decoder_of(_Whole)
 
 
 def decode_former(content: msgspec.Raw) -> Memory:
-    """Return the memory. Raises msgspec.DecodeError."""
+    """Return the memory in a content of a former version. Raises msgspec.DecodeError."""
     whole = _WHOLE.decode(content)
     by_target = {
         TargetReference(each.api_version, each.kind, each.namespace, each.name): _memory(each.memory)

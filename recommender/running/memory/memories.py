@@ -25,7 +25,7 @@ class AnyStore(MemoryStore, ShardStore, Protocol):
 
 
 class Memories:
-    """The loop's own methods are for one thread; `store_now` may be called from any."""
+    """The memories of all recommendations. `store_now` is for any thread, the other methods for that of the loop."""
 
     def __init__(self, store: AnyStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class Memories:
         """Number of ConfigMaps of each recommendation with `forEach`."""
         self._memories: dict[str, Memory] = {}
         self._saved: dict[str, Memory | None] = {}
-        """The document that the store received last; None if it must be written again."""
+        """The memory that the store received last, by recommendation; None if it must be written again."""
         self._tried_at: dict[str, float] = {}
         """When each memory was last read, or when reading it was last tried."""
         self._read_until = math.inf
@@ -44,11 +44,11 @@ class Memories:
     def begin(
         self, names: Sequence[str], seconds: float, shards: Mapping[str, int] = MappingProxyType({})
     ) -> tuple[str, ...]:
-        """Begin a poll in which reading takes this many seconds, and at most one more read.
+        """Begin a poll in which no read of a memory starts after `seconds`.
 
         `shards` has, for each recommendation with `forEach`, the number of ConfigMaps of its memory. Returns the names
-        in the order in which to load them: a hanging one must not take the time of the others in every poll, so the one
-        that has waited longest comes first.
+        in the order in which to load them: a read that hangs must not take the time of the others in every poll, so the
+        memory that has waited longest comes first.
         """
         self._read_until = self._clock() + seconds
         self._shards = dict(shards)
@@ -97,13 +97,13 @@ class Memories:
             self._saved[name] = memory
 
     def keep_objects(self, names: Collection[str] | None) -> None:
-        """Store the memories of objects, and forget objects that are not among these; None if these are unknown."""
+        """Store the memories of objects, and forget objects that are not in `names`; do nothing if that is None."""
         self._objects.keep(names)
 
     def store_now(self, name: str, target: TargetReference) -> bool:
-        """Store the memory of a recommendation, or with `forEach` of a target, at once; returns whether it is stored.
+        """Store the memory of a recommendation, or with `forEach` of a target, at once; return whether it is stored.
 
-        To be called before a scale call of the target, whose effects the memory counts.
+        This must be called before a scale call for the target, so that no change is made that the memory lacks.
         """
         if object_namespace(name):
             return self._objects.store_now(name, target)

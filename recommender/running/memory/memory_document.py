@@ -3,9 +3,8 @@
     {"apiVersion": "tidewatch.io/v1alpha1", "kind": "RecommendationMemory", "schemaVersion": 5,
      "recommendation": "coredns", "checksum": "sha256:…", "memory": {"last": …, "own": {"type": "proportional", …}}}
 
-The checksum is that of the bytes of `memory`: an edit by hand, or a file that was cut off, is noticed. `own` is the
-document of the kind's memory (`decisions.memory.KindMemory`). `former_memory_formats` reads documents of former
-versions.
+The checksum covers the bytes of `memory`, so that edits by hand and truncated files are noticed. `own` is the document
+of the kind's memory (`decisions.memory.KindMemory`). `former_memory_formats` reads documents of former versions.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ KIND = "RecommendationMemory"
 SCHEMA_VERSION = 5
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_SHARDS = 4096
-"""Most shards: more than the largest `forEach.max` needs. All of them are read before a target is decided."""
+"""Most shards: more than the largest `forEach.max` needs. All shards are read before any target is decided."""
 
 
 class MemoryDocumentError(ValueError):
-    """The text is not a memory of this recommendation, or was damaged; the message says which."""
+    """The text is not a memory of this recommendation, or is damaged; the message says why it cannot be used."""
 
 
 class NewerMemoryError(MemoryDocumentError):
@@ -81,7 +80,7 @@ class _Document(msgspec.Struct, rename="camel", omit_defaults=True):
     checksum: str
     memory: msgspec.Raw
     shards: Count = 0
-    """Number of shards to which this one belongs; 0 if this is not a shard."""
+    """Total number of shards of the recommendation; 0 if this document is not a shard."""
 
 
 _WHOLE = decoder_of(_Whole)
@@ -132,13 +131,13 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
 
 
 def decode_memory(recommendation: str, text: str) -> StoredMemory:
-    """Return the memory in a document. Raises MemoryDocumentError, and NewerMemoryError."""
+    """Return the memory in a document. Raises MemoryDocumentError, or NewerMemoryError for a newer schema version."""
     memory, _, is_current = _decode_document(recommendation, text)
     return StoredMemory(memory, is_current)
 
 
 def decode_shard(recommendation: str, content: bytes) -> StoredShard:
-    """Return the shard in a compressed document. Raises MemoryDocumentError, and NewerMemoryError."""
+    """Return the shard in a compressed document. Raises MemoryDocumentError and NewerMemoryError as `decode_memory`."""
     try:
         text = gunzipped(content, _MOST_BYTES)
     except GzipError as error:

@@ -1,8 +1,8 @@
 """The memories of recommendations that are objects: all of them together in a fixed number of shards.
 
-Namespaces create and delete objects at any time, so an object has no ConfigMap of its own, which would be left behind,
-and a role can name all ConfigMaps. The memories of the object itself and of each of its targets are stored like those
-of targets.
+Objects are created and deleted at any time. If each had a ConfigMap of its own, ConfigMaps would be left behind, and a
+role could not name them all. The memories of the object itself and of each of its targets are stored like those of
+targets of `forEach`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 
 class ObjectMemories:
-    """`store_now` is for any thread, the rest for one."""
+    """Loads and stores the memories of all objects. `store_now` is for any thread, the rest for one."""
 
     def __init__(self, targets: TargetMemories) -> None:
         self._targets = targets
@@ -40,7 +40,7 @@ class ObjectMemories:
         self._is_read, self._failure = False, None
 
     def load(self, name: str, read_until: float) -> Memory:
-        """Return the memory of an object; raises MemoryUnavailableError, for all objects of a poll at once."""
+        """Return the memory of an object; raises MemoryUnavailableError, and then for all objects of the poll."""
         if not self._is_read:
             self._is_read = True
             self._read(read_until)
@@ -62,7 +62,7 @@ class ObjectMemories:
         self._by_object[name] = memory
 
     def keep(self, names: Collection[str] | None) -> None:
-        """Store all memories except those of deleted objects; None if it is not known which objects exist."""
+        """Store all memories except those of deleted objects; do nothing if `names`, the existing objects, is None."""
         if names is None or self._failure is not None or (not names and not self._by_object):
             return
         for gone in self._by_object.keys() - set(names):
@@ -88,7 +88,7 @@ def _own_key(name: str) -> TargetReference:
 
 
 def _target_key(name: str, target: TargetReference) -> TargetReference:
-    """Return the key of one of the targets, which are in the namespace of the object; no object has its name."""
+    """Return the key of a target, which is in the namespace of its object; no object has a name with a slash."""
     namespace, _, own = name.partition("/")
     return TargetReference(target.api_version, target.kind, namespace, f"{own}/{target.name}")
 

@@ -1,7 +1,7 @@
 """Determines which changes of a memory are significant enough to be written. Pure.
 
-Every poll confirms the value and moves the times and capacities of a policy a little; a write for each would load the
-API server. Facts that must survive a restart exactly, such as a hold, are worth a write at once.
+Every poll confirms the value and moves the times and capacities of a policy a little; a write after each poll would
+load the API server. Facts that must survive a restart exactly, such as a hold, are worth a write at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _facts(memory: Memory) -> tuple[object, ...]:
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:
-    """Return whether a hold has begun or ended: its end is in the future at the time of the last decision."""
+    """Return whether a hold has begun, ended or changed its end; it counts if its end is after the last decision."""
     if stored.own is newest.own:
         return False
     now = 0.0 if newest.last is None else newest.last.decided

@@ -17,11 +17,11 @@ _DIGEST_CHARACTERS: Final = 12
 
 
 class MemoryUnavailableError(Exception):
-    """The memory cannot be read at present; the message says why. It must not be mistaken for empty."""
+    """The memory cannot be read at present; the message says why. The memory must not be mistaken for an empty one."""
 
 
 class ShardTooLargeError(Exception):
-    """The memories of a shard need more room than a ConfigMap has."""
+    """The memories of a shard do not fit into a ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class StoredMemory:
 
     memory: Memory
     is_current: bool = True
-    """Whether it is stored in the form of this version; otherwise it is written again."""
+    """Whether the memory is stored in the form of this version; otherwise it is written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class StoredShard:
 
 
 class MemoryKey(NamedTuple):
-    """The content of one stored object: the memory of a recommendation, or a shard of those of its targets."""
+    """Identifies one stored object: the memory of a recommendation, or one shard of the memories of its targets."""
 
     recommendation: str
     shard: int | None = None
@@ -71,8 +71,8 @@ class MemoryStore(Protocol):
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory of a recommendation.
 
-        If it is `urgent`, it is stored at once, and the result says whether that succeeded. Otherwise it may be stored
-        later, and the result says whether it was accepted. It is not accepted while `needs_load` is true.
+        If `urgent` is true, the memory is stored at once, and the result says whether that succeeded. Otherwise it may
+        be stored later, and the result says whether it was accepted. It is not accepted while `needs_load` is true.
         """
         ...
 
@@ -118,7 +118,7 @@ def memory_object_name(recommendation: str, shard: int | None) -> str:
 
 
 class ProcessMemoryStore:
-    """A `MemoryStore` that stores nothing anywhere, as with cluster-proportional-autoscaler's rights."""
+    """A `MemoryStore` that keeps memories in this process only, as with cluster-proportional-autoscaler's rights."""
 
     def __init__(self) -> None:
         self._memories: dict[str, Memory] = {}
@@ -130,12 +130,12 @@ class ProcessMemoryStore:
         return None if found is None else StoredMemory(found)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
-        """Keep the memory; returns True."""
+        """Keep the memory; return True."""
         self._memories[name] = memory
         return True
 
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False."""
+        """Return False: no other process can change a memory."""
         return False
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
@@ -143,10 +143,10 @@ class ProcessMemoryStore:
         return self._shards.get((name, number))
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
-        """Keep the shard; returns True."""
+        """Keep the shard; return True."""
         self._shards[name, number] = shard
         return True
 
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False."""
+        """Return False: no other process can change a shard."""
         return False

@@ -1,7 +1,8 @@
-"""The memories of the targets of recommendations with `forEach`: in shards, by a hash of the target.
+"""The memories of the targets of recommendations with `forEach`, stored in shards by a hash of the target.
 
-Their number follows from `forEach.max`. If `forEach.max` or a former version of this program has left a different
-number of shards, they are read once and written again, in an order that survives a crash at any point.
+The number of shards follows from `forEach.max`. If a different number of shards is stored, because of a former
+`forEach.max` or a former version of this program, all shards are read once and written again, in an order that survives
+a crash at any point.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class _Shards:
     """The memories that the store received last."""
     handed_at: dict[int, float] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
-    """Shards to be written whatever has changed."""
+    """Shards to be written even if nothing has changed."""
     places: dict[TargetReference, int] = field(default_factory=dict)
     urgently: deque[StoredShard] = field(default_factory=deque)
-    """The memories that other threads gave to the store since the last poll."""
+    """The shards that other threads have given to the store since the last poll."""
 
     def number(self, target: TargetReference) -> int:
         """Return the shard of a target."""
@@ -65,14 +66,14 @@ class _Shards:
 
 
 class TargetMemories:
-    """Keeps and stores them. `load`, `remember` and `forget` are for one thread, `store_now` is for any."""
+    """Keeps and stores the memories of targets. `store_now` is for any thread, the other methods are for one."""
 
     def __init__(self, store: ShardStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._known: dict[str, _Shards] = {}
         self._read: dict[str, dict[int, StoredShard | None]] = {}
-        """The shards that have been read of recommendations whose other shards are still unread."""
+        """The shards that have been read, of recommendations with other shards that are still unread."""
         self._states = StateLog(_log)
 
     def needs_load(self, name: str) -> bool:
@@ -81,9 +82,10 @@ class TargetMemories:
         return known is None or any(self._store.shard_needs_load(name, number) for number in range(known.count))
 
     def load(self, name: str, count: int, read_until: float) -> Memory:
-        """Return the memory of all targets, in `count` shards; raises MemoryUnavailableError if not all are read.
+        """Return the memory of all targets, kept in `count` shards from now on.
 
-        Shards that have been read by then count for the next call. An unusable shard counts as one without targets.
+        Raises MemoryUnavailableError if not all shards are read by `read_until`; the next call does not repeat those
+        that were. An unusable shard counts as one without targets.
         """
         known = self._known.get(name)
         if known is None or known.count != count:
@@ -120,7 +122,7 @@ class TargetMemories:
                 known.handed |= shard.memory.by_target
 
     def store_now(self, name: str, target: TargetReference) -> bool:
-        """Store the shard of a target at once; returns whether it is stored."""
+        """Store the shard of a target at once; return whether it is stored."""
         known = self._known.get(name)
         if known is None:
             return False
@@ -143,7 +145,7 @@ class TargetMemories:
         self._known, self._read = {}, {}
 
     def _all(self, name: str, count: int, read_until: float) -> _Shards:
-        """Read all shards. Those of another number of shards, or of a former version, are written again."""
+        """Read all shards. If any has another count of shards or the form of a former version, write all again."""
         read = self._read.setdefault(name, {})
         stored = count
         number = 0
@@ -165,8 +167,8 @@ class TargetMemories:
     def _rewrite(self, name: str, known: _Shards, read: Mapping[int, StoredShard | None]) -> None:
         """Store all shards again; raises MemoryUnavailableError if one is not stored.
 
-        Empty ones come first: a process that ends in between leaves each target in its former shard, and a loader takes
-        the later one of two memories of a target.
+        Shards that have not been stored before come first: if the process ends in between, each target is still in its
+        former shard, and a loader takes the later one of two memories of a target.
         """
         used = {known.number(target) for target in known.by_target} | {each for each in read if read[each] is not None}
         for number in sorted(used & set(range(known.count)), key=lambda number: (read[number] is not None, number)):
@@ -215,7 +217,7 @@ def _due(known: _Shards, now: float) -> set[int]:
 
 
 def _later(one: Mapping[TargetReference, Memory], other: Mapping[TargetReference, Memory]) -> ByTarget:
-    """Return the memories of both; if both have one of a target, the later one."""
+    """Return the memories in both mappings; if both have a memory of a target, the one that was decided later."""
     found = dict(one)
     for target, memory in other.items():
         before = found.get(target)
