@@ -103,7 +103,7 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -s o -l
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix, and its query (?dedup=false) is sent with every request'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'
-complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use; changes take effect without a restart'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-ca-file -xka "(__fish_complete_path (commandline -ct))" -d 'CA bundle to verify Prometheus with'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-client-tls-cert-file -xka "(__fish_complete_path (commandline -ct))" -d 'Client certificate'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-client-tls-key-file -xka "(__fish_complete_path (commandline -ct))" -d 'Private key of the client certificate'

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
 _ANSWER_SECONDS = 60.0
@@ -42,10 +43,28 @@ class RecordingProxy:
     """How far the clock by which its answers are dated is ahead of this machine's."""
 
 
+class _Server(ThreadingHTTPServer):
+    """Serves with or without TLS, and says nothing of a client that ends the connection."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        if context is not None:
+            # The handshake is the handler's, so that a client that ends it holds up nobody else.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
-def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
-    """Run a proxy on a free port of the loopback interface before a server."""
+def recording_proxy(behind: str, context: ssl.SSLContext | None = None) -> Iterator[RecordingProxy]:
+    """Run a proxy on a free port of the loopback interface before a server.
+
+    With a context it speaks TLS, and each request has a connection of its own, so that a change of the context is seen
+    by the next request.
+    """
     proxy = RecordingProxy()
+    connection = "keep-alive" if context is None else "close"
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -75,6 +94,7 @@ def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
+            self.send_header("Connection", connection)
             self.end_headers()
             self.wfile.write(body)
 
@@ -84,11 +104,11 @@ def recording_proxy(behind: str) -> Iterator[RecordingProxy]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(Handler, context)
     thread = threading.Thread(target=server.serve_forever, name="recording proxy", daemon=True)
     thread.start()
     try:
-        proxy.url = f"http://127.0.0.1:{server.server_address[1]}"
+        proxy.url = f"{'http' if context is None else 'https'}://127.0.0.1:{server.server_address[1]}"
         yield proxy
     finally:
         server.shutdown()

@@ -134,6 +134,8 @@ def prometheus_client(
         client = PrometheusClient(settings, telemetry=telemetry, pace=pace)
     except SettingsError as error:
         raise StartError(str(error)) from error
+    if settings.access_files is not None and settings.access_files.notice:
+        _log.warning("%s", settings.access_files.notice)
     context.on_stop(client.close)
     context.tasks.running(
         "prometheus connection", functools.partial(_log_connection, settings, client.address), reads_only=True

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from adapter.foundation.options.prometheus_kubeconfig import KubeconfigError, kubeconfig_files
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, FlagValues, Repeat, in_group, one_of, switch
-from adapter.foundation.sources.kubernetes.credentials.access import packaged
-from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.errors import SettingsError
-from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, endpoint_of
+from adapter.foundation.sources.prometheus.prometheus_settings import (
+    Access,
+    AccessFiles,
+    PrometheusSettings,
+    endpoint_of,
+)
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -35,7 +39,11 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
     switch(
         "prometheus-auth-incluster", "Use the pod's service account: its token, and its CA unless another CA is set."
     ),
-    Flag("prometheus-auth-config", PATH, "Kubeconfig whose credentials and CA to use."),
+    Flag(
+        "prometheus-auth-config",
+        PATH,
+        "Kubeconfig whose credentials and CA to use; changes take effect without a restart.",
+    ),
     Flag("prometheus-ca-file", PATH, "CA bundle to verify Prometheus with."),
     Flag("prometheus-client-tls-cert-file", PATH, "Client certificate."),
     Flag("prometheus-client-tls-key-file", PATH, "Private key of the client certificate."),
@@ -59,20 +67,23 @@ def prometheus_settings(values: FlagValues) -> PrometheusSettings:
     except SettingsError as error:
         raise UsageError(f"--prometheus-url: {error}") from error
     try:
-        return PrometheusSettings(
+        settings = PrometheusSettings(
             url=values.text("prometheus-url"),
             verb="GET" if values.text("prometheus-verb") == "GET" else "POST",
-            ca_file=access.ca_file,
-            client_cert_file=access.client_cert_file,
-            client_key_file=access.client_key_file,
-            token_file=access.token_file,
-            headers=(*access.headers, *_headers(values.texts("prometheus-header"))),
+            headers=tuple(_headers(values.texts("prometheus-header"))),
             matchers=prometheus_matchers(values),
             username=values.text("prometheus-username") or None,
             password_file=values.path("prometheus-password-file"),
         )
+        if isinstance(access, Access):
+            return settings.with_access(access)
+        described = replace(settings, access_files=access)
+        settings.with_access(access.read())
+    except KubeconfigError as error:
+        raise UsageError(f"--prometheus-auth-config: {error}") from error
     except SettingsError as error:
         raise UsageError(str(error)) from error
+    return described
 
 
 def prometheus_matchers(values: FlagValues) -> Matchers | None:
@@ -85,20 +96,9 @@ def prometheus_matchers(values: FlagValues) -> Matchers | None:
         raise UsageError(f"--prometheus-matchers: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """How to verify Prometheus, and the credentials to send."""
-
-    ca_file: Path | None
-    client_cert_file: Path | None
-    client_key_file: Path | None
-    token_file: Path | None
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-def _access(values: FlagValues) -> _Access:
+def _access(values: FlagValues) -> Access | AccessFiles:
     """Combine the flags as prometheus-adapter does: with a CA file, kubeconfig and service account are ignored."""
-    named = _Access(
+    named = Access(
         values.path("prometheus-ca-file"),
         values.path("prometheus-client-tls-cert-file"),
         values.path("prometheus-client-tls-key-file"),
@@ -109,35 +109,11 @@ def _access(values: FlagValues) -> _Access:
         raise UsageError("--prometheus-auth-incluster and --prometheus-auth-config cannot be combined: set only one")
     if named.ca_file or not (in_cluster or config):
         return named
-    if in_cluster:
-        ca_file = SERVICE_ACCOUNT / "ca.crt" if values.text("prometheus-url").startswith("https://") else None
-        return replace(named, ca_file=ca_file, token_file=named.token_file or SERVICE_ACCOUNT / "token")
-    found = _of_kubeconfig(str(config), with_tls=values.text("prometheus-url").startswith("https://"))
-    return replace(found, token_file=named.token_file, headers=()) if named.token_file else found
-
-
-def _of_kubeconfig(path: str, *, with_tls: bool) -> _Access:
-    """Return the access that a kubeconfig's current context describes at the start."""
-    try:
-        configuration = packaged(path).configuration
-    except ConfigurationError as error:
-        raise UsageError(f"--prometheus-auth-config: {error}") from error
-    # The package has renamed the key under which it keeps the token; this call knows both.
-    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-    headers = (("Authorization", token),) if token else ()
-    if not with_tls:
-        return _Access(None, None, None, token_file=None, headers=headers)
-    return _Access(
-        _path(configuration.ssl_ca_cert),
-        _path(configuration.cert_file),
-        _path(configuration.key_file),
-        token_file=None,
-        headers=headers,
-    )
-
-
-def _path(name: str | None) -> Path | None:
-    return Path(name) if name else None
+    with_tls = values.text("prometheus-url").startswith("https://")
+    if config:
+        return kubeconfig_files(str(config), named.token_file, with_tls=with_tls)
+    ca_file = SERVICE_ACCOUNT / "ca.crt" if with_tls else None
+    return replace(named, ca_file=ca_file, token_file=named.token_file or SERVICE_ACCOUNT / "token")
 
 
 def _headers(texts: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -22,6 +22,7 @@ from tests.support.serving import FRONT_PROXY, PROGRAM, Adapter, Trust, eventual
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adapter.foundation.sources.prometheus.prometheus_settings import Access
     from demo.machine.prometheus import PrometheusProcess
 
 NOWHERE = "http://127.0.0.1:9"
@@ -279,16 +280,23 @@ def test_what_the_flags_say_about_prometheus_is_used(tmp_path: Path, trust: Trus
     assert found.headers == (("X-Scope-OrgID", "one"), ("X-Other", "a=b"))
 
 
+def described(line: list[str]) -> Access:
+    """Return the access that the file of --prometheus-auth-config describes."""
+    files = serve_settings(parse_flags(SERVE, line, {})).prometheus.access_files
+    assert files is not None
+    return files.read()
+
+
 def test_credentials_for_prometheus_may_come_from_a_kubeconfig(tmp_path: Path, trust: Trust) -> None:
     line = [*serving_flags(tmp_path, "https://prometheus.example", RULES, {}), *trust.flags()]
     cluster = FakeApiServer(trust.context())
     kubeconfig = cluster.kubeconfig(tmp_path / "config", ca_file=trust.serving.ca_file)
     line.append(f"--prometheus-auth-config={kubeconfig}")
-    found = serve_settings(parse_flags(SERVE, line, {})).prometheus
+    found = described(line)
     assert (found.headers, found.ca_file) == ((("Authorization", f"Bearer {TOKEN}"),), trust.serving.ca_file)
     # Without TLS there is nothing to vouch for, and a token file takes the place of the kubeconfig's token.
     line += ["--prometheus-url=http://prometheus.example", "--prometheus-token-file=/token"]
-    found = serve_settings(parse_flags(SERVE, line, {})).prometheus
+    found = described(line)
     assert (found.headers, found.ca_file, str(found.token_file)) == ((), None, "/token")
 
 

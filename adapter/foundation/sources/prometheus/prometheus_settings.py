@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from adapter.foundation.sources.prometheus.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from adapter.foundation.promql.narrowing import Matchers
@@ -60,6 +60,28 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """How to verify Prometheus, and the credentials to send."""
+
+    ca_file: Path | None = None
+    client_cert_file: Path | None = None
+    client_key_file: Path | None = None
+    token_file: Path | None = None
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessFiles:
+    """Files that describe the access, such as a kubeconfig, and may be replaced at any time."""
+
+    paths: tuple[Path, ...]
+    read: Callable[[], Access]
+    """Returns the present access. Raises OSError and ValueError, without a secret in the message."""
+    notice: str = ""
+    """What cannot change while the process runs; empty if everything can."""
+
+
+@dataclass(frozen=True, slots=True)
 class PrometheusSettings:
     """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError if it is invalid.
 
@@ -85,6 +107,8 @@ class PrometheusSettings:
     """Time limit for connecting, and separately for the TLS handshake, unless the request's deadline is earlier."""
     read_timeout_seconds: float = 30.0
     """Longest time without data while waiting for or reading an answer, unless the request's deadline is earlier."""
+    access_files: AccessFiles | None = None
+    """Files that take the place of CA file, client certificate and token file; their headers are sent in addition."""
     matchers: Matchers | None = None
     """Label matchers that are put into each selector of each query, to restrict which series are read."""
     partial_response: bool | None = None
@@ -114,6 +138,18 @@ class PrometheusSettings:
         if parts.username is None:
             return None
         return unquote(parts.username), unquote(parts.password or "")
+
+    def with_access(self, access: Access) -> PrometheusSettings:
+        """Return the settings with an access in place of the files that describe it; raises SettingsError."""
+        return replace(
+            self,
+            ca_file=access.ca_file,
+            client_cert_file=access.client_cert_file,
+            client_key_file=access.client_key_file,
+            token_file=access.token_file,
+            headers=(*access.headers, *self.headers),
+            access_files=None,
+        )
 
     def _check_request(self) -> None:
         if self.verb not in {"POST", "GET"}:

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.transport import KubernetesTransport
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+_REMEDY: Final = "name a valid file with --kubeconfig, or run in a pod with a service account"
 
 
 def access(kubeconfig: str | None, context: str | None) -> Callable[[], KubernetesTransport]:
@@ -50,8 +52,8 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], Kuber
     return connect
 
 
-def packaged(path: str, context: str | None = None) -> PackageTransport:
-    """Return the package's transport for a context of kubeconfigs; raises ConfigurationError."""
+def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> PackageTransport:
+    """Return the package's transport for a context of kubeconfigs. Raises ConfigurationError with the remedy."""
     from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
 
     configuration = usual_configuration()
@@ -60,6 +62,7 @@ def packaged(path: str, context: str | None = None) -> PackageTransport:
         lambda: load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
             config_file=path, context=context, client_configuration=configuration, persist_config=False
         ),
+        remedy,
     )
     return transport_of(configuration)
 
@@ -150,7 +153,7 @@ def usual_configuration() -> Configuration:
     return configuration
 
 
-def _load(source: str, load: Callable[[], object]) -> None:
+def _load(source: str, load: Callable[[], object], remedy: str = _REMEDY) -> None:
     """Run the package's loader. Its exceptions may quote the user's entry and token, so they are not chained."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
     from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
@@ -177,10 +180,7 @@ def _load(source: str, load: Callable[[], object]) -> None:
         reason = f"the program that `exec` names for the credentials failed: {failures[0]}"
     finally:
         root.removeFilter(noting)
-    message = (
-        f"{source}: {trimmed(reason)}: name a valid file with --kubeconfig, or run in a pod with a service account"
-    )
-    raise ConfigurationError(message) from None
+    raise ConfigurationError(f"{source}: {trimmed(reason)}: {remedy}") from None
 
 
 def _note(failures: list[str], record: logging.LogRecord) -> bool:

@@ -84,6 +84,17 @@ def plain_access(path: str, context: str | None) -> PlainAccess | None:
         return None
 
 
+def current_user(path: str) -> Mapping[str, Any]:
+    """Return the user entry of the current context of a kubeconfig; empty if this reader does not find one."""
+    file = Path(path).expanduser()
+    try:
+        content = _mapping(_read(file, _Files(file.parent)))
+        named = _entry(content, "contexts", "context", _text(content["current-context"]))
+        return _entry(content, "users", "user", _text(named["user"]))
+    except (_OtherError, OSError, ValueError, KeyError, RecursionError):
+        return {}
+
+
 def _access(files: _Files, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> PlainAccess:
     host = _text(cluster["server"]).rstrip("/")
     if not host.startswith(("http://", "https://")):

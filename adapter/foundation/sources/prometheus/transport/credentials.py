@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.prometheus_settings import AccessFiles, PrometheusSettings
 
 T = TypeVar("T")
 
@@ -25,17 +25,24 @@ class Credentials:
 
     def __init__(self, settings: PrometheusSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Read all files once; raises SettingsError."""
+        self._described = _followed_access(settings, settings.access_files, clock) if settings.access_files else None
+        if self._described is not None:
+            return
         self._headers = dict(settings.headers)
         self._authorization = _followed_authorization(settings, clock)
         self._tls = _followed_tls(settings, clock) if settings.endpoint.scheme == "https" else None
 
     def headers(self) -> dict[str, str]:
         """Return the configured headers and the Authorization header."""
+        if self._described is not None:
+            return self._described.current().headers()
         authorization = self._authorization.current() if self._authorization else None
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the context for connections, a new one after the files have changed; None without TLS."""
+        if self._described is not None:
+            return self._described.current().tls()
         return self._tls.current() if self._tls else None
 
 
@@ -48,6 +55,15 @@ def followed(
     except UNUSABLE as e:
         files = f"{what} ({', '.join(map(str, paths))})"
         raise SettingsError(f"{files}: {reason_of(e)}: correct the file, or name another one") from e
+
+
+def _followed_access(
+    settings: PrometheusSettings, files: AccessFiles, clock: Callable[[], float]
+) -> CredentialFiles[Credentials]:
+    """Return the credentials that the files describe; the files that these name in turn are followed, too."""
+    return followed(
+        "Prometheus kubeconfig", files.paths, lambda: Credentials(settings.with_access(files.read()), clock), clock
+    )
 
 
 def _followed_authorization(settings: PrometheusSettings, clock: Callable[[], float]) -> CredentialFiles[str] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import ssl
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,15 +15,12 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     SettingsError,
 )
-from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.prometheus_settings import Access, AccessFiles, PrometheusSettings
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.transport.credentials import Credentials, followed
 from adapter.foundation.time.pace import UNPACED
 from demo.machine.certificates import Authority, KeyPair
 from tests.support.raw_server import answering, raw_server
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}'
 
@@ -271,6 +269,35 @@ def test_refused_credentials_do_not_appear_in_the_error(tmp_path: Path) -> None:
     ):
         values(server.url, token_file=token)
     assert "hidden-token" not in f"{caught.value!r} {caught.value}"
+
+
+def test_described_access_is_read_again_with_its_files_and_the_last_good_one_stays(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    description, first, second = tmp_path / "description", tmp_path / "first", tmp_path / "second"
+    description.write_text(str(first))
+    first.write_text("one")
+    second.write_text("two")
+
+    def read() -> Access:
+        return Access(token_file=Path(description.read_text()), headers=(("X-Key", "k"),))
+
+    settings = PrometheusSettings(
+        "http://host", headers=(("X-Other", "o"),), access_files=AccessFiles((description,), read)
+    )
+    credentials = Credentials(settings, clock)
+    assert credentials.headers() == {"X-Key": "k", "X-Other": "o", "Authorization": "Bearer one"}
+    for content in (str(tmp_path / "none"), str(second)):
+        replace_file(description, content)
+        clock.now += 1
+        expected = "two" if content == str(second) else "one"
+        assert credentials.headers()["Authorization"] == f"Bearer {expected}"
+    replace_file(second, "three")
+    clock.now += 1
+    assert credentials.headers()["Authorization"] == "Bearer three"
+    assert len([message for message in caplog.messages if "cannot be used" in message]) == 1
+    with pytest.raises(SettingsError, match="more than one way"):
+        Credentials(PrometheusSettings("http://u:p@host", access_files=settings.access_files))
 
 
 def test_files_are_looked_at_no_more_than_once_a_second(tmp_path: Path, clock: Clock) -> None:
