@@ -1,10 +1,10 @@
-"""The configuration in force if objects of the kind Recommendation count beside the file.
+"""The configuration in force when objects of the kind Recommendation count in addition to the file.
 
     source = ObjectConfigurations(file, clock)
     source.connect(lambda: known_objects)
     tasks.running("recommendation objects", lambda stop: source.run(stop.event))
 
-Each look takes the changed objects. Those of a namespace that change all the time are read at a limited rate, since
+Each pass reads the objects that have changed. The rate of changes that are read is limited for each namespace, since
 each change causes all decisions to be made again; deletions count at once.
 """
 
@@ -41,14 +41,14 @@ _COLLECT_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """An object as it was read, with the settings that it was read by."""
+    """An object as it was read, with the settings that were used to read it."""
 
     found: ReadObject
     basis: object
 
 
 class ObjectConfigurations:
-    """A `ConfigurationSource`: a file, and objects beside it. `check` and `run` may be on different threads."""
+    """A `ConfigurationSource` of a file and of objects. `check` and `run` may be on different threads."""
 
     def __init__(self, file: ConfigurationSource, clock: Clock = Clock()) -> None:  # noqa: B008 - immutable
         """Begin with the file alone."""
@@ -72,7 +72,7 @@ class ObjectConfigurations:
 
     @property
     def admission(self) -> Admission:
-        """The configuration in force, with all objects and the refusals of some."""
+        """The configuration in force, with all objects and the reasons why some are refused."""
         return self._admission
 
     def on_change(self, on_change: Callable[[Configuration], None]) -> None:
@@ -84,7 +84,7 @@ class ObjectConfigurations:
         self._on_admission = on_admission
 
     def check(self) -> None:
-        """Look whether the file has changed; the body of a periodic task."""
+        """Check whether the file has changed; the body of a periodic task."""
         self._file.check()
 
     def connect(
@@ -92,19 +92,19 @@ class ObjectConfigurations:
         known: Callable[[], Mapping[str, RecommendationObject] | None],
         limit: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Take objects from `known`: those to be read, by `NAMESPACE/NAME`; None while they are not known.
+        """Take objects from `known`, which returns them by `NAMESPACE/NAME`, or None while they are not known.
 
-        `limit` is called with the number of objects of each namespace that are to be read.
+        `limit` is called with the largest number of objects to be read in each namespace.
         """
         self._known = known
         self._limit = limit
 
     def changed(self) -> None:
-        """Note that objects have changed; `run` looks at once. For any thread."""
+        """Note that objects have changed, so that `run` looks at them at once. For any thread."""
         self._changed.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Follow the objects until the stop."""
+        """Follow the objects until `stop` is set."""
         while not stop.is_set():
             if self._changed.wait(_LOOK_SECONDS):
                 stop.wait(_COLLECT_SECONDS)
@@ -177,7 +177,7 @@ class ObjectConfigurations:
 
 
 def shared_settings(file: Configuration) -> Shared:
-    """Return the settings that objects are read by: they may choose the backends that the administrator lists."""
+    """Return the settings that are used to read objects, which may choose the backends that the administrator lists."""
     has_prometheus, backends = file.prometheus is not None, file.objects.backends
     return Shared(file.stale_after_seconds, file.owners, has_prometheus, for_backtest=False, backends=backends)
 

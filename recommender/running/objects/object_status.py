@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 READY: Final = "Ready"
 ACTING: Final = "Acting"
 MOST_TARGETS: Final = 20
-"""Most targets that a status lists; if there are more, the worst ones."""
+"""Most targets that a status lists; if there are more, it lists the worst ones."""
 _MOST_STEPS: Final = 50
 _LONGEST_TEXT: Final = 2_000
 _REASONS: Final = {Status.STALE: "Stale", Status.ERROR: "Error"}
@@ -33,7 +33,7 @@ _Condition = tuple[str, bool, str, str]
 def decided_status(
     about: RecommendationObject, policy: RecommendationPolicy, records: Sequence[Record], now: float
 ) -> dict[str, Any]:
-    """Return the status of an object that counts; `records` are those of its name, several with `forEach`."""
+    """Return the status of an object that counts; `records` are its records, which are several with `forEach`."""
     summary = summary_of(records)
     single = records[0] if records[0].each is None else None
     worst = worst_first(records, MOST_TARGETS)
@@ -83,7 +83,7 @@ def says_over_quota(status: Mapping[str, Any], generation: int) -> bool:
 
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether people and programs wait for a change: of a value, or of a condition and its reason."""
+    """Return whether people and programs wait for a change, which is one of a size or of a condition and its reason."""
     return _essence(before) != _essence(after)
 
 
@@ -104,7 +104,7 @@ def _ready_reason(status: Status, *, has_value: bool) -> str:
 def _acting(
     policy: RecommendationPolicy, status: Status, outcomes: Sequence[TargetOutcome], message: str, *, has_value: bool
 ) -> _Condition:
-    """Return whether the value has an effect: sizes of targets are written, or the value is published."""
+    """Return the condition that says whether the value has an effect: a size is written, or the value is published."""
     if not has_value:
         return ACTING, False, "NoValue", message
     refused = next((each for each in outcomes if each.action is TargetAction.REFUSED), None)
@@ -120,7 +120,7 @@ def _acting(
 def _whole(
     about: RecommendationObject, content: Mapping[str, Any], conditions: Sequence[_Condition], now: float
 ) -> dict[str, Any]:
-    """Return the status; times of unchanged parts of the object's status are kept."""
+    """Return the status; unchanged parts keep their times from the present status of the object."""
     time = rfc3339(now)
     before = about.status
     known = {each.get("type"): each for each in _conditions(before)}

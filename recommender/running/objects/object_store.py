@@ -1,4 +1,4 @@
-"""The store of watched objects of the kind Recommendation: of each namespace, as many as its quota permits."""
+"""The store of watched objects of the kind Recommendation, with as many from each namespace as its quota permits."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ RecommendationStore: TypeAlias = QuotaStore[AnyObjectForm, RecommendationObject]
 def recommendation_store(
     resource: Callable[[], Resource], most: int, changed: Callable[[], None]
 ) -> RecommendationStore:
-    """Return an empty store that keeps this many objects of each namespace; one that is being deleted counts as gone.
+    """Return an empty store that keeps up to `most` objects of each namespace; those being deleted count as gone.
 
-    `resource` returns the version of the received objects; `changed` is called whenever one that is kept has changed.
+    `resource` returns the version of the received objects; `changed` is called whenever a kept object has changed.
     """
 
     def convert(item: AnyObjectForm, _before: RecommendationObject | None) -> KeptObject[RecommendationObject] | None:

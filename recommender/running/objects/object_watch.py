@@ -56,7 +56,7 @@ class ObjectWatch:
     _store: KnownObjects
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until the stop; if the kind is not installed, wait until it is."""
+        """Watch until `stop` is set; if the kind is not installed, wait until it is."""
         self._reflector.run(stop)
 
     def known(self) -> Mapping[str, RecommendationObject] | None:

@@ -5,8 +5,8 @@
     latest = Latest(writer.publish)
 
 A status is applied by server-side apply with a field manager of this program, and names the UID of the object: it never
-creates an object, nor changes another one of the same name. Another client's changes of a status stay until this
-program's own view changes, so the two do not fight.
+creates an object, nor changes another one of the same name. Changes that another client makes to a status stay until
+this program has a new status to write, so the two do not fight.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CALM_SECONDS: Final = 30.0
 _PER_SECOND: Final = 20.0
 _BURST: Final = 40
 _RETRY_SECONDS: Final = 30.0
-"""Pause after a failed write. One that cannot succeed costs one call in this time."""
+"""Pause after a failed write. A write that can never succeed costs one call per pause."""
 _LOOP_SECONDS: Final = 1.0
 
 
@@ -95,7 +95,7 @@ class StatusWriter:
         *,
         clock: Clock = Clock(),  # noqa: B008 - immutable
     ) -> None:
-        """`known` returns the objects that are read, with their present statuses; `unread` has those beyond a quota."""
+        """`known` returns the objects that are read, with their statuses; `unread` has the objects beyond a quota."""
         self._client = client
         self._fence = fence
         self._admission = admission
@@ -120,13 +120,13 @@ class StatusWriter:
         self._wake.set()
 
     def reconfigured(self) -> None:
-        """Note that objects have changed: the last records may be about former ones. For any thread."""
+        """Note that objects have changed, so that the last records may be about former versions. For any thread."""
         self._publication = replace(self._publication, records=())
         self._is_new = True
         self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Write changed statuses until the stop."""
+        """Write changed statuses until `stop` is set."""
         while not stop.is_set():
             self._wake.wait(_LOOP_SECONDS)
             self._wake.clear()
@@ -166,7 +166,7 @@ class StatusWriter:
         self._tell_unread()
 
     def _tell_unread(self) -> None:
-        """Write once, to objects that are not read, that a quota refuses them; the namespaces take turns."""
+        """Write to each unread object, once, that a quota refuses it; the namespaces take turns."""
         settings = self._admission().configuration.objects
         while self._clock.monotonic() >= self._resumes_at and (namespaces := self._unread.untold()):
             for namespace in sorted(namespaces):
@@ -188,7 +188,7 @@ class StatusWriter:
     def _changed_statuses(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
     ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
-        """Return the objects whose status must change, each in the version that was decided about."""
+        """Return, by key, the objects whose status must change, as they were decided about, with the new status."""
         admission, now = self._admission(), self._clock.wall()
         policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
         records = grouped(each for each in publication.records if each.name in admission.objects)
