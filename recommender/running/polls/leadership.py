@@ -1,4 +1,4 @@
-"""Determines who may act: the holder of the Lease, or a process that runs without a Lease."""
+"""Determines whether this process may act: it holds the Lease, or it runs without a Lease."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Leadership(Protocol):
-    """Whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
+    """Says whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
 
     def is_leader(self) -> bool:
         """Return whether this process leads now."""
         ...
 
     def may_write(self, seconds: float) -> bool:
-        """Return whether this process may write for that many more seconds."""
+        """Return whether this process may write for the next `seconds`."""
         ...
 
     def holder(self) -> str:
@@ -38,7 +38,7 @@ class WithoutLease:
         return True
 
     def holder(self) -> str:
-        """Return an empty text: there is no Lease to name a holder."""
+        """Return an empty string: there is no Lease that names a holder."""
         return ""
 
 

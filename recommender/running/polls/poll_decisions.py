@@ -1,6 +1,6 @@
 """All decisions of one poll: each recommendation by itself, and each target of a recommendation with `forEach`.
 
-An error of one of them becomes its own record and does not affect the others.
+An error in one decision becomes its record, and does not affect the other decisions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PollDecisions:
     def __init__(
         self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None
     ) -> None:
-        """`slow` makes the decisions of slow kinds; without it they are made at once, without waiting."""
+        """`slow` makes the decisions of slow kinds; if it is None, they are made at once in the caller's thread."""
         self._memories = memories
         self._slow = slow or ImmediateSizing()
         self._telemetry = telemetry
@@ -111,7 +111,7 @@ class PollDecisions:
     def _late(
         self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, memory: Memory, now: float
     ) -> Decided:
-        """Return the decision of a slow kind. Its thread measures it, since polls do not wait for its end."""
+        """Return the latest decision of a slow kind. Its thread measures it, since polls do not wait for the end."""
         name = recommendation.policy.name
         decision = self._slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
         return Decided(name, (decision,), decision.memory)
@@ -153,10 +153,10 @@ def _decision_after_fault(policy: RecommendationPolicy, memory: Memory, now: flo
 def _rivals(
     policies: Mapping[str, RecommendationPolicy], listed: Mapping[str, ListedTargets]
 ) -> dict[str, dict[TargetReference, tuple[str, ...]]]:
-    """Return, by recommendation and target, which others scale the same target.
+    """Return, by recommendation and target, which other recommendations keep it from writing to the target.
 
-    For targets that the configuration lists, `RecommendationPolicy.rivals` has the rivals that scale them; these are
-    those of `forEach`, and those that resize.
+    Rivals that scale targets listed in the configuration are in `RecommendationPolicy.rivals`. This function adds the
+    rivals for targets of `forEach`, and the rivals that resize.
     """
     found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
     for output in (Output.SCALE, Output.RESIZE):
@@ -186,7 +186,7 @@ def _add_rivals(
 
 
 def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:
-    """Whether another recommendation keeps this one from a target: the file comes first, then the older object."""
+    """Return whether `other` keeps `name` from a target: the file has priority, then the older object."""
     if not policies[name].namespace:
         return not policies[other].namespace
     return in_order.index(other) < in_order.index(name)

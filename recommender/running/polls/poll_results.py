@@ -20,9 +20,9 @@ class Decided:
 
     name: str
     decisions: tuple[Decision, ...]
-    """One decision; with `forEach`, one for each target, and one more if something is wrong with all of them."""
+    """One decision; with `forEach`, one for each target, and one more if there is a problem with all of them."""
     memory: Memory | None
-    """Memory of the recommendation as a whole; None if it cannot be read."""
+    """The memory of the whole recommendation; None if it cannot be read."""
 
 
 class Decisions(Protocol):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.running.polls.poll_results import Decided
 
 LEAST_SECONDS_APART: Final = 1.0
-"""Least time from one poll's decisions to the next poll, whatever the decisions request."""
+"""Least time from the decisions of one poll to the next poll, whatever time the decisions request."""
 LATER_SECONDS: Final = 0.01
 """Added to requested times: clocks differ by some milliseconds, and a decision that is made too soon must be
 repeated."""
@@ -26,7 +26,7 @@ def next_decision_at(decided: Iterable[Decided]) -> float:
 def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
     """Return the seconds to the end of the interval, or to the requested time if that is earlier.
 
-    `since_decided` are the seconds since the last decisions, from which the poll keeps its distance. A requested time
-    can be in the past, or infinite; it can only bring a poll forward.
+    `since_decided` is the number of seconds since the last decisions; the next poll is at least `LEAST_SECONDS_APART`
+    after them. A requested time can be in the past, or infinite; it can only bring a poll forward.
     """
     return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)

@@ -1,8 +1,8 @@
 """The recommender's loop: gather inputs, decide each recommendation, publish, act.
 
 A poll happens every `pollInterval`, a second after a relevant change of the cluster, and when a decision asks to be
-made again. Each recommendation is decided by itself: an error of one of them becomes its own record and does not affect
-the others. Only the leader decides.
+made again. Each recommendation is decided by itself: an error in one of them becomes its record and does not affect the
+others. Only the leader decides.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
 _STOP_NOTICED_SECONDS = 1.0
-"""Time until a stop is noticed. Each look costs processor time, which an idle recommender should not take."""
+"""Longest time until a stop is noticed. Each check costs processor time, which an idle recommender should not use."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
 
@@ -75,7 +75,7 @@ class RunnerTelemetry(Protocol):
 
 
 class Latest:
-    """The last publication, which readers get without waiting. Replaced in one place."""
+    """Holds the last publication, which readers get without waiting."""
 
     def __init__(self, published: Callable[[Publication], None] = lambda _: None) -> None:
         """Call `published` with each publication, in the thread that publishes it."""
@@ -108,7 +108,7 @@ class RunnerServices:
     wake: threading.Event
     """Set when an input has changed: a poll follows soon."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
-    """Called with the records of each poll; with none while another process leads."""
+    """Called with the records of each poll, or with no records while another process leads."""
 
 
 class Runner:
@@ -121,9 +121,9 @@ class Runner:
         self._last: dict[str, tuple[object, ...]] = {}
         """The last log line of each recommendation."""
         self._decided = -math.inf
-        """When each was last decided, by the monotonic clock."""
+        """When decisions were last made, by the monotonic clock."""
         self._again = math.inf
-        """When each must be decided again, by the wall clock."""
+        """When the next decision is requested, by the wall clock; infinite if none is."""
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the process is asked to stop."""
@@ -198,19 +198,19 @@ class Runner:
         return records
 
     def _next_poll(self, interval_ends: float) -> float:
-        """Return the time of the next poll if nothing changes, by the monotonic clock like the end of the interval."""
+        """Return the time of the next poll if nothing changes; this and `interval_ends` are of the monotonic clock."""
         clock = self._parts.clock
         now = clock.monotonic()
         return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
-        """Return the present look-ups: if forEach or objects have many targets, some of these in each poll."""
+        """Return the look-ups of this poll, which include only some targets if `forEach` or objects have many."""
         self._object_targets.follow(plan.object_targets)
         in_turn = self._due_targets.chosen() | self._object_targets.chosen()
         return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:
-        """Publish that another process leads, and forget everything that it will change."""
+        """Publish that another process leads, and forget everything that the other process will change."""
         self._parts.effects.stand_down()
         self._parts.memories.forget()
         self._parts.decisions.forget()
@@ -278,5 +278,5 @@ def _worth_a_line(record: Record) -> tuple[object, ...]:
 
 
 def _valid_seconds(configuration: Configuration) -> float:
-    """Return how long a poll counts: `staleAfter`, but at least until the next poll has surely ended."""
+    """Return for how many seconds a poll is valid: `staleAfter`, but at least until the next poll must have ended."""
     return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)

@@ -1,4 +1,4 @@
-"""The values of queries by backend: each Prometheus has connections and limits of its own."""
+"""Queries to several backends: each Prometheus has connections and limits of its own."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class BackendConnection:
     """The connection to one backend."""
 
     name: str
-    """Its name in the configuration; empty for the only one, which needs no name."""
+    """The name of the backend in the configuration; empty for a single backend, which needs no name."""
     settings: PrometheusSettings | None
     """The settings; None if there is nothing to query."""
     problem: str = ""
-    """Why it is not queried although it could be; empty if it is queried."""
+    """Why the backend is not queried although it could be; empty if it is queried."""
 
     @property
     def source(self) -> str:
-        """Identifies its data."""
+        """Identifies the data of the backend."""
         return source_of(self.settings)
 
 
@@ -83,9 +83,10 @@ class BackendQueries:
                 last.values.close()
 
     def of(self, backend: str, source: str) -> QueryValues:
-        """Return the client for a backend, empty for the default one, as long as it still has the data of this source.
+        """Return the values of a backend, or values that are all Unknown if the backend no longer has this source.
 
-        So nobody uses the answer of a Prometheus that has this name only since a change of the file.
+        The default backend has the empty name. The check of `source` prevents anybody from using the answers of another
+        Prometheus that a change of the file has given the same name.
         """
         used = self._used.get(backend)
         if used is not None and used.source == source:

@@ -1,4 +1,4 @@
-"""Background work for each backend: a hanging one delays only its own work."""
+"""Background work for each backend: a backend that hangs delays only its own work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ W = TypeVar("W")
 _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 5.0
-"""Pause after a fault of a worker."""
+"""Pause in seconds after a worker has failed with an internal error."""
 _LAST_SECONDS: Final = 5.0
-"""How long to wait for the end of the work of all other backends."""
+"""How long to wait, in all, for the work of the backends other than the default one to end."""
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class _Employed(Generic[W]):
 
 
 class BackendWorkers(Generic[W]):
-    """A worker for each backend. That of the default one runs in the thread of `run`, so a single one needs no other.
+    """Has a worker for each backend. The worker of the default backend runs in the thread of `run`.
 
-    It is for any number of threads, but `run` for one.
+    All methods are for any number of threads, except `run`, which is for one.
     """
 
     def __init__(self, name: str, make: Callable[[], W], work: Callable[[str, W, threading.Event], None]) -> None:
-        """`name` is that of the threads; `work` takes the backend and its worker, and works until the stop."""
+        """`name` begins the names of threads; `work` takes a backend, its worker and the event that ends the work."""
         self._name = name
         self._make = make
         self._work = work
@@ -41,7 +41,7 @@ class BackendWorkers(Generic[W]):
         self._is_running = False
 
     def of(self, backend: str) -> W:
-        """Return the worker of a backend, empty for the default one."""
+        """Return the worker of a backend; the default one has the empty name."""
         with self._lock:
             found = self._employed.get(backend)
             if found is None:
@@ -56,14 +56,14 @@ class BackendWorkers(Generic[W]):
             return {backend: each.worker for backend, each in self._employed.items()}
 
     def keep(self, backends: Collection[str]) -> None:
-        """End the work for all backends except the default one and these."""
+        """End the work for all backends except `backends` and the default one."""
         with self._lock:
             gone = [backend for backend in self._employed if backend and backend not in backends]
             for backend in gone:
                 self._employed.pop(backend).stop.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Work for all backends until the stop."""
+        """Work for all backends until `stop` is set."""
         default = self.of("")
         with self._lock:
             self._is_running = True

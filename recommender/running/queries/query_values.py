@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
 _MILLISECOND = 0.001
-"""Least distance of two samples."""
+"""Least time between two samples, in seconds."""
 
 
 class QueryValues:
@@ -37,7 +37,8 @@ class QueryValues:
     ) -> None:
         """`connect` returns a client; it may raise SettingsError.
 
-        `backend` is the name of this Prometheus for messages, if there are several. `lacking` says why there is none.
+        `backend` is the name of this Prometheus in messages, if there are several. `lacking` says why there is no
+        Prometheus to query.
         """
         self._connect = connect
         self._pace = pace
@@ -48,7 +49,7 @@ class QueryValues:
         self._reason = f"{self._called}: {lacking}" if backend else lacking
 
     def use(self, settings: PrometheusSettings | None) -> None:
-        """Query this Prometheus from now on; None if there is none."""
+        """Query the Prometheus of these settings from now on; None for no Prometheus."""
         if settings == self._settings:
             return
         before = self._client
@@ -70,7 +71,7 @@ class QueryValues:
         return self._client
 
     def value(self, query: str) -> Observed[float] | Unknown:
-        """Return the one value of the query at present, with the time of its newest sample."""
+        """Return the single value of the query at present, with the time of its samples."""
         found = self.samples(query)
         if isinstance(found, Unknown):
             return found
@@ -82,11 +83,11 @@ class QueryValues:
         return Observed(found.value[0].value, found.value[0].timestamp)
 
     def samples(self, query: str, by: tuple[str, ...] = ()) -> Observed[tuple[Sample, ...]] | Unknown:
-        """Return all samples of the query at present; the time beside them is that of the evaluation.
+        """Return all samples of the query at present, observed at the time of the evaluation.
 
-        The `timestamp` of each is the time of the data that it comes from (`sample_times`); `by` are the labels that
-        name its target, if each target has its own data. A partial answer counts as none, because a sum would be too
-        small.
+        The `timestamp` of each sample is the time of the data that it comes from (`sample_times`); `by` has the labels
+        that name the target of a sample, if each target has its own data. A partial answer counts as none, because a
+        sum would be too small.
         """
         found = self._query_samples(query, None)
         if isinstance(found, Unknown) or not found.value:
@@ -122,7 +123,7 @@ class QueryValues:
         return times_of(asked, samples, rows, at)
 
     def _query_samples(self, query: str, at: float | None) -> Observed[tuple[Sample, ...]] | Unknown:
-        """Return the samples of an answer; `at` is when the query is evaluated, None for now."""
+        """Return the samples of an answer; `at` is the time for which the query is evaluated, None for now."""
         client = self._client
         if client is None:
             return Unknown(self._reason)

@@ -1,8 +1,8 @@
 """Determines how old the samples behind a query's values are (pure).
 
-Prometheus evaluates a query with samples that may be minutes old, and its answer states the time of the evaluation. So
-a second query is sent for the same instant: for each selector of the query, the time of its newest sample, by the
-labels that name a target if there are several. A value is as old as the selector whose newest sample is oldest.
+Prometheus evaluates a query with samples that may be minutes old, and its answer states the time of the evaluation. A
+second query is therefore sent for the same instant. For each selector of the query, it returns the time of the newest
+sample, by the labels that name a target if there are several targets. A value is as old as the oldest of these times.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class TimesQuery:
     """The queries that return the times of a query's samples."""
 
     text: str
-    """The query; empty if no selector's samples are meant to be present ones."""
+    """The query; empty if the original query cannot be read, or reads no present samples."""
     search: str
-    """The query that is sent if `text` finds nothing for a selector: the newest samples within the ranges; empty if
-    there are none."""
+    """The query for the newest samples within the ranges, which is sent if `text` finds nothing for a selector; empty
+    if there are no ranges."""
     selectors: int
     """Number of selectors."""
     range_seconds: float
@@ -50,7 +50,7 @@ class TimesQuery:
 
 
 def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
-    """Return the queries; `by` are the labels that name a target."""
+    """Return the queries for the times of the samples of `query`; `by` has the labels that name a target."""
     try:
         tree = parse_query(query)
     except UnreadableQueryError:
@@ -81,10 +81,11 @@ def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
 
 
 def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
-    """Return the time of each sample's data, in seconds since the Unix epoch; `found` is the answer about times.
+    """Return the time of the data of each sample, in seconds since the Unix epoch; `found` has the answers about times.
 
-    If nothing is known, it is the bound: Prometheus's look-back for a query that cannot be read, and otherwise the
-    longest range. A value that comes from no series at all, such as `vector(0)`, is a present one.
+    A time that is not known is the earliest possible one: `at` minus the look-back of Prometheus for a query that is
+    unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, is of
+    `at`.
     """
     if not asked.is_readable:
         return [at - LOOK_BACK_SECONDS] * len(samples)
