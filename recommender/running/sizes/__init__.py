@@ -1,1 +1,1 @@
-"""Decisions of cluster sizes: from the inputs of a poll to a record, in a thread of their own."""
+"""Cluster sizes: decisions in threads of their own, and the writers that carry the decisions out."""

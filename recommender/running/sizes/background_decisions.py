@@ -1,7 +1,7 @@
 """Cluster size decisions in threads of their own, since one for a huge cluster takes seconds.
 
-A poll waits a second for a decision. One that takes longer is published by the poll that follows its end; until then
-the last one is published, with its old time. Other recommendations are polled as usual. The decision is Python
+A poll waits a second for a decision. One that takes longer is published by the poll that follows its end; until then,
+the last decision is published, with its old time. Other recommendations are polled as usual. The decision is Python
 code that other threads interrupt every few milliseconds, so that the Lease is renewed and health checks are answered
 meanwhile. After a late decision its thread rests for as long as it has worked, which leaves half of a core to others.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recommender.running.sizes.reported_writes import WriteResults
 
 WAIT_SECONDS: Final = 1.0
-"""How long a poll waits for a decision; that of a cluster with some hundred nodes takes less."""
+"""How long a poll waits for a decision; one for a cluster with some hundred nodes takes less time."""
 
 
 class SlowDecisions(Protocol):
@@ -95,10 +95,10 @@ class _Work:
     recommendation: Recommendation
     calculate: Calculate
     memory: Memory
-    """The memory that it started from: a decision from an older memory is dropped."""
+    """The memory that the decision started from: a decision from an older memory is dropped."""
     done: threading.Event
     writes: Mapping[TargetReference, ScaleOutcome]
-    """The writes whose results it knows."""
+    """The results of writes that the decision takes into account."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -113,7 +113,7 @@ class _State:
     """The last decision that was made from known facts."""
     rests_until: float = 0.0
     again: float | None = None
-    """The time at which the last decision requested to be repeated, in seconds since the Unix epoch."""
+    """The time for which the last decision requested its repetition, in seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class SizesInBackground:
         return decide(work.recommendation.policy, work.calculate, inputs, work.memory, now)
 
     def _finished_decision(self, state: _State, recommendation: Recommendation, memory: Memory) -> Decision | None:
-        """Return the decision that has ended, if it still answers the question."""
+        """Return the decision that has ended, if it was made for the present recommendation and memory."""
         work = state.work
         if work is None or not work.done.is_set():
             return None

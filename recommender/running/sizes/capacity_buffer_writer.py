@@ -81,7 +81,7 @@ def _with_replicas(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
 def _buffer_before_writes(buffer: dict[str, Any]) -> dict[str, Any]:
     """Return the buffer as it was before the first write; one that was never written stays as it is.
 
-    A buffer that stated neither replicas nor anything else gets 0 of them, since one without a size is invalid.
+    A buffer that had neither replicas nor a percentage or limits gets 0 replicas, since one without a size is invalid.
     """
     annotations = texts(buffer, "metadata", "annotations")
     before = annotations.pop(FORMER_REPLICAS, None)

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group as it is read for one attempt."""
+    """A group as it was read for one attempt."""
 
     path: str
     scale: dict[str, Any]
@@ -58,7 +58,7 @@ class ClusterApiAttempt:
         self._objects = objects
         self._resolve = resolve
         self._late = LateEffects(monotonic)
-        """The sizes that were lowered without an answer."""
+        """The writes of lower sizes that were not answered, and may still take effect."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
         """Write the size if the present limits and pauses allow it."""
@@ -78,7 +78,7 @@ class ClusterApiAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, wish: Wish, group: _Group, terms: SendingTerms) -> ScaleOutcome:
-        """Take off the marks of earlier removals, and return the outcome at the present size: OK if it may change."""
+        """Remove the marks of earlier removals, and return the outcome at the present size: OK if that may change."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.size, uid_of(group.document))
         if wish.unmarks and group.size == wish.known_size:
             unmarked = self._take_marks_off(found, terms)
@@ -161,7 +161,7 @@ class ClusterApiAttempt:
     def _annotate(
         self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms, *, mark: bool
     ) -> ScaleOutcome:
-        """Mark a Machine, or remove the mark again; one that another client has marked stays as it is."""
+        """Mark a Machine, or remove the mark again; a mark that another client has set stays."""
         target = TargetReference(found.wish.target.api_version, "Machine", removal.namespace, removal.name)
         try:
             path = target_path(target, self._resolve)

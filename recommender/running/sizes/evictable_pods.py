@@ -25,17 +25,17 @@ class EvictedPod:
     is_terminating: bool
 
     def __str__(self) -> str:
-        """`shop/web-0`."""
+        """Return the namespace and the name, such as `shop/web-0`."""
         return f"{self.namespace}/{self.name}"
 
 
 def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
-    """Return the pods that must leave: not those that end with the node or have already ended."""
+    """Return the pods that must leave the node, without those that end with the node or have already ended."""
     return tuple(_evicted_pod(pod) for pod in pods if not _stays(pod))
 
 
 def obstacle_to(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why the node must not be drained because of a new pod; empty if there is no such reason."""
+    """Return why one of the pods of a node forbids draining it; empty if none does."""
     for pod in pods:
         if _stays(pod) or text(pod, "metadata", "deletionTimestamp"):
             continue

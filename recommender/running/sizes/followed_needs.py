@@ -1,4 +1,4 @@
-"""Objects whose need is only known from others: the templates that groups of Cluster API name."""
+"""Watches objects that only other objects name: the templates of Cluster API's node groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Watching(Protocol):
-    """Returns facts of the cluster. `change` replaces the set of needed ones."""
+    """Returns facts of the cluster. `change` replaces the set of facts that are needed."""
 
     @property
     def cluster(self) -> Callable[[], ClusterState]:
@@ -29,7 +29,7 @@ class Watching(Protocol):
 
 
 class FollowedNeeds:
-    """The facts of a cluster; if they name further objects, these are also watched. For one thread."""
+    """Returns the facts of a cluster, and has further objects watched that these facts name. For one thread."""
 
     def __init__(self, plan: Callable[[], PollPlan], world: Watching) -> None:
         self._plan = plan
@@ -38,7 +38,7 @@ class FollowedNeeds:
         """The plan in force, and the objects that are watched for it."""
 
     def cluster(self) -> ClusterState:
-        """Return the facts."""
+        """Return the facts, and have the objects watched that they name."""
         state, plan = self._world.cluster(), self._plan()
         if not plan.needs.objects:
             return state

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ACCEPTED_SECONDS: Final = 900.0
 """How long a machine may take to disappear after the provider has accepted its deletion."""
 _UNCERTAIN_SECONDS: Final = 120.0
-"""The same if it is unknown whether the provider has accepted it."""
+"""How long a machine may take to disappear if it is unknown whether the provider has accepted its deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class DeletionProblem:
 
     message: str = ""
     waits: bool = False
-    """Whether the problem may pass by itself or may not exist: the node stays as it is."""
+    """Whether the problem may pass by itself or may not exist, so that the node stays as it is for now."""
 
 
 class MachineDeletion:
     """Deletes machines. For one thread."""
 
     def __init__(self, groups: WritesGroups, monotonic: Callable[[], float]) -> None:
-        """Nothing is deleted yet."""
+        """`monotonic` returns the seconds of a monotonic clock."""
         self._groups = groups
         self._monotonic = monotonic
         self._expected: dict[tuple[str, str, str], tuple[int, float]] = {}
-        """The size of a group after its last deletion, which the provider may show late, and the time until which it
-        counts."""
+        """The size of each group after its last deletion, which the provider may show late, and the time until which
+        that size counts."""
 
     def problem_of(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
-        """Return the present reason against the deletion."""
+        """Return why the machine must not be deleted now, with an empty message if it may be deleted."""
         try:
             group = self._look(mark)
         except ProviderUnreachableError as error:
@@ -58,7 +58,7 @@ class MachineDeletion:
         return DeletionProblem()
 
     def delete(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
-        """Ask the provider once; return the problem, which `waits` if the outcome is unknown."""
+        """Ask the provider once to delete the machine; return the problem, which `waits` if the outcome is unknown."""
         machine = ProviderNode(
             text(node, "metadata", "name"),
             text(node, "spec", "providerID"),
@@ -78,7 +78,7 @@ class MachineDeletion:
         return DeletionProblem()
 
     def _expect_one_less(self, mark: RemovalMark) -> None:
-        """Note that the group may have a node less than its provider shows, so that its minimum holds."""
+        """Note that the group may have one node less than its provider shows, so that its minimum is respected."""
         key = _key(mark)
         if key in self._expected:
             size, _ = self._expected[key]
@@ -104,7 +104,7 @@ class MachineDeletion:
         return self._groups.look(mark.recommendation, mark.provider, mark.group)
 
     def _size(self, mark: RemovalMark, group: PluginGroup) -> int:
-        """Return the size of a group, which is not larger than after the last deletion for a while."""
+        """Return the size of a group; for a while after a deletion, it is at most the size that the deletion left."""
         key, now = _key(mark), self._monotonic()
         size, until = self._expected.get(key, (group.target_size, 0.0))
         known = min(size, group.target_size) if now < until else group.target_size

@@ -1,8 +1,8 @@
 """Drains and deletes nodes through the provider of their group, one step after the other.
 
-A removal is a mark on its node (`removal_marks`), so a process that ends at any moment leaves everything that the next
-one needs: it continues, or makes the node usable again. Each step reads first and is repeated until it has an effect,
-except the deletion: the provider is asked for it once, after the mark says so.
+The state of a removal is a mark on its node (`removal_marks`). A process may thus end at any moment: the next one
+continues the removal, or makes the node usable again. Each step reads first and is repeated until it has an effect,
+except the deletion: the provider is asked for it only once, after the mark has recorded the request.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _log = logging.getLogger(__name__)
 
 _STEP_SECONDS: Final = 1.0
 _LEFT_OVER_STEPS: Final = 60
-"""In how many steps marks of an earlier configuration are looked for once, if no removal is configured."""
+"""If no removal is configured, marks of an earlier configuration are looked for once in this many steps."""
 SETTLE_SECONDS: Final = 5.0
-"""How long a node is cordoned before it is deleted, so that pods that were on their way to it are seen."""
+"""Least time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
 EVICTION_SECONDS: Final = 120.0
 """How long evictions are tried (`--max-pod-eviction-time`)."""
 _RETRY_SECONDS: Final = 5.0
@@ -71,7 +71,7 @@ class BeginsRemovals(Protocol):
     """Begins the removal of a node."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
-        """Mark the node. The following steps take minutes."""
+        """Mark the node; return the outcome. The steps that follow take minutes."""
         ...
 
 
@@ -84,11 +84,11 @@ class RemovalParts:
     fence: Fence
     deletion: MachineDeletion
     nodes: Callable[[], ClusterState]
-    """The marked nodes, as far as they are known."""
+    """Returns the state of the cluster, in which marked nodes are found as far as nodes are known."""
     stopped: Callable[[RemovalMark], str]
-    """Why a removal must not continue, such as a changed configuration; empty if it may."""
+    """Returns why a removal must not continue, such as a changed configuration; empty if it may continue."""
     is_configured: Callable[[], bool]
-    """Whether the configuration in force removes nodes at all."""
+    """Returns whether the configuration in force removes nodes at all."""
     announce: Callable[[TargetEvent], None]
     clock: Clock
 
@@ -97,7 +97,7 @@ class NodeRemovals:
     """Carries removals out. `begin` may be called from any thread."""
 
     def __init__(self, parts: RemovalParts) -> None:
-        """Nothing is begun yet."""
+        """Begin nothing yet."""
         self._parts = parts
         self._states = StateLog(_log)
         self._evicts_at: dict[str, float] = {}
@@ -183,7 +183,7 @@ class NodeRemovals:
         return items(self._parts.objects.get("/api/v1/pods", query, seconds=READ_SECONDS).document, "items")
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
-        """Evict pods that are not ending yet, within the budgets; give up after a while."""
+        """Evict pods that are not terminating yet, within their disruption budgets; give up after a while."""
         refusals: list[str] = []
         for pod in pods:
             # Many evictions take longer than the Lease may last.
@@ -199,7 +199,7 @@ class NodeRemovals:
             self._roll_back(node, f"{pods[0]} has not ended within {waited:.0f} s")
 
     def _refused_eviction(self, pod: EvictedPod) -> str:
-        """Evict a pod; return why that was refused, or an empty text."""
+        """Evict a pod; return why the eviction was refused, or an empty string."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
         try:
             self._parts.objects.create(path, eviction_of(pod), seconds=READ_SECONDS)
@@ -211,7 +211,7 @@ class NodeRemovals:
         return ""
 
     def _delete(self, node: dict[str, Any], mark: RemovalMark) -> None:
-        """Let the provider delete the machine. The mark says so beforehand; the call is sent once."""
+        """Let the provider delete the machine. The mark records the request first, and the call is sent only once."""
         name, now = text(node, "metadata", "name"), self._parts.clock.wall()
         problem = self._parts.deletion.problem_of(node, mark)
         if problem.waits:
@@ -233,7 +233,7 @@ class NodeRemovals:
             self._accept(node, begun)
 
     def _follow(self, node: dict[str, Any], mark: RemovalMark) -> None:
-        """Check the outcome of a deletion that the provider was asked for; it is never asked again."""
+        """Check the outcome of a deletion that the provider was asked for. The provider is never asked again."""
         now = self._parts.clock.wall()
         if not mark.accepted and self._parts.deletion.is_under_way(node, mark):
             self._accept(node, mark)
@@ -249,7 +249,7 @@ class NodeRemovals:
         self._parts.writes.replace(_path(name), marked(node, accepted), self._parts.fence)
 
     def _roll_back(self, node: dict[str, Any], reason: str) -> None:
-        """Make the node usable again."""
+        """Make the node usable again, and report the reason in the log and in an event."""
         name = text(node, "metadata", "name")
         self._parts.writes.replace(_path(name), unmarked(node, self._parts.clock.wall()), self._parts.fence)
         self._states.failed(name, f"the node is not removed, and takes pods again: {reason}", node=name)

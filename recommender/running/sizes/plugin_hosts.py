@@ -49,7 +49,7 @@ class WritesGroups(Protocol):
 
 
 class PluginHosts:
-    """The providers of all recommendations. For any number of threads, but one for each recommendation."""
+    """The providers of all recommendations. For any number of threads, but only one at a time per recommendation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

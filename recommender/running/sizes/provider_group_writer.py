@@ -1,7 +1,7 @@
 """Sizes of groups of providers, which are changed by a difference and not set: each change is sent at most once.
 
-The size is read first: it shows the effect of a call with an unknown outcome. After such a call, nothing is sent for
-the group until its size has changed, or until long after the call.
+The size is read first, since it shows the effect of a call with an unknown outcome. After such a call, nothing is sent
+for the group until its size has changed, or until five minutes have passed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from recommender.running.sizes.plugin_hosts import WritesGroups
 
 _UNCERTAIN_SECONDS: Final = 300.0
-"""The back-off of a group after a failure."""
+"""How long nothing is sent for a group after a call with an unknown outcome, unless the size of the group changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Uncertain:
-    """A change of which it is unknown whether it took effect."""
+    """A change that may or may not have taken effect."""
 
     size: int
     """The size that was found before the change."""
@@ -49,7 +49,7 @@ class ProviderAttempt:
         removals: BeginsRemovals,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Nothing is sent yet."""
+        """Send nothing yet; `wall` returns seconds since the Unix epoch."""
         self._groups = groups
         self._removals = removals
         self._wall = wall
@@ -74,7 +74,7 @@ class ProviderAttempt:
         return self._begin_removals(stored, terms) if wish.node_removals else self._change_size(stored, group, terms)
 
     def _outcome_before_change(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
-        """Return the outcome at the present size: OK if something may be sent."""
+        """Return the outcome at the present size: OK if a change may be sent."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
         if group.target_size == wish.replicas:
             self._uncertain.pop(wish.target, None)
@@ -86,7 +86,7 @@ class ProviderAttempt:
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
-        """Return why nothing is sent after a call with an unknown outcome; empty if that is over."""
+        """Return why nothing is sent after a call with an unknown outcome; empty if a change may be sent again."""
         known = self._uncertain.get(target)
         if known is None:
             return ""
@@ -150,5 +150,5 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
 
 
 def _approaches(size: int, group: PluginGroup) -> bool:
-    """Return whether a size below the minimum is nearer to it than the present one."""
+    """Return whether a size below the minimum is nearer to the minimum than the present size is."""
     return group.target_size < size < group.min_size

@@ -1,4 +1,4 @@
-"""The mark of a node that is being drained and deleted: everything known about it, so that any process can continue.
+"""The mark of a node that is being drained and deleted: all that a process needs to know to continue the removal.
 
 The node is cordoned and has the taint of Cluster Autoscaler, which load balancers and other programs know. Pure.
 """
@@ -22,18 +22,18 @@ _CLOCK_SECONDS: Final = 60.0
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Why and since when a node is being removed. Times are seconds since the Unix epoch."""
+    """For which recommendation, and since when, a node is being removed. Times are seconds since the Unix epoch."""
 
     recommendation: str
     provider: str
     group: str
     since: float
     cordoned: bool = False
-    """Whether the node accepted pods before, so that it does so again if the removal fails."""
+    """Whether the removal cordoned the node, so that the node accepts pods again if the removal fails."""
     deleting_since: float | None = None
-    """When the provider was asked to delete the machine; stored before it is asked. None if it has not been asked."""
+    """When the provider was asked to delete the machine; stored before the request. None without a request."""
     accepted: bool = False
-    """Whether the provider has accepted that."""
+    """Whether the provider has accepted the request."""
 
 
 _MARKS: Final = decoder_of(RemovalMark)
@@ -49,7 +49,7 @@ def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
 
 
 def without_future(mark: RemovalMark, now: float) -> RemovalMark:
-    """Return the mark with the present time in place of future ones, for which a removal would wait for long."""
+    """Return the mark with the present time in place of times in the future, which would delay the removal."""
     if max(mark.since, mark.deleting_since or 0.0) <= now + _CLOCK_SECONDS:
         return mark
     deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)

@@ -39,7 +39,7 @@ class SizeWriters:
         withdrawals: Withdrawals,
         provided: ScaleWriter | None = None,
     ) -> None:
-        """Take the writers: `groups` writes the sizes in objects, and `provided` those of providers."""
+        """Take the writers: `groups` writes the sizes of groups that are objects, and `provided` those of providers."""
         self._groups = groups
         self._provided = provided
         self._buffers = buffers
@@ -47,7 +47,7 @@ class SizeWriters:
         self._withdrawals = withdrawals
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
-        """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; returns at once."""
+        """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; return at once."""
         self._withdrawals.follow(configuration)
         withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
         scaled = _names_that_scale(configuration)
@@ -65,7 +65,7 @@ class SizeWriters:
             self._buffers.wanted(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
-        """Stop sending for recommendations without the output. May be called from any thread."""
+        """Stop sending for recommendations that no longer have the output. May be called from any thread."""
         self._withdrawals.follow(configuration)
         for writer in self._group_writers():
             writer.retain(_names_that_scale(configuration))

@@ -1,6 +1,6 @@
-"""CapacityBuffers that a changed configuration no longer sizes: they get back the size from before the first write.
+"""CapacityBuffers that a changed configuration no longer sizes: their size from before the first write is restored.
 
-The end of this process withdraws nothing: the next one continues from there.
+Nothing is withdrawn when this process ends, since the next process continues to size the buffers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _DONE: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
 class Withdrawals:
     """The buffers that should get their former size back. For any number of threads.
 
-    Every process follows the configuration, even one that does not lead: it may lead before everything is withdrawn.
+    Every process follows the configuration, even one that does not lead, since it may become the leader before all
+    buffers are withdrawn.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Withdrawals:
         self._due: dict[BufferSettings, str] = {}
 
     def follow(self, configuration: Configuration) -> None:
-        """Note which buffers the configuration sizes; those that only the last one sized are withdrawn."""
+        """Note which buffers the configuration sizes; those that only the previous one sized are to be withdrawn."""
         sized = buffers_of(configuration)
         with self._lock:
             self._due.update({buffer: name for name, buffer in self._sized.items()})
@@ -40,7 +41,7 @@ class Withdrawals:
             self._sized = sized
 
     def due(self) -> dict[str, tuple[BufferSettings, ...]]:
-        """Return the buffers by the recommendation that sized them."""
+        """Return the buffers to be withdrawn, by the name of the recommendation that sized them."""
         with self._lock:
             found: dict[str, tuple[BufferSettings, ...]] = {}
             for buffer, name in self._due.items():
@@ -48,7 +49,7 @@ class Withdrawals:
             return found
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Note the result of an attempt: a buffer that has its former size again is done."""
+        """Note the result of an attempt: a buffer that has its former size again is no longer due."""
         wish = outcome.wish
         if wish.withdraws and outcome.result in _DONE:
             with self._lock:
@@ -56,7 +57,7 @@ class Withdrawals:
 
 
 def buffers_of(configuration: Configuration) -> dict[str, BufferSettings]:
-    """Return the buffer by recommendation that sizes one."""
+    """Return the buffer of each recommendation that sizes one, by the name of the recommendation."""
     settings = cluster_size_settings(configuration.recommendations)
     return {
         each.policy.name: buffer
