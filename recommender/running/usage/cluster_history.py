@@ -47,9 +47,9 @@ class ClusterHistory:
 
     memory: MemoryPeaks
     running: frozenset[PodContainer]
-    """Containers that use memory at the end."""
+    """Containers that use memory at the end of the period."""
     kills: tuple[frozenset[PodContainer], ...]
-    """The containers that were killed because they were out of memory, by day."""
+    """The containers that were killed because they were out of memory, by day, the newest day first."""
     facts: ClusterFacts
 
     @property
@@ -60,20 +60,20 @@ class ClusterHistory:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReader:
-    """Asks one Prometheus about the containers of some namespaces. Every method raises PrometheusError."""
+    """Asks one Prometheus about the containers of some namespaces. Every method may raise PrometheusError."""
 
     client: PrometheusClient
     window: SizeWindow
     where: str
-    """Matcher of the namespaces, with the comma before it."""
+    """The matcher of the namespaces, with a leading comma; empty for all namespaces."""
     memory_query: str = ""
-    """PromQL of the bytes in use by namespace, pod and container; empty for cAdvisor's working sets."""
+    """PromQL for the bytes in use by namespace, pod and container; empty for the working sets of cAdvisor."""
     choice: str = "--prometheus-matchers '{}'"
-    """How to choose one of several clusters, for messages."""
+    """How to choose one of several clusters; `{}` stands for the matcher. It is for messages."""
     replica_sets_seconds: int = 0
-    """How long before the end of each day ReplicaSets are looked for; 0 for only at that moment."""
+    """How long before the end of each day ReplicaSets are looked for; 0 for the end alone."""
     kills_before_seconds: int = 0
-    """How long before the window kills are looked for: a restart is visible only between two samples."""
+    """How long before each day kills are also looked for: a restart is visible only between two samples."""
     doubled: set[PodContainer] = field(default_factory=set, compare=False)
     """Containers with several series, which are left out."""
 
@@ -92,18 +92,18 @@ class ClusterReader:
                     )
 
     def has_usage(self) -> bool:
-        """Return whether any container uses memory at the end."""
+        """Return whether any container uses memory at the end of the window."""
         now = self.memory_query or usage_queries.memory_usage(self.where)
         return bool(self._now(f"count({now})", ()))
 
     def resolution(self) -> usage_queries.Resolution:
-        """Return the finest resolution in which CPU can be queried."""
+        """Return the finest resolution at which CPU can be queried."""
         found = self._now(usage_queries.scrapes_in_an_hour(self.where), ())
         in_an_hour = max((each.value for each in found if each.value >= 1), default=120.0)
         return usage_queries.resolution_of(3600.0 / in_an_hour)
 
     def history(self) -> ClusterHistory:
-        """Return everything except CPU."""
+        """Return the history of the window, which has everything except CPU."""
         now = self.memory_query or usage_queries.memory_usage(self.where)
         running = frozenset(self._containers(self._now(now, _CONTAINER)))
         kills = tuple(
@@ -130,13 +130,13 @@ class ClusterReader:
         return usage_queries.memory_peaks(self.where, seconds)
 
     def _possible_peaks(self, pods: Collection[PodContainer], seconds: int) -> str:
-        """Return the query of the largest values that a machine can have; it may return more than these pods."""
+        """Return the query for the peaks of these pods without impossible values; it may return other containers."""
         where = self.where + usage_queries.pods_matcher({each.pod for each in pods})
         usage = self.memory_query or usage_queries.memory_usage(where)
         return usage_queries.peaks_of(usage_queries.below(usage, MOST_BYTES), seconds)
 
     def _day_peaks(self, day: tuple[float, int]) -> list[Element]:
-        """Return the peaks of a day. A value that no machine can have does not hide other samples of its day."""
+        """Return the peaks of a day. A value that no machine can have does not hide other samples of that day."""
         end, seconds = day
         found = self._each_once(self._peaks(seconds), end)
         wrong = {pod: each for each in found if each.value >= MOST_BYTES and (pod := PodContainer(*each.labels))}
@@ -200,7 +200,7 @@ class ClusterReader:
     def _owners(self, metric: str, label: str, *, in_days: bool) -> dict[tuple[str, str], frozenset[ObjectOwner]]:
         """Return the owners of each object on the newest day on which it is known.
 
-        ReplicaSets outlive their pods, so they are looked up only at the end of each day.
+        Without `in_days`, objects are looked up only near the end of each day: ReplicaSets outlive their pods.
         """
         labels = ("namespace", label, "owner_kind", "owner_name")
 
@@ -234,7 +234,10 @@ _AUTOSCALED: Final = {CPU: "CPU", MEMORY: "memory"}
 
 
 def _autoscalers(targets: Iterable[Element], follows: Iterable[Element]) -> dict[SizedWorkload, WorkloadAutoscaler]:
-    """Return which autoscaler follows which resources; a server may return metrics that were not requested."""
+    """Return the autoscaler of each workload with the resources that it follows.
+
+    A server may return metrics that were not requested; they are left out.
+    """
     resources: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in follows:
         namespace, name, resource = each.labels

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadContainer]:
-    """Return the row of each container whose workload is certain; init containers have none."""
+    """Return the workload and container name of each container whose workload is certain, without init containers."""
     found: dict[PodContainer, WorkloadContainer] = {}
     for pod in {*history.memory.pods, *history.running} - history.facts.init_containers:
         workload = history.facts.owners.workload_of(pod.of_pod)
@@ -33,7 +33,7 @@ def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadC
 
 
 def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_seconds: int) -> CollectedCpu:
-    """Return the CPU of the rows in the reader's window. Raises PrometheusError."""
+    """Return the CPU usage of the rows in the window of the reader. Raises PrometheusError."""
     window = reader.window
     collected = CollectedCpu.empty(rows, window.days, window.end)
     ask = partial(ask_slice, reader, query, step_seconds)

@@ -1,4 +1,4 @@
-"""Vectors and ranges from Prometheus, a few at a time, each complete or an error."""
+"""Queries Prometheus for vectors and ranges, a few at a time. An answer that may not be complete is an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS: Final = 120.0
 AT_ONCE: Final = 3
-"""Queries in flight: one is decoded while Prometheus calculates others, and few answers are in memory."""
+"""Queries in flight: one is decoded while Prometheus calculates others, and only a few answers are in memory."""
 _LIMITS: Final = AnswerLimits(max_bytes=512 * 2**20, max_samples=2_000_000)
 _RANGE_LIMITS: Final = RangeLimits(max_bytes=256 * 2**20, max_series=500_000)
 
@@ -38,7 +38,7 @@ class Element:
 
 
 def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, ...]) -> list[Element]:
-    """Return the samples of a query at a moment. Raises PrometheusError, also for an answer that may be partial."""
+    """Return the samples of a query at a time. Raises PrometheusError, also for an answer that may be partial."""
     answer = client.instant(query, timeout_seconds=QUERY_SECONDS, at=at, limits=_LIMITS)
     _refuse_partial(query, answer.warnings)
     return [
@@ -49,7 +49,7 @@ def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, .
 
 
 def matrix(client: PrometheusClient, query: str, start: float, end: float, step_seconds: int) -> RangeAnswer:
-    """Return the series of a query between two moments. Raises as `vector` does."""
+    """Return the series of a query between two times. Raises PrometheusError as `vector` does."""
     answer = client.range(
         query, start=start, end=end, step_seconds=step_seconds, timeout_seconds=QUERY_SECONDS, limits=_RANGE_LIMITS
     )
@@ -58,7 +58,7 @@ def matrix(client: PrometheusClient, query: str, start: float, end: float, step_
 
 
 def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
-    """Yield the answer to each question, in order; `AT_ONCE` of them are under way or wait to be taken at a time."""
+    """Yield the answer to each question, in order; at most `AT_ONCE` are under way or wait to be taken at a time."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         waiting = deque(what)
         asked = deque(threads.submit(ask, waiting.popleft()) for _ in range(min(AT_ONCE, len(waiting))))
@@ -76,8 +76,8 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
 def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozenset[PodContainer]:
     """Return the containers that have several series, so that it is unknown which one is right.
 
-    Raises UnexpectedAnswerError if all have several: then the query lacks an aggregation. Owners may cause some
-    themselves, which must not harm the others.
+    Raises UnexpectedAnswerError if all of them have several, because the query then lacks an aggregation. The owners of
+    some containers may cause such series themselves, which must not harm other containers.
     """
     counts = Counter(containers)
     found = frozenset(pod for pod, count in counts.items() if count > 1)

@@ -1,7 +1,7 @@
 """The growing usage of the targets of one recommendation: histograms and peaks by day of UTC.
 
-Usage is added in parts, each of which is in one day. Usage that is older than the history is dropped when a day begins.
-The number of rows is bounded, so that usage takes at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
+Usage is added in parts, each of which lies in one day. Usage that is older than the history is dropped when a day
+begins. The number of rows is bounded: there are at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks per day.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 
 MOST_CONTAINERS: Final = 10_000
 MOST_PODS: Final = 200_000
-"""Containers of pods whose peaks are kept; those that ended first are dropped first."""
+"""Most containers of pods whose peaks are kept; those that ended first are dropped first."""
 SAME_KILL_SECONDS: Final = 900.0
-"""A kill is seen in each part whose look-back contains it; a second one within this time counts as the same."""
+"""A kill is seen in each part whose look-back contains it; another sighting within this time counts as the same."""
 GONE_SECONDS: Final = 900.0
-"""A container without samples for this long, in a workload that has some, is no longer part of it."""
+"""A container without samples for this long is no longer part of its workload, if other containers have samples."""
 _ROWS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePart:
-    """Usage between two moments of one day, in Unix seconds."""
+    """The usage between two times of one day, which are Unix seconds."""
 
     start: float
     end: float
     cpu: CollectedCpu
-    """CPU of one day, which ends with the part."""
+    """The CPU usage as that of one day, which ends with the part."""
     peaks: Mapping[PodContainer, float]
-    """The largest working set in bytes."""
+    """The largest working set of each container in bytes."""
     kills: frozenset[PodContainer]
     """Containers that were killed because they were out of memory, in this part or shortly before."""
     running: frozenset[PodContainer]
-    """Running containers at the end."""
+    """The containers that run at the end of the part."""
     facts: ClusterFacts
-    """Facts at the end."""
+    """The facts at the end of the part."""
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
-    """Workloads with a container that has several series, which are left out."""
+    """Workloads with a container whose series are left out because it has several, and that container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class KnownUsage:
     cpu: CollectedCpu
     """CPU histograms, which end with the present day of UTC."""
     peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
-    """Peaks by day; 0 is the present day; NaN where it is unknown."""
+    """The peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown."""
     kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
-    """Kills by day."""
+    """Kills by day, where index 0 is the present day."""
     covered: float = 0.0
     """Unix seconds up to which usage is known; 0 before the first part."""
     left_out: int = 0
@@ -82,13 +82,13 @@ class KnownUsage:
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
-    """Workloads with doubled series in the newest part."""
+    """Workloads with a container that has several series in the newest part, and that container."""
     memory_seen: dict[SizedWorkload, float] = field(default_factory=dict)
-    """When the memory of each workload was last measured, in Unix seconds; only since the start."""
+    """When the memory of each workload was last measured, in Unix seconds, since this process started."""
 
     @classmethod
     def empty(cls, days: int) -> KnownUsage:
-        """Return no usage of this many days, including the present one."""
+        """Return an empty usage that keeps `days` days, including the present one."""
         return cls(CollectedCpu.empty(ContainerRows((), {}), days, 0.0), kills=[{} for _ in range(days)])
 
     @property
@@ -170,7 +170,7 @@ class KnownUsage:
         yield from (_at_least(record, float(floor)) for record, floor in zip(records, floors, strict=True))
 
     def _begin_day(self, end: float) -> None:
-        """Make room for the day that ends then, and forget containers that only appear in days that are too old."""
+        """Make room for the day that ends at `end`, and forget containers that only appear in days that are too old."""
         passed = self.days if not self.cpu.end else round((end - self.cpu.end) / DAY_SECONDS)
         if passed <= 0:
             return
@@ -186,7 +186,7 @@ class KnownUsage:
         self._keep_rows(np.flatnonzero(weights.any(axis=(0, 2))))
 
     def _keep_rows(self, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Keep only these rows, with those of their pods that still have a peak."""
+        """Keep only `rows`, and of their pods only those that still have a peak."""
         place = {int(row): number for number, row in enumerate(rows)}
         cpu = self.cpu
         places = {pod: place[row] for pod, row in cpu.rows.places.items() if row in place and pod in self.peaks}
@@ -259,7 +259,7 @@ class KnownUsage:
 
 
 def _at_least(record: SizeRecord, needed_bytes: float) -> SizeRecord:
-    """Return the record with at least this memory: a percentile over many pods hides the one that was killed."""
+    """Return the record with at least `needed_bytes` of memory: a percentile of many pods hides one that was killed."""
     if not needed_bytes or record.memory is None:
         return record
     needed = math.ceil(needed_bytes / MEBIBYTE) * MEBIBYTE

@@ -1,7 +1,7 @@
 """Usage in files, so that a restart reads only missing parts, and usage that Prometheus has forgotten is kept.
 
-A file is NumPy's archive of arrays, compressed, with a digest in front. It is replaced as a whole. A file that is
-damaged, of another version or of other workloads is ignored.
+A file is a compressed NumPy archive of arrays, preceded by a digest. It is replaced as a whole. A file that is damaged,
+of another version or of other workloads is ignored.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     end: float
     covered: float
     names: list[tuple[str, str, str, str]]
-    """Namespace, kind and name of the workload, and the container."""
+    """The namespace, kind and name of the workload, and the name of the container, of each row."""
     pods: list[tuple[str, str, str, int]]
-    """Namespace, pod, container and row."""
+    """The namespace, pod, container and row of each container of a pod."""
     kills: list[_Kill]
 
 
@@ -65,7 +65,7 @@ _HEAD = decoder_of(_Head)
 
 
 class UsageFiles:
-    """The usage under a folder. For one thread."""
+    """Stores usage in the files of a folder. For one thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

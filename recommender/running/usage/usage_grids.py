@@ -1,4 +1,4 @@
-"""Usage of containers step by step, with which requests are compared."""
+"""Reads the usage of containers step by step, for comparison with requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_usage_grid(
     namespaces: Collection[str],
     resolution: Resolution,
 ) -> UsageGrid:
-    """Return the usage of the rows in the whole days of the reader's window. Raises PrometheusError."""
+    """Return the usage of the rows on the whole days in the window of the reader. Raises PrometheusError."""
     where, pods = usage_queries.namespace_matcher(namespaces), tuple(sorted(rows.places))
     days = int(reader.window.seconds // DAY_SECONDS)
     edges = edges_of(days, resolution.step_seconds, DAY_SECONDS)

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 300.0
 _SCRAPE_SECONDS: Final = 30.0
-"""How long after a moment samples of it may still arrive."""
+"""How long after a time its samples may still arrive."""
 _RESOLUTION_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 60.0
 _SAVE_SECONDS: Final = 1800.0
@@ -53,11 +53,11 @@ class _Kept:
     knows_facts: bool = False
     """Whether a part has been read since the start of this process."""
     saved: float = -math.inf
-    """The time up to which usage is stored."""
+    """The time up to which usage is stored, in Unix seconds."""
 
 
 def parts_of(covered: float, until: float, history_seconds: float) -> Iterator[tuple[float, float]]:
-    """Yield the missing parts, oldest first, each in one day of UTC; times are Unix seconds."""
+    """Yield the start and end of each missing part, oldest first, each in one day of UTC; times are Unix seconds."""
     start = max(covered, until - history_seconds)
     while start < until:
         end = min(until, (math.floor(start / DAY_SECONDS) + 1) * DAY_SECONDS)
@@ -72,7 +72,7 @@ def days_of(need: UsageNeed) -> int:
 
 @dataclass(slots=True)
 class UsageKeeper:
-    """The usage of all recommendations that follow it. For one thread; its results are for any."""
+    """Keeps the usage of all recommendations that follow usage. For one thread, except `inputs`, which is for any."""
 
     client: Callable[[UsageNeed], PrometheusClient | None]
     """Returns the client to query for a need; None if there is none."""
@@ -88,7 +88,7 @@ class UsageKeeper:
         return self._found
 
     def due(self, need: UsageNeed) -> bool:
-        """Return whether a part is missing; after a failure, only after a while."""
+        """Return whether a part is missing; for a while after a failure, return False."""
         kept = self._kept.get(need.name)
         if kept is None or kept.need != need:
             return True
@@ -97,14 +97,17 @@ class UsageKeeper:
         return self._until() > kept.usage.covered and not 0.0 < left <= _RETRY_SECONDS
 
     def keep(self, needs: tuple[UsageNeed, ...]) -> None:
-        """Forget all others."""
+        """Keep the usage of these needs, and forget all other usage."""
         names = {need.name for need in needs}
         self._retry_at = {name: time for name, time in self._retry_at.items() if name in names}
         self._kept = {name: kept for name, kept in self._kept.items() if name in names}
         self._found = {name: found for name, found in self._found.items() if name in names}
 
     def read(self, need: UsageNeed, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Read missing usage, and turn it into sizes. After a failure, the former usage remains, with its time."""
+        """Read missing usage, and turn it into sizes, while `goes_on` returns True.
+
+        After a failure, the former usage remains, with its time.
+        """
         kept = self._kept_for(need)
         until, client = self._until(), self.client(need)
         if client is None:
@@ -132,7 +135,7 @@ class UsageKeeper:
         self._publish(kept)
 
     def save(self, *, is_last: bool = False) -> None:
-        """Store the usage that was read since the last time, if that is worth a write."""
+        """Store the usage of recommendations for which enough has been read since the last save."""
         for kept in self._kept.values():
             if kept.usage.covered - kept.saved >= (PERIOD_SECONDS if is_last else _SAVE_SECONDS):
                 self.files.save(kept.need, kept.usage)

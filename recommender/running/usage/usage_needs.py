@@ -26,7 +26,7 @@ class UsageNeed:
     targets: tuple[TargetReference, ...]
     """The targets that the configuration lists; none with `forEach`."""
     source: str
-    """Identifies the data and its tenant: the past of another one is that of other workloads."""
+    """Identifies the data and its tenant: data of another source would be the usage of other workloads."""
     backend: str = ""
     """The Prometheus that is queried, as `Configuration.backend_of` returns it."""
 
@@ -38,14 +38,14 @@ class UsageNeed:
 
     @property
     def identity(self) -> str:
-        """A digest of everything that decides whose usage is stored."""
+        """A digest of everything that determines which usage is stored."""
         usage, each = self.settings.from_usage, self.settings.for_each
         workloads = self.targets if each is None else (each.kind, each.namespaces)
         parts = (self.source, usage.cpu, usage.memory, workloads)
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
     def target_of(self, workload: SizedWorkload) -> TargetReference | None:
-        """Return the target of a workload; None if it is not one of this recommendation."""
+        """Return the target for a workload; None if this recommendation does not cover the workload."""
         each = self.settings.for_each
         if each is None:
             named = (workload.namespace, workload.kind, workload.name)
@@ -56,7 +56,7 @@ class UsageNeed:
 
 
 def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
-    """Return the usage that a configuration needs."""
+    """Return the usage that each recommendation of a configuration needs; none without Prometheus."""
     if configuration.prometheus is None:
         return ()
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}

@@ -35,13 +35,13 @@ class OwnersUnknownError(Exception):
 
 
 class NoUsageError(Exception):
-    """No container uses anything at a moment, because the clock is ahead or nothing is scraped."""
+    """No container uses anything at a given time, because the clock is ahead or nothing is scraped."""
 
 
 def refuse_nothing(client: PrometheusClient, need: UsageNeed, at: float) -> None:
-    """Ensure that usage at the moment is known. Raises NoUsageError if it is not, and PrometheusError.
+    """Ensure that usage at the time `at` is known. Raises NoUsageError if it is not, and PrometheusError.
 
-    In that case, earlier data may be missing as well, and may arrive later.
+    If usage at `at` is not known, earlier data may be missing as well, and may arrive later.
     """
     if not reader_of(client, need, SizeWindow(at, 0.0)).has_usage():
         where = f"of namespaces {', '.join(need.namespaces)} " if need.namespaces else ""
@@ -66,11 +66,10 @@ def reader_of(client: PrometheusClient, need: UsageNeed, window: SizeWindow) -> 
 def read_part(
     client: PrometheusClient, need: UsageNeed, start: float, end: float, resolution: Resolution, *, is_recent: bool
 ) -> UsagePart:
-    """Return the usage between two moments of one day.
+    """Return the usage between two times of one day.
 
-    Raises PrometheusError, SeveralClustersError, and OwnersUnknownError for a part that `is_recent`: without owners,
-    its usage would be lost, but they may come back. An answer that may be partial is an error, and so is one with
-    series of several clusters: then nothing is added.
+    Raises PrometheusError, also for an answer that may be partial, and SeveralClustersError. For a part that
+    `is_recent`, it also raises OwnersUnknownError: without owners the usage would be lost, and they may come back.
     """
     reader = reader_of(client, need, SizeWindow(end, end - start))
     reader.refuse_several_clusters()
@@ -98,7 +97,7 @@ def read_part(
 
 
 def _workloads_of(pods: AbstractSet[PodContainer], history: ClusterHistory) -> dict[SizedWorkload, PodContainer]:
-    """Return one of these containers for each workload that has any."""
+    """Return one of these containers for each workload that has at least one of them."""
     found = ((history.facts.owners.workload_of(pod.of_pod), pod) for pod in sorted(pods))
     return {workload: pod for workload, pod in found if workload is not None}
 

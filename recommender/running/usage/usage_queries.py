@@ -1,4 +1,4 @@
-"""The queries of `sizes`: cAdvisor's usage and kube-state-metrics' objects, without what would be counted twice."""
+"""PromQL for the usage from cAdvisor and the objects from kube-state-metrics, in which nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PEAK_STEP_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How CPU is queried: a sample every `step_seconds`, over the `rate_seconds` before it."""
+    """How CPU is queried: a sample every `step_seconds`, each of which is a rate over the `rate_seconds` before it."""
 
     step_seconds: int
     rate_seconds: int
 
 
 def resolution_of(scrape_seconds: float) -> Resolution:
-    """Return the resolution that samples at this distance allow: a rate needs two of them."""
+    """Return the resolution that samples every `scrape_seconds` allow: a rate needs two samples."""
     if scrape_seconds * 2 < _SHORTEST_RATE_SECONDS:
         return Resolution(round(_STEP_SECONDS), round(_SHORTEST_RATE_SECONDS))
     step = math.ceil(scrape_seconds / _STEP_SECONDS) * _STEP_SECONDS
@@ -51,7 +51,7 @@ def resolution_of(scrape_seconds: float) -> Resolution:
 
 
 def namespace_matcher(namespaces: Collection[str]) -> str:
-    """Return a matcher of these namespaces, with the comma before it; empty if there are none, which means all."""
+    """Return a matcher of these namespaces, with a leading comma; empty if there are none, which means all."""
     if not namespaces:
         return ""
     if len(namespaces) == 1:
@@ -60,7 +60,7 @@ def namespace_matcher(namespaces: Collection[str]) -> str:
 
 
 def cpu_usage(where: str, rate_seconds: int) -> str:
-    """Return the query of cores in use. Several kubelet jobs count once, and so do both sides of a restart."""
+    """Return the query of cores in use. A container counts once, even with several kubelet jobs or after a restart."""
     return f"{_BY_CONTAINER} (rate({CPU_METRIC}{{{_CONTAINERS},{_ALL_CORES}{where}}}[{rate_seconds}s]))"
 
 
@@ -80,12 +80,12 @@ def peaks_of(query: str, seconds: int) -> str:
 
 
 def below(query: str, most: float) -> str:
-    """Return the query of the values of a query that are below this one."""
+    """Return the query of those values of a query that are below `most`."""
     return f"({query}) < {most:g}"
 
 
 def scrapes_in_an_hour(where: str) -> str:
-    """Return the query of how many samples a series has in an hour; a series that just began has fewer."""
+    """Return the query of how many samples most series have in an hour; a series that has just begun has fewer."""
     return f"quantile(0.9, count_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[1h]))"
 
 
@@ -95,7 +95,7 @@ def clusters(metric: str, labels: Collection[str], where: str) -> str:
 
 
 def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
-    """Return the query of the owners of objects, which existed at a moment or some time in the seconds before it.
+    """Return the query of the owners of objects that exist now, or that existed at some time in the last `seconds`.
 
     `name` is the label that holds the name of the object.
     """
@@ -128,12 +128,13 @@ def autoscaler_metrics(where: str) -> str:
 
 
 def kills(where: str, seconds: int) -> str:
-    """Return the query of containers that were killed out of memory in the seconds before a moment.
+    """Return the query of containers that were killed because they were out of memory, in the last `seconds`.
 
-    The reason stays until the next restart. So the container must have restarted in this time, or its pod must have
-    begun in it; if restarts are unknown, each time with the reason counts, which is too much rather than too little.
+    The reason of a termination is shown until the next one. The container must therefore have restarted in this period,
+    or its pod must have begun in it. If restarts are unknown, every period with the reason counts, which may be too
+    many kills, but never too few.
 
-    While kube-state-metrics itself restarts, the former number is the last one within an hour.
+    The former number of restarts is the last one within an hour, since kube-state-metrics itself may restart.
     """
     reason = f'kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_HONOURED}{where}}}'
     restarts = f"kube_pod_container_status_restarts_total{{{_HONOURED}{where}}}"
@@ -146,7 +147,7 @@ def kills(where: str, seconds: int) -> str:
 
 
 def pods_matcher(pods: Collection[str]) -> str:
-    """Return a matcher of pods, with the comma before it."""
+    """Return a matcher of pods, with a leading comma."""
     return f",pod=~{go_quoted('|'.join(map(quote_pattern, sorted(pods))))}"
 
 
@@ -155,5 +156,5 @@ def _matchers(where: str) -> str:
 
 
 def container_matcher(container: str) -> str:
-    """Return a matcher of one container, with the comma before it."""
+    """Return a matcher of one container, with a leading comma."""
     return f",container={go_quoted(container)}"

@@ -1,4 +1,4 @@
-"""The usage of a running recommender. Without recommendations that follow usage, none of it is loaded."""
+"""The usage of a running recommender. The code is not loaded unless a recommendation follows usage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_keeping import UsageKeeper
 
 FOLDER: Final = "usage"
-"""The folder of usage under that of the configuration's `state`."""
+"""The folder of usage in the folder that the configuration calls `state`."""
 LONGEST_QUERY_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 5.0
 _NOT_READ: Final = Unknown("its usage has not been read yet", is_awaited=True)
@@ -37,10 +37,10 @@ class _Reader:
 
 
 class UsageService:
-    """The usage of all recommendations that follow it. `inputs` and `use` are for any number of threads."""
+    """The usage of all recommendations that follow usage. `inputs` and `use` are for any number of threads."""
 
     def __init__(self, queries: BackendQueries, state: Path, clock: Clock) -> None:
-        """Begin without any; `queries` waits long enough for a day of usage, and is not used by other code."""
+        """Begin without any usage; `queries` must not be used by other code, since its time limits are long."""
         self._queries = queries
         self._state = state
         self._clock = clock
@@ -79,7 +79,7 @@ class UsageService:
             self._reading(self._readers.of(need.backend)).read(need)
 
     def keep(self, stop: threading.Event) -> None:
-        """Read usage as it arrives until the stop, and store it; a hanging backend does not delay the others."""
+        """Read and store usage as it arrives until `stop` is set; a backend that hangs does not delay the others."""
         self._readers.run(stop)
 
     def _keep(self, backend: str, reader: _Reader, stop: threading.Event) -> None:

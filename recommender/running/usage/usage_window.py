@@ -1,4 +1,4 @@
-"""The period that sizes are computed from, and its slices of days for queries."""
+"""The period from which sizes are computed, and the days and slices in which it is queried."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Final
 from recommender.kinds.resources.histograms import DAY_SECONDS
 
 MOST_POINTS: Final = 600_000
-"""Most points of one answer: about 15 MB of text."""
+"""Most points in one answer, which is about 15 MB of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
-    """Steps of one day, which is counted back from the end; both moments are Unix seconds and are included."""
+    """Steps of one day, which is counted back from the end of the window.
+
+    `start` and `end` are Unix seconds, and both belong to the slice.
+    """
 
     day: int
     start: float
@@ -24,7 +27,7 @@ class TimeSlice:
 
 @dataclass(frozen=True, slots=True)
 class SizeWindow:
-    """The time before a moment."""
+    """The period of `seconds` before `end`."""
 
     end: float
     """Unix seconds, a whole multiple of the step of queries."""
@@ -37,11 +40,11 @@ class SizeWindow:
 
     @property
     def days(self) -> int:
-        """Number of days, the last of which may be shorter."""
+        """The number of days, the oldest of which may be shorter than the others."""
         return math.ceil(self.seconds / DAY_SECONDS)
 
     def day_ends(self) -> Iterator[tuple[float, int]]:
-        """Yield the end of each day and how many seconds it has, the newest first."""
+        """Yield the end of each day in Unix seconds and its length in seconds, the newest day first."""
         for day in range(self.days):
             yield self.end - day * DAY_SECONDS, round(min(DAY_SECONDS, self.seconds - day * DAY_SECONDS))
 
