@@ -22,13 +22,13 @@ class LoadNeed:
     settings: PredictiveSettings
     poll_interval_seconds: float
     is_published: bool = True
-    """Whether an HPA acts on the value, which adds its sync period."""
+    """Whether the value is published for an HPA, whose sync period adds to the delay."""
     namespace: str = ""
-    """The namespace of its object; empty for an entry of the file."""
+    """The namespace of the recommendation's object; empty for an entry of the file."""
     backend: str = ""
     """The Prometheus that is queried, as `Configuration.backend_of` returns it."""
     source: str = ""
-    """Identifies its data and tenant: the past of another one is that of another load."""
+    """Identifies the data of the backend and its tenant: data of another source are the history of another load."""
     stale_after_seconds: float = 60.0
     """Age after which facts about the pods are no longer used."""
 
@@ -39,7 +39,7 @@ class LoadNeed:
 
     @property
     def learned_for(self) -> object:
-        """The load that models learn from; models that were learned from another one are dropped."""
+        """Everything that determines what models learn; models that were learned for other values are dropped."""
         settings = self.settings
         return (
             self.source,

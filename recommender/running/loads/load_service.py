@@ -1,4 +1,4 @@
-"""The loads of a running recommender. Without predictive recommendations, none of it is loaded."""
+"""The loads of a running recommender. Without predictive recommendations, the code for loads is not loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LoadService:
     def __init__(
         self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
-        """Begin without any; `state` is the folder in which histories are stored."""
+        """Begin without any loads; `state` is the folder in which histories are stored."""
         self._queries = queries
         self._state = state
         self._registry = registry
@@ -48,21 +48,21 @@ class LoadService:
                 self._working.use(needs)
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
-        """Return the loads of a recommendation's targets now."""
+        """Return the present loads of the targets of a recommendation."""
         return self._running_service().source.load(need)
 
     def keep_histories(self, stop: threading.Event) -> None:
-        """Download and store histories until the stop."""
+        """Download and store histories until `stop` is set."""
         if (working := self._begin_when_needed(stop)) is not None:
             working.histories.run(stop)
 
     def learn(self, stop: threading.Event) -> None:
-        """Fit models and choose among them until the stop."""
+        """Fit models and choose among them until `stop` is set."""
         if (working := self._begin_when_needed(stop)) is not None:
             working.learner.run(stop)
 
     def _begin_when_needed(self, stop: threading.Event) -> RunningLoadService | None:
-        """Return the parts as soon as a recommendation needs them; None at the stop."""
+        """Return the parts as soon as a recommendation needs them; None if `stop` is set first."""
         while not self._needs:
             if stop.wait(_WAIT_SECONDS):
                 return None

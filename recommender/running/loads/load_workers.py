@@ -1,4 +1,4 @@
-"""Assembles the parts that answer for loads and their background work."""
+"""Assembles the parts that provide loads, and those that work in the background."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from recommender.running.queries.backend_queries import BackendQueries
 
 FOLDER: Final = "loads"
-"""The folder of histories under that of the configuration's `state`."""
+"""The folder of histories in the folder that the configuration calls `state`."""
 
 
 class RunningLoadService:
-    """The parts of the loads. `use` is for one thread at a time."""
+    """The parts of a load service that is in use. `use` is for one thread at a time."""
 
     def __init__(
         self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
@@ -57,7 +57,7 @@ class RunningLoadService:
         self.learner = Learner(self.histories.all, services)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
-        """Follow a configuration."""
+        """Follow the loads that a configuration needs, and forget all others."""
         names = {need.name for need in needs}
         self.histories.use(needs)
         self._telemetry.keep(names)

@@ -51,8 +51,8 @@ def load_inputs_once(
 ) -> Mapping[str, LoadInputs | Unknown]:
     """Return the loads by recommendation, as a recommender that has been running for long would see them.
 
-    It may take a minute for each recommendation: its history is downloaded, unless a recommender has stored it in the
-    folder `state` of the configuration, and its models are fitted. `report` gets a line about the present step.
+    This may take a minute for each recommendation: its history is downloaded, unless a recommender has stored it in the
+    folder `state` of the configuration, and its models are fitted. `report` is called with a line about each step.
     Nothing is written.
     """
     folder = configuration.state / FOLDER
@@ -87,7 +87,7 @@ class _SingleHistory:
         self._history.note(values, time)
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
-        """Return the history, if it is that of this load."""
+        """Return the history if it is that of this load, and None otherwise."""
         return self._history if self._history is not None and self._history.need == need else None
 
 
@@ -95,7 +95,7 @@ class _Silent:
     """Discards the counts, which nobody can read in a single run."""
 
     def series_left_out(self, recommendation: str, count: int) -> None:
-        """Do nothing: the log names them."""
+        """Do nothing: the log names the series."""
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
         """Do nothing: the record has a step for it."""
@@ -143,10 +143,10 @@ class _SingleRun:
     def _learned_in_one_child(
         self, history: TargetHistory, delays: DelayMeter, clock: Clock, learned: Learned
     ) -> Learned | None:
-        """Return the results of light models beside former ones; None if some are heavy, or cannot be tried.
+        """Return the results of light models; None if a model is heavy, targets are too many, or the child fails.
 
-        A child takes longer to start than light models take to be tried, so all of them share one, with the choice
-        among them.
+        A child takes longer to start than light models take to be tried, so all of them share one child, which also
+        makes the choice among them.
         """
         need, targets, now = history.need, history.targets(), clock.wall()
         known = float(history.known_seconds(targets, now).max(initial=0.0))

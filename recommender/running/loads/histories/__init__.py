@@ -1,1 +1,1 @@
-"""The load of the past of each target: downloaded in pieces, held on a grid, and stored in files."""
+"""The past load of each target: downloaded in pieces, held on a grid, and stored in files."""

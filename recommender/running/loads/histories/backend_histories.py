@@ -1,4 +1,4 @@
-"""The histories of all loads, kept by backend: a hanging one does not delay the histories of another one."""
+"""The histories of all loads, kept by backend: a backend that hangs does not delay the histories of another one."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ class BackendHistories:
         return tuple(sorted(found, key=lambda history: history.need.name))
 
     def run(self, stop: threading.Event) -> None:
-        """Download and store histories until the stop."""
+        """Download and store histories until `stop` is set."""
         self._keepers.run(stop)

@@ -1,4 +1,4 @@
-"""Asks Prometheus for the load of the past, in pieces, and only for missing parts.
+"""Asks Prometheus for past loads, in pieces, and only for missing parts.
 
 The newest piece comes first, since the recent past is what models need most. A piece that is too large for Prometheus,
 or takes it too long, is halved. Between two pieces there is a pause as long as the last one took, two seconds at most.
@@ -38,11 +38,11 @@ PIECE_SECONDS: Final = 60.0
 """Time limit of a request."""
 PAUSE_SECONDS: Final = 2.0
 CHECK_SECONDS: Final = 300.0
-"""How often it is checked whether something is lacking."""
+"""How often a complete history is checked for missing parts."""
 _MOST_FAILURES: Final = 6
 """Most consecutive failures; each failure of a piece that is too large halves the next one."""
 _SERIES_OF_THE_PAST: Final = 5
-"""Over two weeks, a query has at most this many times as many series as at present."""
+"""Most series in the past of a query, for each of its present series."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Downloads:
         self._progress = {name: each for name, each in self._progress.items() if name in names}
 
     def step(self, history: TargetHistory) -> bool:
-        """Ask for the newest piece that a history lacks, if it is due; return whether more pieces are missing."""
+        """Ask for the newest piece that a history lacks, if one is due; return whether more pieces are to follow."""
         progress = self._progress.setdefault(history.need.name, _Progress())
         started, client = self._monotonic(), self._client(history.need)
         if started < progress.due or client is None:

@@ -1,7 +1,7 @@
 """Histories of loads in files, so that a restart asks Prometheus only for missing parts.
 
-A file is one line of JSON, the samples as float32 (little-endian) target by target, and a digest of all of it. It is
-replaced as a whole. A file that is damaged, of another version or of another query is ignored.
+A file consists of one line of JSON, the samples as float32 (little-endian) target by target, and a digest of both. It
+is replaced as a whole. A file that is damaged, of another version or of another query is ignored.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _HEAD = decoder_of(_Head)
 
 
 class LoadFiles:
-    """The histories under a folder. For one thread."""
+    """Stores histories in the files of a folder. For one thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -150,9 +150,9 @@ def _spans(asked: np.ndarray[Any, np.dtype[np.bool_]], first: int) -> list[list[
 
 
 def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
-    """Return the first line of a file whose digest is right; the position in the file is then after it.
+    """Return the first line of a file; the position in the file is then after that line.
 
-    Raises LoadFileError.
+    Raises LoadFileError if the file is damaged, or does not fit the history.
     """
     size = os.fstat(file.fileno()).st_size
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
@@ -180,7 +180,7 @@ def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
 
 
 def _restore(file: BinaryIO, head: _Head, history: TargetHistory) -> None:
-    """Take every `factor`-th grid time, which are those of the history."""
+    """Restore those grid times of a file that are also grid times of the history, whose step may be coarser."""
     factor = round(history.step_seconds / head.step_seconds)
     skipped = -head.first % factor
     asked = np.zeros(head.steps, dtype=np.bool_)

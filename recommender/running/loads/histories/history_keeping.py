@@ -31,7 +31,7 @@ _COVERAGE_SECONDS: Final = 30.0
 
 
 class HistoryTelemetry(Protocol):
-    """Counts and shows what happens with histories."""
+    """Metrics of histories and of their downloads."""
 
     def downloaded(self, recommendation: str, result: str) -> None:
         """Count a request for a piece of a history."""
@@ -47,7 +47,7 @@ class HistoryTelemetry(Protocol):
 
 
 class HistoryKeeper:
-    """All histories by recommendation. `note`, `get` and `use` are for any number of threads, `run` for one."""
+    """Keeps all histories. `note`, `get` and `use` are for any number of threads, `run` for one."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class HistoryKeeper:
             return tuple(self._histories[name] for name in sorted(self._histories))
 
     def run(self, stop: threading.Event) -> None:
-        """Work until the stop."""
+        """Keep histories until `stop` is set, and then store them."""
         while not stop.wait(_LOOP_SECONDS):
             self.work(stop.is_set)
         for history in self.all():
@@ -170,7 +170,7 @@ class HistoryKeeper:
 
 
 def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
-    """Return whether a history serves a need: only settings of the query change it."""
+    """Return whether a history has the samples for a need, which depend only on the settings of the query."""
     return need is not None and _asked_by(history.need) == _asked_by(need)
 
 

@@ -1,4 +1,4 @@
-"""The load of the past of one recommendation, by target."""
+"""The past load of one recommendation, by target."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Coverage:
     seconds: float
     """Length of the longest known history of a target's load."""
     lacking_seconds: float
-    """How much of it has not been requested from Prometheus yet."""
+    """How much of the history has not been requested from Prometheus yet."""
 
 
 class TargetHistory:
@@ -61,7 +61,7 @@ class TargetHistory:
         self._lock = threading.Lock()
 
     def note(self, values: Mapping[Target, float], time: float) -> None:
-        """Take the loads of one poll; only the first one after each grid time becomes its sample."""
+        """Take the loads of one poll; only those of the first poll after a grid time become its samples."""
         index = index_at(time, self.step_seconds)
         with self._lock:
             self._follow_clock(index)
@@ -78,7 +78,7 @@ class TargetHistory:
     def lacking(self, now: float) -> list[Span]:
         """Return the grid times that have not been requested from Prometheus yet, oldest first.
 
-        The newest one is left to the next poll.
+        The newest grid time is left out, since the next poll provides its sample.
         """
         last = index_at(now, self.step_seconds) - 1
         with self._lock:
@@ -100,10 +100,10 @@ class TargetHistory:
             self._ring.asked(*span)
 
     def history(self, targets: Sequence[Target], now: float, seconds: float | None = None) -> LoadHistory:
-        """Return the samples of targets up to the grid time that is nearest to `now`, in the time of models; a copy.
+        """Return a copy of the samples of targets up to the grid time nearest to `now`, in the time of models.
 
-        `seconds` of models limit how far it reaches back; None means everything that is kept, from the first sample of
-        any of them on.
+        `seconds`, in the time of models, limits how far the samples reach back; with None, they begin with the first
+        known sample of any of the targets.
         """
         stretch = self.need.settings.stretch
         with self._lock:
@@ -119,7 +119,7 @@ class TargetHistory:
         return stretched_history(LoadHistory(first * self.step_seconds, self.step_seconds, values), stretch)
 
     def known_seconds(self, targets: Sequence[Target], now: float) -> FloatArray:
-        """Return for how long the load of each target has been known, in seconds of models."""
+        """Return for how long the load of each target has been known, in seconds of the time of models."""
         last = nearest_index(now, self.step_seconds)
         with self._lock:
             firsts = [self._ring.first_known(self._rows.get(target, -1)) for target in targets]
@@ -145,7 +145,7 @@ class TargetHistory:
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the samples."""
+        """The size of the samples in bytes."""
         return len(self._rows) * self._ring.steps * 4
 
     def coverage(self, now: float) -> Coverage:
@@ -158,7 +158,7 @@ class TargetHistory:
         return Coverage(samples, len(targets), seconds, lacking * self.step_seconds)
 
     def asked(self) -> tuple[int, BoolArray]:
-        """Return the number of the oldest grid time, and which ones from it on have been requested."""
+        """Return the number of the oldest grid time, and whether each grid time from there on has been requested."""
         with self._lock:
             if self._ring.newest is None:
                 return 0, np.zeros(0, dtype=np.bool_)
@@ -174,7 +174,7 @@ class TargetHistory:
             return found
 
     def restore(self, first: int, asked: BoolArray) -> None:
-        """Restore which grid times had been requested, from number `first` on; to be called before `restore_rows`."""
+        """Restore which grid times were requested, from number `first` on. Call this before `restore_rows`."""
         with self._lock:
             self._ring.advance(first + len(asked) - 1)
             for place in np.flatnonzero(asked):
@@ -191,7 +191,7 @@ class TargetHistory:
                 self._ring.put(self._rows[target], numbers, _loads(samples.astype(np.float64)))
 
     def _samples_of(self, series: Iterable[RangeSeries]) -> dict[Target, tuple[IntArray, FloatArray]]:
-        """Return numbers of grid times and values by target."""
+        """Return the numbers of grid times and the values at them, by target; NaN where a target has several values."""
         parts: dict[Target, list[RangeSeries]] = {}
         for one in series:
             with suppress(LoadSeriesError):
@@ -222,5 +222,5 @@ class TargetHistory:
 
 
 def _loads(values: FloatArray) -> FloatArray:
-    """Return the values; NaN where one cannot be a load."""
+    """Return the values, with NaN in place of those that cannot be loads."""
     return np.where(np.isfinite(values) & (values >= 0), values, np.nan)

@@ -1,7 +1,7 @@
 """Samples of many series on one grid, in memory that does not grow with time.
 
 Each series has a row; a sample of grid time `index * step` is in column `index % steps`. Samples are float32: seven
-digits are more than the precision of a load, and 10,000 series of two weeks need half of the memory.
+digits are more than the precision of a load, and 10,000 series of two weeks need half of the memory of float64.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SampleRing:
     """A ring of samples. For one thread at a time."""
 
     def __init__(self, steps: int, rows_a_block: int = ROWS_A_BLOCK) -> None:
-        """Make an empty ring of this many grid times."""
+        """Make an empty ring of `steps` grid times."""
         self.steps = steps
         self._rows_a_block = rows_a_block
         self._blocks: list[Samples] = []
@@ -117,7 +117,7 @@ class SampleRing:
         self._first[row] = min(self._first.get(row, first), first)
 
     def asked(self, first: int, last: int) -> None:
-        """Note that the grid times have been requested, so that unknown samples of them do not exist."""
+        """Note that the grid times have been requested, so that their unknown samples count as nonexistent."""
         if self.newest is None:
             return
         for start, end in self._column_spans(max(first, self.oldest), min(last, self.newest)):
@@ -153,7 +153,10 @@ class SampleRing:
         return found
 
     def first_known(self, row: int) -> int | None:
-        """Return the number of a row's first known sample that the ring still holds, or of its oldest grid time."""
+        """Return the number of the first known sample of a row; None if it has none.
+
+        If the ring no longer holds that sample, the number is that of the oldest grid time.
+        """
         first = self._first.get(row)
         return None if first is None else max(first, self.oldest)
 

@@ -1,8 +1,8 @@
-"""The times at which the load of the past is kept: multiples of one step (pure).
+"""The times for which past loads are kept: multiples of one step (pure).
 
-A sample of time T is the value of the query evaluated at T, whether it comes from a range query or from a poll. So the
-numbers mean the same whatever their source, and a grid with a coarser step that is a multiple contains a regular part
-of them.
+A sample of time T is the value of the query evaluated at T, whether it comes from a range query or from a poll. Samples
+thus mean the same whatever their source, and a grid whose step is a multiple of that of another grid contains a regular
+part of the samples of the other grid.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import math
 STEPS_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 FEW_SERIES = 200
 MOST_SAMPLES_OF_FEW = 20_160
-"""Samples of a series with few targets: two weeks at 60 s."""
+"""Most samples of each series if there are few series: two weeks at 60 s."""
 MOST_SAMPLES_OF_MANY = 4_032
-"""Samples of a series with many targets: two weeks at 300 s, with which 10,000 series take 154 MiB."""
+"""Most samples of each series if there are many: two weeks at 300 s, with which 10,000 series take 154 MiB."""
 
 
 def step_of(history_seconds: float, poll_interval_seconds: float, series: int) -> float:

@@ -1,4 +1,4 @@
-"""The samples of a load's query as loads of targets (pure)."""
+"""Converts the samples of the query of a load to loads of targets (pure)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 
 Target: TypeAlias = TargetReference | None
-"""A target; None for the only one of a recommendation without `forEach`."""
+"""A target; None stands for the only target of a recommendation without `forEach`."""
 
 POD_LABEL: Final = "pod"
 _NAMED: Final = 3
@@ -33,7 +33,7 @@ class LoadSeriesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TargetLoads:
-    """The content of one answer."""
+    """The loads of targets in one answer of Prometheus."""
 
     values: Mapping[Target, float] = field(default_factory=dict)
     times: Mapping[Target, float] = field(default_factory=dict)
@@ -47,9 +47,10 @@ class TargetLoads:
 
 
 def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
-    """Return the target of a series. Raises LoadSeriesError, with the fault of the series, if it has none.
+    """Return the target of a series. Raises LoadSeriesError, which states the fault of the series, if it has none.
 
-    A writer of the labels of a metric must not be able to choose the path of a request to the API server.
+    The names in labels are checked, since whoever writes the labels of a metric must not be able to choose the path of
+    a request to the API server.
     """
     if for_each is None:
         return None
@@ -119,8 +120,8 @@ def pods_of(
 ) -> Mapping[Target, tuple[PodConnections, ...]]:
     """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that occurs twice.
 
-    A pod counts as ready unless its connections have reached the limit, which also decides its readiness probe. One
-    whose sample is not a number counts as full; one without any sample is unknown, and has no room either.
+    A pod counts as ready unless its connections have reached the limit, which also decides its readiness probe. A pod
+    whose sample is not a number counts as full; a pod without any sample is not known, and provides no room either.
     """
     found: dict[Target, dict[str, PodConnections]] = defaultdict(dict)
     for sample in samples:
@@ -160,7 +161,7 @@ def _by_target(
 def _check_values(
     samples: Mapping[Target, Sample], unknown: Mapping[Target, str], left_out: int, problems: tuple[str, ...]
 ) -> TargetLoads:
-    """Return the loads; a value that cannot be a load is dropped."""
+    """Return the loads; targets whose value cannot be a load become unknown."""
     good = {target: each for target, each in samples.items() if _is_load(each.value)}
     bad = {
         target: f"its load is {each.value}, which is not a valid load"

@@ -17,9 +17,9 @@ _OUTGROWN_RATIO: Final = 1.1
 
 
 def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
-    """Return the task: to predict the largest load from when capacity serves, for as long as a decision is valid.
+    """Return the task: to predict the largest load from the moment when capacity serves, while a decision is valid.
 
-    Its times are those of the models, for which a season takes a day.
+    The task is in the time of the models, in which a season takes a day.
     """
     startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
     task = task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
@@ -27,9 +27,10 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
 
 
 def is_outgrown(learned: ForecastTask, present: ForecastTask, step_seconds: float) -> bool:
-    """Return whether forecasts must look further ahead than learned: by more than a tenth, and than a step of models.
+    """Return whether forecasts must look further ahead than learned, by more than a tenth and by more than a step.
 
-    Delays are assumed until they have been measured, and samples may begin to arrive late.
+    This happens because delays are assumed until they have been measured, and because samples may begin to arrive late.
+    `step_seconds` is in the time of the models.
     """
     least = max(learned.lead_seconds * _OUTGROWN_RATIO, learned.lead_seconds + step_seconds)
     return present.lead_seconds > least

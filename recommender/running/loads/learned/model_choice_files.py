@@ -1,10 +1,10 @@
-"""Verdicts on targets in files beside the histories, so that a restart continues with what was chosen and proven.
+"""Stores verdicts on targets in files beside the histories, so that a restart keeps what was chosen and proven.
 
 A file is one JSON document, which is replaced as a whole. A file that is damaged, old, dated in the future or of
-another configuration is not used, and the log says so. A proof that is damaged is lost without its verdict.
+another configuration is not used, and the log says so. If only a proof is damaged, its verdict is still used.
 
-Fits are not stored: those of trees only have the library's own format, which may run code when it is read, and they
-are made again from the restored history in seconds.
+Fits are not stored. Those of trees have no format other than that of their library, which may run code when it is read,
+and all fits are made again from the restored history in seconds.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _log = logging.getLogger(__name__)
 
 VERSION: Final = 2
 _WITHOUT_PROOFS: Final = 1
-"""Files of this version are read and written anew as the present one."""
+"""Files of this version are read, and are written again in the present version."""
 OLDEST_SECONDS: Final = 7 * DAY_SECONDS
-"""From an older file nothing can go on: it is of a time before the days that are replayed."""
+"""An older file is not used: it was written before the days that are replayed."""
 _LARGEST_BYTES: Final = 256 << 20
 _Ratio = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -76,7 +76,7 @@ class _StoredVerdict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, om
     shortage: dict[_Name, float | None] = {}
     last_day: _Text = ""
     proof: msgspec.Raw = _NO_PROOF
-    """By itself, so that damage to it leaves the verdict as it is."""
+    """The proof, which is decoded separately, so that the verdict can be used even if the proof is damaged."""
 
 
 class _Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -93,7 +93,7 @@ _STORED_PROOF = decoder_of(_StoredProof)
 
 
 class LearnedFiles:
-    """The verdicts under a folder. `restore` and `save` are for one thread at a time."""
+    """Stores verdicts in the files of a folder. `restore` and `save` are for one thread at a time."""
 
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
         """`now` returns the seconds since the Unix epoch."""
@@ -124,7 +124,7 @@ class LearnedFiles:
         return found
 
     def _nothing(self, need: LoadNeed, problem: str) -> Mapping[Target, SeriesVerdict]:
-        """Say why a file is not used; what it was of is found again from the history."""
+        """Log why a file is not used, and return no verdicts: the models are compared again on the history."""
         about = fields(recommendation=need.name, file=str(self._path(need.name)), problem=problem)
         _log.warning("stored choices of models are not used: models are compared anew", extra=about)
         return {}
@@ -205,7 +205,7 @@ def _verdict_of(stored: _StoredVerdict) -> tuple[Target, SeriesVerdict]:
 
 
 def _proof_of(stored: msgspec.Raw) -> SeriesProof | None:
-    """Return the proof; None where there is none, or none that can be used."""
+    """Return the proof; None if there is none, or if it cannot be used."""
     if not bytes(stored):
         return None
     with suppress(msgspec.DecodeError, UnicodeError):

@@ -38,7 +38,7 @@ class Learned:
         return self.verdicts.get(target)
 
     def proofs(self, targets: Sequence[Target]) -> tuple[SeriesProof | None, ...]:
-        """Return what has been proven of targets, in their order; None for those of which nothing has been."""
+        """Return the proofs of targets, in the order of the targets; None for a target without a proof."""
         found = (self.verdicts.get(target) for target in targets)
         return tuple(None if verdict is None else verdict.proof for verdict in found)
 

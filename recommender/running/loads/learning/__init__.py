@@ -1,1 +1,1 @@
-"""Models learn in child processes: which one next, for which targets, and by which rules."""
+"""Learning in child processes: which model learns next, for which targets, and by which rules."""

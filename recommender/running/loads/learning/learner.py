@@ -1,8 +1,8 @@
-"""Lets models learn: which recommendation is fitted when, in child processes, one at a time.
+"""Lets models learn in child processes, one at a time, and decides when each recommendation is due.
 
 Every two days the models of a recommendation are tried on its trailing days and fitted to its whole history. Every ten
 minutes, or every hour with many recommendations, their records are continued, and the model in use is chosen again. The
-recommendation whose models are oldest is first. `learning_many` does the same for recommendations with many targets.
+recommendation whose models are oldest is first. `learner_of_many` does the same for recommendations with many targets.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _STEPS_OF_ONE_RUN: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """When a recommendation learned."""
+    """When a recommendation last learned, and for what."""
 
     basis: object
     """The load that it learned from; if that changes, it learns again from the beginning."""
@@ -76,18 +76,18 @@ class Learner:
         self._served: dict[str, float] = {}
         """When each recommendation last learned anything."""
         self._resumed: set[str] = set()
-        """The recommendations whose former choice has its fits again after a restart, as far as they can be made."""
+        """The recommendations whose former fits have been made again after a restart, as far as that is possible."""
         self._many = ManyTargetsLearner(services)
         self._rest_seconds = 0.0
         self._log = StateLog(_log)
 
     def run(self, stop: threading.Event) -> None:
-        """Work until the stop."""
+        """Learn until `stop` is set."""
         while not stop.wait(max(_LOOP_SECONDS, self._rest_seconds)):
             self.step()
 
     def step(self) -> bool:
-        """Learn for the recommendation whose models are oldest; return whether there was one."""
+        """Learn for one recommendation that is due, the one with the oldest models; return whether there was one."""
         histories = {history.need.name: history for history in self._histories()}
         self._served = {name: time for name, time in self._served.items() if name in histories}
         self._states = {name: each for name, each in self._states.items() if name in histories}
@@ -127,7 +127,7 @@ class Learner:
         return True
 
     def learn_once(self, history: TargetHistory) -> None:
-        """Let a recommendation learn for a single decision; of very many targets, only those with the largest loads."""
+        """Let a recommendation learn for a single decision; with very many targets, only for the largest loads."""
         if len(history.targets()) <= MOST_FITTED_TARGETS:
             self.learn(history)
             return
@@ -204,7 +204,7 @@ class Learner:
         return float(history.known_seconds(history.targets(), self._services.clock.wall()).max(initial=0.0))
 
     def _resume(self, history: TargetHistory) -> bool:
-        """Make the fits of what acted before a restart, once; return whether there was anything to do."""
+        """Make the fits again that were in use before a restart, once; return whether there was anything to do."""
         need, targets = history.need, history.targets()
         if need.name in self._resumed or not self._is_known(history):
             return False
@@ -226,7 +226,7 @@ class Learner:
         past: LoadHistory,
         task: ForecastTask,
     ) -> Learned | None:
-        """Return the learned models; after a restart, with fits that act until the models have been tried."""
+        """Return the learned models; after a restart, with fits that are used until the models have been tried."""
         if learned is None or learned.trials or not learned.verdicts:
             return learned
         chosen = {part.model for verdict in learned.verdicts.values() for part in verdict.blend.parts}

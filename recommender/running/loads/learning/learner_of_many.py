@@ -1,8 +1,8 @@
 """Lets models learn for recommendations with many targets: fits for all together, and a verdict for each in turn.
 
-Every two days, the models whose fit serves every series are fitted to a sample, half of which are the largest loads,
-each in a child process. From then on, groups of targets have their turns: a child process replays the last eight days
-of each target with all models, and returns the verdicts.
+Every two days, the models whose fit serves every series are fitted to a sample of the targets, half of which have the
+largest loads. Each kind of fit has a child process. From then on, groups of targets have their turns: a child process
+replays the last eight days of each target with all models, and returns the verdicts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _log = logging.getLogger(__name__)
 SAMPLED_TARGETS: Final = 100
 """Models are fitted to this many of the targets."""
 _JUDGE_SECONDS: Final = 10.0
-"""Budget of one target's turn, in addition to `FIT_SECONDS` for its group; it takes a fifth of a second, or one at 60
-s."""
+"""Budget for the turn of one target, in addition to `FIT_SECONDS` for its group. A turn takes a fifth of a second, or
+one second if the step is 60 s."""
 _TARGETS_AS_ONE: Final = 60
 """This many targets count as one recommendation when the interval between comparisons of models is computed."""
 
@@ -107,7 +107,7 @@ class ManyTargetsLearner:
         return bool(group)
 
     def _is_outgrown(self, history: TargetHistory) -> bool:
-        """Return whether forecasts must look further ahead than those that models were fitted to."""
+        """Return whether forecasts must look further ahead than in the task that the models were fitted to."""
         need = history.need
         learned, present = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
         step_seconds = history.step_seconds * need.settings.stretch
@@ -145,7 +145,7 @@ class ManyTargetsLearner:
         state.has_problems = bool(learned.problems)
 
     def _judge(self, history: TargetHistory, state: _Round, group: tuple[Target, ...], seconds: float) -> None:
-        """Give targets their turn."""
+        """Give a group of targets their turn: compare the models on them; they are due again after `seconds`."""
         need, learned = history.need, self._services.models.get(history.need)
         if learned is None:
             # Its configuration has just changed.
@@ -183,7 +183,7 @@ def _is_stale(state: _Round, now: float) -> bool:
 
 
 def _present_loads(history: TargetHistory, now: float) -> dict[Target, float]:
-    """Return the largest load of the last steps by target, 0 if none is known."""
+    """Return the largest load in the last steps by target; 0 if none is known."""
     targets, last = history.targets(), index_at(now, history.step_seconds)
     with np.errstate(all="ignore"):
         found = np.fmax.reduce(history.rows(targets, last - 10, last), axis=1, initial=0.0)
@@ -191,7 +191,7 @@ def _present_loads(history: TargetHistory, now: float) -> dict[Target, float]:
 
 
 def _sample(loads: Mapping[Target, float]) -> tuple[Target, ...]:
-    """Return the targets that models are fitted to: the largest, and as many of all other sizes."""
+    """Return the targets that models are fitted to: those with the largest loads, and as many with other loads."""
     ordered = sorted(loads, key=lambda target: -loads[target])
     if len(ordered) <= SAMPLED_TARGETS:
         return tuple(ordered)

@@ -34,7 +34,7 @@ _SOONEST_CATCH_UP_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 4 * 3_600.0
 """Time after which a model that could not be fitted is tried again."""
 FIT_SECONDS: Final = 60.0
-"""Budget of one fit of one series. A trial takes several: one for every two days of the record, and one for the
+"""Budget of one fit of one series. A trial takes several fits: one for every two days of the record, and one for the
 future."""
 LONGEST_CHILD_SECONDS: Final = 1_800.0
 _YARDSTICKS: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
@@ -83,7 +83,7 @@ def catch_up_seconds(recommendations: int) -> float:
 
 
 def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> tuple[Model, ...]:
-    """Return the models to try: those that have the history they need, and parameters for all targets."""
+    """Return the models to try: those with enough history; of the heavy ones, only `POOLED` if targets are many."""
     return tuple(
         model
         for model in MODELS
@@ -95,7 +95,7 @@ def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> 
 
 
 def learns_anew_for(history: TargetHistory) -> object:
-    """Return the load that a recommendation learns from; if that changes, it learns again from the beginning."""
+    """Return what a recommendation learns from; if that changes, it learns again from the beginning."""
     return history.need.learned_for, history.step_seconds
 
 

@@ -1,8 +1,8 @@
 """Decides which of the many targets of a recommendation is next (pure).
 
 The target that has waited longest comes first, and among those without a turn so far, the one with the largest load. A
-single target may have caused a failed turn, so its targets have their next turns in smaller groups, between those of
-the others.
+single target may have made a turn fail, so the targets of that turn have their next turns in smaller groups, between
+the turns of other targets.
 """
 
 from __future__ import annotations

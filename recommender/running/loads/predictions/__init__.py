@@ -1,1 +1,1 @@
-"""The load of a poll: observed, predicted by the models in use, and the delay with which a decision knows it."""
+"""The load at a poll: its observation, its prediction by the models in use, and the delay until a decision knows it."""

@@ -43,10 +43,10 @@ def prediction_of(
     task: ForecastTask,
     at: float,
 ) -> Prediction:
-    """Return the prediction for one target at a time. Plain headroom replaces a model without a forecast.
+    """Return the prediction for one target at the time `at`. Plain headroom replaces a model without a forecast.
 
-    It is never less than the present load: an HPA that has no other metric would remove pods that are in use. It is
-    never more than the limit, for each model and for all together.
+    The prediction is never less than the present load: an HPA that has no other metric would remove pods that are in
+    use. Neither one model nor the whole blend may exceed the limit.
     """
     model, reason = verdict.model, verdict.reason
     if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
@@ -86,7 +86,7 @@ def _blended_load(
 ) -> float:
     """Return the load with the headroom of the blend, in which no model counts with more than `most`.
 
-    It is the same sum as `Blend.capacity`, for one moment.
+    This is the same sum as that of `Blend.capacity`, for one moment.
     """
     blend = verdict.blend
     room = blend.headroom_weight * blend.headroom_ratio * load
@@ -97,7 +97,7 @@ def _blended_load(
 
 
 def _scaled_room(part: Part, values: ModelForecast | None, load: float, task: ForecastTask, most: float) -> float:
-    """Return `scaled_room` of a part for one moment: of thousands in a poll, arrays would take a second."""
+    """Return `scaled_room` of a part for one moment. With arrays, the thousands of a poll would take a second."""
     if values is None or not _has_forecast(values):
         return part.scale * task.headroom_ratio * load
     upper = min(values.upper, most)

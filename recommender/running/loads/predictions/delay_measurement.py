@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from recommender.running.loads.load_needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
-"""Longest delay that is assumed until it is measured."""
+"""Longest delay that is assumed until the delay has been measured."""
 _SCRAPE_POLLS: Final = 1.5
-"""Assumed delay in polls: an interval below ten seconds means that samples arrive more often."""
+"""Assumed delay in poll intervals: a poll interval below ten seconds suggests that samples arrive more often."""
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
@@ -28,7 +28,7 @@ _LONGEST_SECONDS: Final = 600.0
 
 @dataclass(slots=True)
 class _Seen:
-    """The delays that have been seen of one load."""
+    """The measurements of one load."""
 
     polled: float | None = None
     total: float | None = None
@@ -56,10 +56,10 @@ class DelayMeter:
         self._seen: dict[str, _Seen] = {}
 
     def polled(self, need: LoadNeed, total: float, time: float, ages_seconds: Collection[float] = ()) -> ControlDelays:
-        """Take the sum of the loads of one poll, at its time; return the delays that are known by now.
+        """Take the sum of the loads of the poll at `time`; return the delays that are known by now.
 
-        `ages_seconds` are how old the data of each load are. One that decides nothing, because it is too old, and one
-        of Prometheus's look-back or more, which is a bound and no measurement, do not count.
+        `ages_seconds` has the age of the data of each load. An age does not count if the data are too old to be used,
+        or if the age is at least the look-back of Prometheus, which is a bound and not a measurement.
         """
         with self._lock:
             seen = self._seen.setdefault(need.name, _Seen())
@@ -97,7 +97,7 @@ def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
 
 
 def _without_pauses(ascending: Sequence[float]) -> Sequence[float]:
-    """Return the times between changes that are at most twice as long as the one that nine of ten exceed."""
+    """Return the times between changes that are at most twice as long as their first decile."""
     if not ascending:
         return ()
     longest = 2 * ascending[len(ascending) // _TENTH]

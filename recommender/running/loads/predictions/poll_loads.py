@@ -56,7 +56,7 @@ class KnownHistories(Protocol):
 
 
 def queries_of(queries: BackendQueries) -> Callable[[LoadNeed], QueryValues]:
-    """Return a function that finds the backend of a load among all of them."""
+    """Return a function that returns the queries to the backend of a load."""
     return lambda need: queries.of(need.backend, need.source)
 
 

@@ -118,7 +118,7 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, ModelForecast]:
-        """Return the forecasts by target; none from a model that fails: then the present load decides."""
+        """Return the forecasts by target; none if the model fails, so that the present load decides."""
         key = f"{need.name} {model.name}"
         try:
             found = self._forecast(model, need, learned, task, history, loads, now)
@@ -222,7 +222,7 @@ def _made_now(
     loads: Mapping[Target, float],
     now: float,
 ) -> dict[Target, ModelForecast]:
-    """Return the forecasts from the present loads, NaN where there is none."""
+    """Return the forecasts from the present loads; NaN where a model has no forecast."""
     targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:
         assert learned is not None, "a model that is in use has been fitted"
@@ -245,7 +245,7 @@ def _made_now(
 
 
 def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
-    """Return how far back a model without a fit looks: to its recent errors, and the samples of the first of these."""
+    """Return how far back a model without a fit looks: to its recent errors, and the samples before the first error."""
     ahead = task.lead_seconds + task.window_seconds + 10 * step_seconds
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
 
