@@ -1,4 +1,4 @@
-"""Limits the events that the objects of a namespace may cause, so that the events of others are not dropped."""
+"""Limits the events caused by Recommendation objects of each namespace, so that events of others are not dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _MOST_NAMESPACES: Final = 10_000
 
 
 class EventLimits:
-    """Limits the events of objects by namespace; those of the file are not limited. For any number of threads."""
+    """Limits the events of Recommendation objects by namespace. Thread-safe.
+
+    Recommendations of the configuration file are not limited.
+    """
 
     def __init__(self, count: Callable[[str], None], clock: Clock = Clock()) -> None:  # noqa: B008 - immutable
         """`count` is called with `dropped` for each event beyond the limit."""
@@ -26,7 +29,7 @@ class EventLimits:
         self._limits: dict[str, RateLimit] = {}
 
     def permits(self, recommendation: str) -> bool:
-        """Return whether a further event of a recommendation may be written."""
+        """Return whether a further event of a recommendation may be written; if not, count it as `dropped`."""
         namespace = object_namespace(recommendation)
         if not namespace:
             return True

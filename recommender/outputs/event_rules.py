@@ -39,10 +39,10 @@ class TargetEvent:
 
 
 def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent, ...]:
-    """Return the events for a decision: changes of a published value, and scale calls that are refused.
+    """Return the events for a decision: changes of a published value, and refused scale calls.
 
-    Scale calls that are made have events of their own, when they succeed. `before` is the last record of the same
-    recommendation; None if there was none in this process, so that no change is known.
+    A scale call that is made has its own event once it succeeds (`event_of_scale_call`). `before` is the previous
+    record of the same recommendation, or None if this process has none; then no change is reported.
     """
     found = []
     earlier = {each.target: each.recommended_replicas for each in before.targets} if before is not None else {}
@@ -57,7 +57,7 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
 
 
 def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
-    """Return the event for a scale call; None if it changed nothing."""
+    """Return the event for a scale call; None if there is nothing to report: no change, and no refused resize."""
     wish = outcome.wish
     if wish.resizing is not None:
         return _event_of_resize(outcome)
@@ -82,8 +82,8 @@ def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
 def event_document(event: TargetEvent, uid: str, time: float, distinction: str) -> dict[str, Any]:
     """Return a core/v1 Event.
 
-    `uid` is that of the target: without it, `kubectl describe` does not show the event. `time` is in seconds since the
-    Unix epoch; `distinction` makes the name unique.
+    `uid` is the UID of the target: without it, `kubectl describe` does not show the event. `time` is in seconds since
+    the Unix epoch; `distinction` makes the name of the event unique.
     """
     target = event.target
     moment = rfc3339(time)

@@ -5,8 +5,8 @@
     …
     events.add(event)
 
-They are core/v1 Events, since that is what roles usually allow by `create events`. A decision never waits for one: an
-event that finds no place is dropped and counted.
+The events are core/v1 Events, since roles that allow `create events` usually mean these. A decision never waits for an
+event: if the queue is full, the event is dropped and counted.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 _MOST_WAITING = 500
 _MOST_REMEMBERED = 5000
 _REPEAT_SECONDS = 600.0
-"""How long the same event is not written again."""
+"""The same event is not written again within this time."""
 _FORBIDDEN_SECONDS = 600.0
-"""How long no event is sent to a namespace that has refused one."""
+"""After a namespace has refused an event, no event is sent there for this time."""
 _PER_SECOND = 5.0
 _CALL_SECONDS = 5.0
 _LOOP_SECONDS = 0.5
@@ -69,7 +69,7 @@ class EventWriter:
         self._forbidden_until: dict[str, float] = {}
 
     def add(self, event: TargetEvent) -> None:
-        """Queue the event, which is written soon. Never waits."""
+        """Queue the event for writing, or drop and count it if the queue is full. Never blocks."""
         if len(self._waiting) >= _MOST_WAITING:
             self._count("dropped")
         else:
@@ -81,7 +81,7 @@ class EventWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the queued events, as far as the rate allows."""
+        """Write queued events until the queue is empty or the rate limit is reached."""
         while self._waiting:
             event = self._waiting[0]
             is_wanted = self._is_wanted(event)
@@ -92,7 +92,7 @@ class EventWriter:
                 self._write(event)
 
     def _is_wanted(self, event: TargetEvent) -> bool:
-        """Return whether an event is to be sent; one that is not is counted."""
+        """Return whether an event should be sent; if not, count it as `suppressed` or `forbidden`."""
         now = self._clock.monotonic()
         for old, written_at in tuple(self._written_at.items()):
             if now - written_at < _REPEAT_SECONDS and len(self._written_at) <= _MOST_REMEMBERED:

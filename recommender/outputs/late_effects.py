@@ -4,7 +4,7 @@
     with effects.noted(target, fence):
         objects.replace(path, document, fence)
 
-While `effects.may_come(target)` holds, nothing that such a write would undo should be started.
+While `effects.may_come(target)` returns True, start nothing that such a write could undo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LateEffects:
-    """Knows until when a write of a target may still take effect. A target has one write at a time."""
+    """Remembers until when a write to a target may still take effect. Each target has at most one write at a time."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         """`monotonic` returns seconds."""
@@ -32,7 +32,7 @@ class LateEffects:
 
     @contextmanager
     def noted(self, target: TargetReference, fence: Fence) -> Iterator[None]:
-        """Note a write whose outcome is unknown."""
+        """Run a write, and remember it if its outcome is unknown; the UnknownOutcomeError is raised again."""
         started = self._monotonic()
         try:
             yield
@@ -41,7 +41,7 @@ class LateEffects:
             raise
 
     def may_come(self, target: TargetReference) -> bool:
-        """Return whether a write of the target may still take effect."""
+        """Return whether a write to the target that got no answer may still take effect."""
         if self._monotonic() < self._until.get(target, 0.0):
             return True
         self._until.pop(target, None)

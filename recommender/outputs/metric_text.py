@@ -1,4 +1,4 @@
-"""The labels of the recommender's families, and their text: gauges with very many samples."""
+"""Labels and text of the recommender's metric families, which are gauges with very many samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Samples = dict[str, float]
 
 
 def exposition_of(families: Mapping[str, str], samples: Mapping[str, Samples]) -> bytes:
-    """Return the text of all families, which are given by name with their help; the samples are given by name."""
+    """Return the text of all families: `families` maps each name to its help, and `samples` to its samples."""
     return "".join(
         family(name, about, (sample(name, labels, value) for labels, value in samples.get(name, {}).items()))
         for name, about in families.items()
@@ -31,7 +31,7 @@ def of_recommendation(record: Record) -> str:
 
 @bounded_cache(32 * MEBIBYTE)
 def of_target(target: TargetReference | None) -> str:
-    """Return the labels of a target; they are empty if there is none.
+    """Return the labels of a target; their values are empty if there is no target.
 
     Labels are in the order of their names everywhere, as Prometheus's own libraries write them.
     """
@@ -42,6 +42,6 @@ def of_target(target: TargetReference | None) -> str:
 
 
 def of_targets(record: Record) -> Iterable[str]:
-    """Return the labels of a record for each of its targets; one set if it has no target."""
+    """Return one set of labels for each target of a record; a record without targets has one set."""
     name = of_recommendation(record)
     return [f"{name},{of_target(outcome.target)}" for outcome in record.targets] or [f"{name},{of_target(None)}"]

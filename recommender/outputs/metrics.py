@@ -1,4 +1,4 @@
-"""Recommendations as Prometheus metrics: their text is made once for each poll, and served at each scrape.
+"""Recommendations as Prometheus metrics, whose text is made once for each poll and served at each scrape.
 
 The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them. With
 thousands of targets, a scrape must not delay the thread that also answers health checks, so it only copies bytes.
@@ -93,7 +93,7 @@ class _Prepared:
 
 
 def _samples(records: Sequence[Record], kinds: Iterable[MeasuredKind]) -> dict[str, Samples]:
-    """Return the samples of each family; if several records would expose the same series, one of them does."""
+    """Return the samples of each family; if several records have the same series, it is exposed only once."""
     valid = [record for record in records if record.status in _WITH_VALUE]
     # With forEach, each target would have its own steps, which are only in the JSON.
     explained = [record for record in valid if record.each is None]
@@ -149,7 +149,7 @@ def _bindings(records: Iterable[Record]) -> Samples:
 
 
 def _timestamps(records: Iterable[Record]) -> Samples:
-    """Return the oldest time of each name or target: if there are several records, the oldest is the one to watch."""
+    """Return the time of each recommendation or target; of several records, the oldest counts, as it is most stale."""
     samples: Samples = {}
     for record in records:
         name = of_recommendation(record)

@@ -14,7 +14,10 @@ _MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
 
 
 def counted_as(recommendation: str) -> str:
-    """Return the label of a recommendation in counters; objects come and go, so those of a namespace share one."""
+    """Return the label of a recommendation in counters.
+
+    Recommendation objects come and go, so all objects of a namespace share one label.
+    """
     namespace = object_namespace(recommendation)
     return f"{namespace}/*" if namespace else recommendation
 

@@ -1,7 +1,8 @@
-"""Requests of containers: written to the pods in place if the API server supports it, else to the workload's template.
+"""Writes requests of containers: to the pods in place if the API server supports it, else to the workload's template.
 
-In place, the template stays as it is: a new pod begins with its requests and is resized afterwards. A changed template
-is rolled out by the workload's controller, by its own strategy; a PodDisruptionBudget does not limit a rollout.
+A resize in place leaves the template as it is: a new pod starts with the requests of the template and is resized
+afterwards. A changed template is rolled out by the workload's controller with the strategy of the workload; a
+PodDisruptionBudget does not limit a rollout.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
     from recommender.outputs.wishes import Resizing, Wish
 
 MOST_PODS: Final = 50
-"""Most pods that are resized in one attempt; the others follow in the next."""
+"""The maximum number of pods that one attempt resizes; the others follow in the next attempts."""
 MOST_TRIED: Final = 200
-"""Most pods that one attempt tries to resize, including those that are refused."""
+"""The maximum number of pods that one attempt tries to resize, including those that are refused."""
 _TURN_SECONDS: Final = 300.0
-"""How long attempts begin with the same pod: refused ones must not keep the others waiting forever."""
+"""How long attempts begin with the same pod. Then another is first, so that refused pods do not block the others."""
 _ROLLED_OUT: Final = "templates changed, which the controller rolls out"
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
 """Statuses of refusals: a LimitRange or a ResourceQuota forbids the request, or it is invalid in itself."""
@@ -71,7 +72,7 @@ class ResizeAttempt:
         self._resolve = resolve
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Read the requests and their owner, and write those that differ enough."""
+        """Read the workload, and write the requests that differ enough unless something else owns or forbids them."""
         found = ScaleOutcome(wish, ScaleResult.ERROR)
         try:
             path = target_path(wish.target, self._resolve)
@@ -88,7 +89,10 @@ class ResizeAttempt:
         return self._send_resize(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
 
     def _changes(self, wish: Wish, workload: dict[str, Any], path: str) -> tuple[dict[str, dict[str, Any]], str]:
-        """Return the changed documents by their paths, and their effect; raises _RefusedError if they are refused."""
+        """Return the changed documents by their paths, and a text about their effect.
+
+        Raises _RefusedError if the requests must not be written.
+        """
         assert wish.resizing is not None, "the wish is one of requests"
         resizing = _without_paused(wish.resizing, workload, self._wall())
         self._refuse_owned(wish)
@@ -104,7 +108,10 @@ class ResizeAttempt:
     def _changed_template(
         self, wish: Wish, workload: dict[str, Any], resizing: Resizing, path: str
     ) -> dict[str, dict[str, Any]]:
-        """Return the workload with the changed template by its path; raises _RefusedError if its pods are forbidden."""
+        """Return the workload with the changed template by its path; empty if the template does not change now.
+
+        Raises _RefusedError if the namespace forbids the new pods or another field manager keeps writing the resources.
+        """
         documents = _resized_template(workload, resizing, path)
         if documents:
             self._refuse_forbidden(wish.target.namespace, workload, documents[path])
@@ -135,7 +142,7 @@ class ResizeAttempt:
             raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
 
     def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Raise _RefusedError if the namespace forbids the pods of the changed workload: its rollout would stall."""
+        """Raise _RefusedError if the namespace forbids pods of the changed template: the rollout would stall."""
         core, spec = f"/api/v1/namespaces/{namespace}", before["spec"]
         old, new = (each["spec"]["template"]["spec"]["containers"] for each in (before, after))
         reason = limit_range_refusal(new, self._items(f"{core}/limitranges", {}))
@@ -164,7 +171,7 @@ class ResizeAttempt:
     def _resized_pods(
         self, namespace: str, pods: list[dict[str, Any]], resizing: Resizing
     ) -> dict[str, dict[str, Any]]:
-        """Return the pods that change, by the path of their subresource."""
+        """Return at most `MOST_TRIED` pods that change, by the path of their `resize` subresource."""
         return {
             f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize": {
                 "apiVersion": "v1", "kind": "Pod", **pod
@@ -178,9 +185,9 @@ class ResizeAttempt:
     def _write(
         self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str], written: list[str]
     ) -> None:
-        """Write them until `MOST_PODS` are `written`; add refusals of the API server to `refusals`.
+        """Write the documents until `MOST_PODS` are `written`, and add refusals of the API server to `refusals`.
 
-        One that fails does not affect the others; its error is raised after them.
+        After any other StatusError, the remaining documents are still written; the last such error is then raised.
         """
         problem: StatusError | None = None
         for path, document in documents.items():
@@ -202,7 +209,10 @@ class ResizeAttempt:
 
 
 def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -> dict[str, dict[str, Any]]:
-    """Return the workload with the changed template by its path; nothing if it does not change."""
+    """Return the workload with the changed template by its path; empty if nothing changes or a rollout is under way.
+
+    Raises _RefusedError if a field manager in `resizing.managers` keeps writing the resources of the template.
+    """
     spec = workload["spec"]
     template = spec["template"]
     before = template["spec"]["containers"]
@@ -219,7 +229,10 @@ def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -
 
 
 def _without_paused(resizing: Resizing, workload: Mapping[str, Any], now: float) -> Resizing:
-    """Return the changes that the annotation of the workload permits. Raises _RefusedError if it stops everything."""
+    """Return the resizing without the directions that the pause annotation of the workload forbids.
+
+    Raises _RefusedError if the annotation pauses both directions or cannot be read.
+    """
     text = ((workload.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION)
     if text is None:
         return resizing

@@ -1,4 +1,4 @@
-"""Workloads and pods as documents: who owns the requests, and containers with changed requests (pure)."""
+"""Reads the owner of requests from workloads and pods, and changes the requests of their containers. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _TURN_PODS: Final = 50
-"""By how many pods the beginning of each turn advances."""
+"""The number of pods by which each turn begins later than the one before it."""
 
 
 def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
-    """Return whether a request is to be written: one that is missing, or far enough from the wanted one."""
+    """Return whether an amount should be written: it is missing or differs enough, and the direction is allowed."""
     if present is None:
         return resizing.up
     if wanted > present and not resizing.up:
@@ -34,9 +34,10 @@ def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bo
 
 
 def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
-    """Return the containers with the sizes that are worth a write; limits without a size follow their requests.
+    """Return the containers with those sizes that are worth a write.
 
-    Raises QuantityError for one whose present resources cannot be read.
+    A limit without an amount of its own changes in proportion to its request. Raises QuantityError if the present
+    resources of a container cannot be read.
     """
     return [
         _resized_container(each, _amounts_of(each, resizing.sizes), _amounts_of(each, resizing.limits), resizing)
@@ -76,14 +77,14 @@ def _resized_container(
 
 
 def _allowed_amount(present: int | None, wanted: int, resizing: Resizing) -> int | None:
-    """Return the wanted amount; None if it may not change in this direction."""
+    """Return the wanted amount; None if the amount may not change in this direction."""
     grows = present is None or wanted > present
     shrinks = present is not None and wanted < present
     return None if (grows and not resizing.up) or (shrinks and not resizing.down) else wanted
 
 
 def _amount(resource: str, quantity: object) -> int | None:
-    """Return a quantity in millicores or in bytes."""
+    """Return a quantity of CPU in millicores, or of memory in bytes (rounded up); None if it is missing."""
     if quantity is None:
         return None
     milli = parse_quantity(str(quantity)).milli_value()
@@ -99,7 +100,10 @@ def _quantity(resource: str, amount: int) -> str:
 
 
 def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -> str:
-    """Return the field manager among these that keeps writing resources of the template; empty if there is none."""
+    """Return the first field manager that matches one of `patterns` and owns resources of the template; else empty.
+
+    `*` in a pattern matches any text.
+    """
     for entry in (workload.get("metadata") or {}).get("managedFields") or ():
         name = str(entry.get("manager") or "")
         owns = '"f:resources"' in json.dumps(
@@ -111,7 +115,7 @@ def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -
 
 
 def controlled(objects: Iterable[Mapping[str, Any]], uids: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the objects whose controller is one of these."""
+    """Return the objects whose controller has one of these UIDs."""
     return [
         dict(each)
         for each in objects
@@ -131,7 +135,7 @@ def is_running(pod: Mapping[str, Any]) -> bool:
 def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     """Return whether a new version of a workload's pods is being rolled out. Raises FactError.
 
-    A DaemonSet states no number of replicas, and counts its pods under different names.
+    A DaemonSet is read separately: it has no `replicas`, and its status counts pods in other fields.
     """
     if workload.get("kind") != "DaemonSet":
         return scaled_object_of(workload).rollout
@@ -139,17 +143,17 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     if (status.get("observedGeneration") or 0) < ((workload.get("metadata") or {}).get("generation") or 0):
         return True
     strategy = ((workload.get("spec") or {}).get("updateStrategy") or {}).get("type")
-    # Its pods are replaced only when somebody deletes them.
+    # With OnDelete, a pod is replaced only when somebody deletes it.
     updated, wanted = status.get("updatedNumberScheduled") or 0, status.get("desiredNumberScheduled") or 0
     return bool(strategy != "OnDelete" and updated < wanted)
 
 
 def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: int) -> list[dict[str, Any]]:
-    """Return those of a workload's running pods that change, with their new containers. Raises QuantityError.
+    """Return the running pods of a workload that change, with their new containers. Raises QuantityError.
 
-    Resizing may restart a container (`resizePolicy`). Of such pods, only those that are not ready anyway are returned,
-    or one of them while all pods of the workload are ready and none is being resized. Each turn begins with another
-    pod, so that each of them is first at some time.
+    Resizing may restart a container (`resizePolicy`). If it does so in any pod, only changed pods that are not ready
+    are returned; if there are none, a single pod, and only while all pods of the workload are ready and none is being
+    resized. Each turn begins with a different pod, so that every pod comes first at some time.
     """
     after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
     changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]
@@ -163,9 +167,10 @@ def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: in
 
 
 def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
-    """Return whether other requests change the class of a pod, which the API server does not allow in place.
+    """Return whether the resizing would change the quality-of-service class of a pod.
 
-    That is the case for pods that state no requests and no limits. Raises QuantityError.
+    The API server does not allow this in place. A pod without requests and limits, for example, would no longer be
+    BestEffort. Raises QuantityError.
     """
     spec = pod["spec"]
     before, others = spec["containers"], spec.get("initContainers") or ()
@@ -173,7 +178,7 @@ def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bo
 
 
 def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:
-    """Return the class of a pod with these containers, by CPU and memory, as Kubernetes defines it."""
+    """Return the quality-of-service class of a pod with these containers, as Kubernetes defines it."""
     found = [each.get("resources") or {} for each in containers]
     amounts = [
         tuple(_amount(resource, (each.get(part) or {}).get(resource)) for part in ("requests", "limits"))
@@ -202,7 +207,7 @@ def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, 
 
 
 def _is_settled(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod is ready, and the kubelet has finished its last change."""
+    """Return whether a pod is ready and the kubelet has finished the last change of the pod."""
     generation = (pod.get("metadata") or {}).get("generation") or 0
     has_seen_it = (pod.get("status") or {}).get("observedGeneration", generation) >= generation
     return has_seen_it and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")
@@ -214,6 +219,6 @@ def _has_condition(pod: Mapping[str, Any], name: str) -> bool:
 
 
 def labels_of_selector(workload: Mapping[str, Any]) -> str:
-    """Return the labels that the pods of a workload have, as a selector; its expressions are left out."""
+    """Return the `matchLabels` of a workload's selector as a label selector; `matchExpressions` are left out."""
     selector = (workload.get("spec") or {}).get("selector") or {}
     return ",".join(f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items()))

@@ -1,7 +1,7 @@
-"""Determines whether LimitRanges and ResourceQuotas would forbid pods with other requests (pure).
+"""Determines whether LimitRanges and ResourceQuotas would forbid pods with changed requests. Pure.
 
-The API server accepts any template. Only the pods of its rollout are refused, and the rollout then stays half done. The
-rules are those of Kubernetes' admission plugins LimitRanger and ResourceQuota, for CPU and memory.
+The API server accepts any template: it refuses only the pods of the rollout, which then stalls halfway. The rules are
+those of the Kubernetes admission plugins LimitRanger and ResourceQuota, for CPU and memory.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ def quota_refusal(
     *,
     needs_room_first: bool,
 ) -> str:
-    """Return why a ResourceQuota forbids these pods with other containers; empty if none does. Raises QuantityError.
+    """Return why a ResourceQuota forbids a change of the containers of `pods` pods; empty if none forbids it.
 
-    `needs_room_first` is that of the rollout (`needs_room_first`). Quotas with scopes are left out: whether they count
-    these pods is not known here.
+    `needs_room_first` states whether the rollout creates a new pod before it deletes an old one (see the function of
+    this name). Quotas with scopes are ignored, since it is not known here whether they apply to these pods. Raises
+    QuantityError.
     """
     for each in quotas:
         spec, status = each.get("spec") or {}, each.get("status") or {}
@@ -87,7 +88,8 @@ def quota_refusal(
 def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
     """Return whether a rollout creates a new pod before it deletes an old one.
 
-    It does if none may be unavailable, as with a Deployment of up to three replicas and the defaults of 25 %.
+    It does so if surge is allowed but no pod may be unavailable. This holds for a Deployment of up to three replicas
+    with the defaults of 25 %.
     """
     spec, kind = workload.get("spec") or {}, workload.get("kind")
     strategy = spec.get("strategy" if kind == "Deployment" else "updateStrategy") or {}
@@ -100,13 +102,13 @@ def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
 
 
 def _share(amount: object, pods: int) -> float:
-    """Return a number of pods that is stated as a number or in percent."""
+    """Return the number of pods for an amount such as `2` or `25%`; a percentage of `pods` is not rounded."""
     text = str(amount)
     return pods * float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
 def _section_and_resource(key: str) -> tuple[str, str]:
-    """Return section and resource that a key of a quota counts; no resource for any other key."""
+    """Return the section (`requests` or `limits`) and the resource that a key of a quota limits; else empty texts."""
     section, _, resource = key.rpartition(".")
     if resource not in _RESOURCES or section not in {"", *_SECTIONS}:
         return "", ""
@@ -121,7 +123,10 @@ def _bound(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None
 def _sum(
     members: Sequence[Mapping[str, Any]], section: str, resource: str, defaults: Mapping[str, object]
 ) -> Quantity | None:
-    """Return the sum of the containers' amounts; None if one of them states none. A request defaults to its limit."""
+    """Return the sum of the amounts of the containers; None if a container has neither an amount nor a default.
+
+    A request defaults to the limit of its container, and a limit to the one in `defaults`.
+    """
     total = _NONE
     for each in members:
         resources = each.get("resources") or {}

@@ -1,4 +1,4 @@
-"""One attempt of a scale call: the version that was read is replaced, unless it has the size already."""
+"""One attempt at a scale call, which replaces the Scale that it has read unless that has the wanted size already."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class ScaleAttempt:
         self._resolve = resolve
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
-        """Read the scale, and replace the version that was read unless it has the size already."""
+        """Read the Scale, and replace exactly that version unless it has the wanted size already.
+
+        The result is CONFLICT if the write would exceed the decision because the size has changed since then.
+        """
         try:
             path = scale_path(wish.target, self._resolve)
             scale = self._objects.get(path, seconds=READ_SECONDS).document
@@ -36,7 +39,7 @@ class ScaleAttempt:
         if before == wish.replicas:
             return found
         if _exceeds_decision(wish, before):
-            # Brakes and pauses were applied to another size: the next decision is about the one of now.
+            # Brakes and pauses were applied to another size: the next decision is about the present one.
             message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
             return replace(found, result=ScaleResult.CONFLICT, message=message, is_outdated=True)
         stored = stored_first(found, terms)
@@ -47,7 +50,7 @@ class ScaleAttempt:
 
 
 def _exceeds_decision(wish: Wish, present: int) -> bool:
-    """Return whether a write would change the present size further than was decided, or in the other direction."""
+    """Return whether a write would change the present size by more than was decided, or in the opposite direction."""
     if wish.known_size is None:
         return False
     decided, change = wish.replicas - wish.known_size, wish.replicas - present

@@ -1,4 +1,4 @@
-"""The document of a scale subresource (`autoscaling/v1 Scale`), read and changed. Pure."""
+"""Reads and changes the document of a scale subresource (`autoscaling/v1 Scale`). Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def replicas_of(scale: Mapping[str, Any]) -> int:
 
 
 def uid_of(document: Mapping[str, Any]) -> str:
-    """Return the UID of an object, or of the owner of a Scale; empty if it states none."""
+    """Return the UID in the metadata of an object, which for a Scale is that of the scaled object; empty if missing."""
     metadata = document.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return uid if isinstance(uid, str) else ""
 
 
 def rescaled(scale: Mapping[str, Any], replicas: int) -> dict[str, Any]:
-    """Return the Scale with another number of replicas, for the version of the object that was read."""
+    """Return the Scale with this number of replicas; its resource version stays the one that was read."""
     return {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}

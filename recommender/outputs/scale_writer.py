@@ -1,4 +1,4 @@
-"""Scale calls: the recommended size is written to the scale subresource of each target, until it is there.
+"""Writes the recommended size to the scale subresource of each target, and retries until the target has that size.
 
     writer = ScaleWriter(objects, resolve, Fence(seconds, elector.may_write), hooks)
     tasks.running("scale calls", lambda stop: writer.run(stop.event))
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 1.0
-"""How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
+"""The longest sleep of the loop, since a wish for a target can expire while nothing else happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,24 +43,24 @@ class ScaleHooks:
     """Hooks for scale calls. Called in the threads of the attempts."""
 
     before_write: Callable[[Wish], bool]
-    """Stores the effects of a call on the memory, such as a cool-down, before the call is sent. Returns whether that
-    has succeeded; otherwise the call is not sent. """
+    """Stores the effects of a call on the memory, such as a cool-down, before the call is sent. Returns whether they
+    were stored; if not, the call is not sent."""
     count: Callable[[str, ScaleResult], None]
-    """Called with recommendation and result of each attempt, and of each decision that ends without one."""
+    """Called with the recommendation and the result of each attempt, and of each wish that ends without an attempt."""
     on_result: Callable[[ScaleOutcome], None]
     """Called after each attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleLimits:
-    """How much the writer does at once."""
+    """Limits on the number and the rate of attempts."""
 
     at_once: int = 12
-    """Most attempts under way."""
+    """The maximum number of attempts under way."""
     suspects_at_once: int = 6
-    """Most of these that are for targets whose last attempt failed."""
+    """The maximum number of attempts under way for targets whose last attempt failed."""
     per_second: float = 10.0
-    """Most attempts that begin per second."""
+    """The maximum number of attempts that begin per second, on average."""
     burst: int = 20
 
 
@@ -88,7 +88,7 @@ class ScaleWriter:
         limits: ScaleLimits = ScaleLimits(),
         effects: ScaleEffects = ScaleEffects(),
     ) -> None:
-        """`fence` is that of each write; `longest_fenced_write_seconds` says how long it may be for a leader.
+        """`fence` guards each write; `longest_fenced_write_seconds` returns how many seconds it may have on a leader.
 
         `attempt` carries out a wish; by default, the scale subresource of its target is written.
         """
@@ -105,10 +105,10 @@ class ScaleWriter:
         self._states = StateLog(_log)
 
     def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
-        """Follow the latest decision of a recommendation: older wishes of it that are not repeated are dropped.
+        """Follow the latest decision of a recommendation, and drop its older wishes that are not repeated.
 
-        With `forEach` there is a record for each target. No call of a record is sent after the time that accompanies
-        it, in seconds since the Unix epoch.
+        `decided` holds pairs of a record and the time, in seconds since the Unix epoch, after which no call of that
+        record is sent. With `forEach`, there is one record for each target.
         """
         decided = tuple(decided)
         for name, _target in refused_targets(record for record, _ in decided):
@@ -116,7 +116,7 @@ class ScaleWriter:
         self.wanted(recommendation, [wish for record, until in decided for wish in wishes_of(record, until)])
 
     def wanted(self, recommendation: str, wishes: Sequence[Wish]) -> None:
-        """Follow the wishes of a recommendation; earlier ones that it no longer has are dropped."""
+        """Follow the wishes of a recommendation, and drop its earlier wishes for any other targets."""
         targets = {wish.target for wish in wishes}
         with self._changed:
             for wish in wishes:
@@ -125,7 +125,7 @@ class ScaleWriter:
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
-        """Drop the wishes of all other recommendations, which have changed or are no longer configured."""
+        """Drop the wishes of all recommendations that are not named, such as those no longer configured."""
         with self._changed:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
             self._changed.notify_all()
@@ -147,7 +147,7 @@ class ScaleWriter:
             try:
                 self._effects.start(partial(self._attempt, start))
             except RuntimeError as error:
-                # The system gives this process no more threads at present.
+                # The system cannot start another thread for this process at present.
                 self._on_end(start, ScaleOutcome(start.wish, ScaleResult.ERROR, message=str(error)))
 
     def _next(self) -> Start | None:
@@ -163,7 +163,7 @@ class ScaleWriter:
             return start
 
     def _idle_seconds(self) -> float:
-        """Return how long nothing can be started. To be called with `_changed` held."""
+        """Return how many seconds the loop should sleep. The caller must hold `_changed`."""
         due = self._wishes.next_due()
         if due is None or self._running >= self._limits.at_once:
             return _IDLE_SECONDS

@@ -1,7 +1,8 @@
-"""Determines which scale calls are due: at most one per target, until it is done, too old, or superseded. No effects.
+"""Determines which scale calls are due, at most one per target. Pure.
 
-A target keeps its back-off when a newer decision replaces its wish: decisions that change with every poll must not
-cause a storm of calls while an API server fails.
+A wish is the size that a target should have; it stays pending until it is done, too old, or superseded. A target keeps
+its back-off when a newer decision replaces its wish, so that decisions that change with every poll do not cause a storm
+of calls while an API server fails.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Moment
 
 _NO_PLACE_SECONDS = 0.25
-"""Time after which a suspect target that found no place is considered again."""
+"""Time after which a target whose last attempt failed is considered again if there was no room for an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoval:
-    """A Machine of Cluster API that is to be removed with its node."""
+    """A Cluster API Machine that should be removed together with its node."""
 
     namespace: str
     name: str
@@ -60,7 +61,7 @@ class Resizing:
     """Whether requests may grow."""
     down: bool
     managers: tuple[str, ...]
-    """Field managers whose templates are left alone; `*` matches any text."""
+    """Patterns of field managers: a template whose resources one of them owns is left alone. `*` matches any text."""
     limits: tuple[RequestedSize, ...] = ()
     """Limits with their own amounts. All others change in proportion to their requests."""
 
@@ -77,21 +78,21 @@ class Wish:
     reason: str = ""
     """The message of the decision."""
     known_size: int | None = None
-    """The size at which this was decided; None if it does not matter. A node group of another size is not written; any
-    other target is not changed by more than from this size, nor in the other direction."""
+    """The size of the target when the wish was decided; None if it does not matter. A node group that now has another
+    size is not written. Any other target changes by no more than was decided, and not in the opposite direction."""
     removals: tuple[MachineRemoval, ...] = ()
-    """For a node group: the Machines that are marked, one for each node by which the size is lowered."""
+    """For a node group: the Machines to mark for removal, one for each node by which the size is lowered."""
     node_removals: tuple[NodeRemoval, ...] = ()
     """For a provider's node group: the nodes whose removal begins, one for each node by which the size is lowered."""
     waits_until: float = 0.0
-    """Before this time, in seconds since the Unix epoch, nothing is sent: a former process may still be sending a
-    write."""
+    """Nothing is sent before this time, in seconds since the Unix epoch, because a write of a former process may still
+    be under way."""
     resizing: Resizing | None = None
-    """For requests: what is written instead of a number of replicas."""
+    """The requests that are written instead of a number of replicas; None if replicas are written."""
     withdraws: bool = False
-    """For a CapacityBuffer: whether it gets back the size that it had before the first write."""
+    """Whether a CapacityBuffer is set back to the size that it had before the first write."""
     unmarks: tuple[MachineRemoval, ...] = ()
-    """For a node group: the Machines that have a mark of an earlier removal, which is taken off first."""
+    """For a node group: the Machines whose mark from an earlier removal is taken off first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,13 @@ class Wishes:
     """The pending wishes. Not thread-safe: its owner locks."""
 
     count: Callable[[str, ScaleResult], None]
-    """Is called with the recommendation and the result of each wish that ends without a call."""
+    """Called with the recommendation and the result of each wish that ends without a call."""
     backoff: Callable[[], Backoff] = field(default=lambda: Backoff(1.0, 60.0, jitter_ratio=0.5))
     _entries: dict[TargetReference, _Entry] = field(default_factory=dict)
     _due: DueQueue[TargetReference] = field(default_factory=DueQueue)
 
     def put(self, wish: Wish, now: Moment) -> None:
-        """Add a wish; it replaces an older one for the same target."""
+        """Add a wish, which replaces an older wish for the same target."""
         entry = self._entries.get(wish.target)
         if entry is None:
             entry = self._entries[wish.target] = _Entry(self.backoff())
@@ -134,7 +135,7 @@ class Wishes:
         entry.expires = now.monotonic + max(0.0, wish.valid_until - now.wall)
 
     def withdraw(self, keep: Callable[[Wish], bool]) -> None:
-        """Drop the pending wishes that `keep` does not keep."""
+        """Drop the pending wishes for which `keep` returns False."""
         for target, entry in tuple(self._entries.items()):
             if entry.wish is not None and not keep(entry.wish):
                 self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
@@ -142,9 +143,10 @@ class Wishes:
                     self._forget_if_idle(target, entry)
 
     def start(self, now: Moment, *, suspects_too: bool = True) -> Start | None:
-        """Return a wish whose attempt begins now; None if none is due.
+        """Start the attempt of a wish that is due, and return it; None if none is due.
 
-        Without `suspects_too`, targets whose last attempt failed wait, so that hanging ones leave room for the others.
+        Without `suspects_too`, targets whose last attempt failed must wait, so that targets that hang leave room for
+        the others.
         """
         while due := self._due.pop_due(now.monotonic, 1):
             target, entry = due[0], self._entries[due[0]]
@@ -178,8 +180,8 @@ class Wishes:
     ) -> None:
         """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
 
-        A refusal ends the wish as a success does, and so does a size that the decision did not know: the next decision
-        takes account of what prevented this one, and must not wait for a back-off.
+        A refusal ends the wish just as a success does, and so does an outdated decision, which was made for another
+        size: the next decision takes account of what prevented this one, and must not wait for a back-off.
         """
         entry = self._entries[wish.target]
         entry.running = None
@@ -201,7 +203,7 @@ class Wishes:
         return self._due.next_due()
 
     def __len__(self) -> int:
-        """Return the number of targets that are remembered."""
+        """Return the number of targets that have a wish, a running attempt, or a back-off."""
         return len(self._entries)
 
     @staticmethod
@@ -209,7 +211,7 @@ class Wishes:
         return now.monotonic >= entry.expires or now.wall >= wish.valid_until
 
     def _ended_without_call(self, entry: _Entry, wish: Wish, result: ScaleResult) -> None:
-        """Forget the wish of a target; an attempt that is under way for it reports its own result."""
+        """Forget the wish of a target, and count its result unless a running attempt will report its own."""
         if entry.running is None or not _same(entry.running, wish):
             self.count(wish.recommendation, result)
         entry.wish = None
@@ -237,7 +239,7 @@ def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
 
 
 def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReference], ...]:
-    """Return recommendation and target of each scale call that the records refuse."""
+    """Return the recommendation and the target of each scale call that the records refuse."""
     return tuple(
         (record.name, outcome.target)
         for record in records
@@ -247,5 +249,5 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
 
 
 def _same(one: Wish, other: Wish) -> bool:
-    """Return whether both request the same for the same target, on behalf of the same recommendation."""
+    """Return whether two wishes are equal apart from their validity and reason."""
     return replace(one, valid_until=0.0, reason="") == replace(other, valid_until=0.0, reason="")

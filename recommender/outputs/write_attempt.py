@@ -1,4 +1,4 @@
-"""One attempt of a write, whatever it writes: its terms, its outcome, and how it is sent."""
+"""One attempt at a write of any kind: its terms, its outcome, and how it is sent."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ScaleOutcome:
     retry_after_seconds: float = 0.0
     """How long the server asks to wait."""
     is_of_the_server: bool = False
-    """Whether the API server was not reached, or failed, which says nothing about the target."""
+    """Whether the API server failed or was not reached; such an error says nothing about the target."""
     owner: str | None = None
     """The owner of the field, if the write was refused because of it."""
     is_outdated: bool = False
-    """Whether only another decision can be carried out, so that a repetition is useless."""
+    """Whether the decision can no longer be carried out, so that a repetition is useless and a new one is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SendingTerms:
     """The conditions under which an attempt may write."""
 
     refusal: Callable[[], ScaleResult | None]
-    """Returns why nothing may be sent for the wish any more; None if it may be sent."""
+    """Returns why the wish may no longer be sent; None if it may be sent."""
     store: Callable[[], bool]
     """Stores the effects of a write on the memory; nothing is sent unless it returns True."""
     fence: Fence
@@ -66,7 +66,7 @@ class SendingTerms:
 
 
 class Attempt(Protocol):
-    """One attempt to carry a wish out. Each write of it is sent at most once."""
+    """One attempt to carry out a wish. Each write of the attempt is sent at most once."""
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
         """Return the outcome."""
@@ -74,7 +74,7 @@ class Attempt(Protocol):
 
 
 def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
-    """Return the longest fence of a write with which a leader may always write.
+    """Return the longest fence, in seconds, with which a leader may always write.
 
     A leader may be at the end of its renew deadline; the rest of the Lease must then suffice for the longest
     write and for the slack between two clocks.
@@ -84,7 +84,7 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
 
 
 def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
-    """Store the effects of a write on the memory; the result is OK if the write may follow."""
+    """Store the effects of a write on the memory, and return the outcome: OK means that the write may follow."""
     refusal = terms.refusal()
     if refusal is not None:
         return replace(found, result=refusal)
@@ -98,7 +98,7 @@ def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], obje
     refusals: list[ScaleResult] = []
 
     def permit(seconds: float) -> bool:
-        # Reading and storing may have taken longer than the decision is valid.
+        # The decision may have expired while the target was read and the memory was stored.
         refusal = terms.refusal()
         if refusal is not None:
             refusals.append(refusal)
