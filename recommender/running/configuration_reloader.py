@@ -1,7 +1,7 @@
 """The configuration in force: read, followed, and replaced as a whole when its file changes.
 
-A file that cannot be used at all changes nothing. An entry with an error is refused alone, and its last good version
-stays in use.
+A file that cannot be used at all changes nothing. If an entry has an error, only this entry is refused, and its last
+good version stays in use.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class ConfigurationReloader:
     def __init__(
         self, path: Path, registry: CollectorRegistry, metrics_prefix: str, kept: KeptContents | None = None
     ) -> None:
-        """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version.
+        """Read the file; raises FilesError or ConfigurationFileError, since there is no last good version at the start.
 
-        After the end of a worker, that is what it `kept`.
+        `kept` has the contents that a former worker had in force. They are used if the file cannot be used now.
         """
         metrics = ReloadMetrics(registry, metrics_prefix)
         self._on_change: Callable[[Configuration], None] = lambda _: None

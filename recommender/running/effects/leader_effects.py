@@ -67,7 +67,7 @@ class ClusterEffects:
         """The configuration that is in force now; None if it is still that of the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
-        """Begin to carry out the decisions; returns at once."""
+        """Begin to carry out the decisions; return at once."""
         self._acted = configuration
         records = [decision.record for decision in decisions]
         scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}

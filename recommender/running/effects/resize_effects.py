@@ -64,7 +64,7 @@ class RequestWriters:
                 self._refusals.pop(place, None)
 
     def act(self, writer: ScaleWriter, configuration: Configuration, decisions: Sequence[Decision]) -> None:
-        """Begin to carry out the decisions; returns at once."""
+        """Begin to carry out the decisions; return at once."""
         names = names_that_resize(configuration)
         writer.retain(names)
         wanted: dict[str, list[Wish]] = {name: [] for name in names}

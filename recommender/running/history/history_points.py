@@ -43,16 +43,16 @@ class HistoryPoint:
     """A recommendation at one time."""
 
     time: float
-    """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""
+    """The time of the poll, in seconds since the Unix epoch, even if its value was decided earlier and is held."""
     replicas: int | None
     """The recommended size, for a cluster size in nodes; None if there was no value."""
     status: str
     binding: str | None
     current: int | None
-    """The present size of its first target, for a cluster size in nodes; with `forEach`, the sum of all known sizes.
+    """The present size of the first target, for a cluster size in nodes; with `forEach`, the sum of all known sizes.
     None if none is known."""
     load: LoadPoint | None = None
-    """The load, only of predictive recommendations; with `forEach`, the sums over all targets whose load is known."""
+    """The load of a predictive recommendation; with `forEach`, the sums over all targets whose load is known."""
 
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:

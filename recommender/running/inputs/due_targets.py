@@ -34,7 +34,7 @@ class _ScaledTarget:
     found: TargetInput | None = None
     """The size that was last looked up."""
     poll: float = -math.inf
-    """The number of the poll that looked it up last."""
+    """The number of the poll that last looked up the target."""
 
     @property
     def is_to_be_scaled(self) -> bool:

@@ -1,4 +1,4 @@
-"""Threads that work for many payers in turn, so that slow work of one payer does not delay the others."""
+"""Threads that work for many payers (namespaces) in turn, so that slow work of one payer does not delay the others."""
 
 from __future__ import annotations
 

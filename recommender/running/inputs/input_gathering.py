@@ -60,7 +60,7 @@ class InputSources:
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
     """Returns refusals from memory."""
     settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
-    """Returns the sizes in place from memory."""
+    """Returns, from memory, the sizes that are in place."""
 
 
 @dataclass(frozen=True, slots=True)

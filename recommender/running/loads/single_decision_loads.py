@@ -143,7 +143,7 @@ class _SingleRun:
     def _learned_in_one_child(
         self, history: TargetHistory, delays: DelayMeter, clock: Clock, learned: Learned
     ) -> Learned | None:
-        """Return the results of light models; None if a model is heavy, targets are too many, or the child fails.
+        """Return the results of light models; None if a model is heavy, if there are many targets, or after a failure.
 
         A child takes longer to start than light models take to be tried, so all of them share one child, which also
         makes the choice among them.

@@ -23,11 +23,11 @@ SHARD_DATA_KEY = "memory.json.gz"
 MANAGED_BY = "tidewatch-recommender"
 LABELS = {"app.kubernetes.io/managed-by": MANAGED_BY, "app.kubernetes.io/component": "recommender"}
 _SHOWN_CHARACTERS = 2000
-"""Characters of unusable content in the log, which is the only place where it is kept."""
+"""Most characters of unusable content that are written to the log, the only place where such content is kept."""
 
 
 def place_of(key: MemoryKey) -> tuple[str, str]:
-    """Return the field of the ConfigMap with the content, and its key there; compressed data is not in `data`."""
+    """Return the field of the ConfigMap, and the key in that field, with the content; shards are not text."""
     return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
 
 
@@ -48,7 +48,7 @@ def decode_shard_text(recommendation: str, content: str) -> StoredShard:
 
 
 def decode_or_log(key: MemoryKey, config_map: str, content: str, decode: Callable[[str, str], T]) -> T | None:
-    """Return the decoded content; None if the content cannot be used, which is then written to the log."""
+    """Return the decoded content. Content that cannot be used is written to the log, and the result is None."""
     try:
         return decode(key.recommendation, content)
     except MemoryDocumentError as error:

@@ -25,7 +25,7 @@ class AnyStore(MemoryStore, ShardStore, Protocol):
 
 
 class Memories:
-    """The memories of all recommendations. `store_now` is for any thread, the other methods for that of the loop."""
+    """The memories of all recommendations. `store_now` is for any thread, the other methods are for one."""
 
     def __init__(self, store: AnyStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -97,13 +97,13 @@ class Memories:
             self._saved[name] = memory
 
     def keep_objects(self, names: Collection[str] | None) -> None:
-        """Store the memories of objects, and forget objects that are not in `names`; do nothing if that is None."""
+        """Store the memories of objects, and forget objects that are not in `names`; do nothing if `names` is None."""
         self._objects.keep(names)
 
     def store_now(self, name: str, target: TargetReference) -> bool:
         """Store the memory of a recommendation, or with `forEach` of a target, at once; return whether it is stored.
 
-        This must be called before a scale call for the target, so that no change is made that the memory lacks.
+        This must be called before a scale call for the target, so that the stored memory includes that change.
         """
         if object_namespace(name):
             return self._objects.store_now(name, target)

@@ -137,7 +137,7 @@ def decode_memory(recommendation: str, text: str) -> StoredMemory:
 
 
 def decode_shard(recommendation: str, content: bytes) -> StoredShard:
-    """Return the shard in a compressed document. Raises MemoryDocumentError and NewerMemoryError as `decode_memory`."""
+    """Return the shard in a compressed document. Raises the same errors as `decode_memory`."""
     try:
         text = gunzipped(content, _MOST_BYTES)
     except GzipError as error:

@@ -40,7 +40,7 @@ class ObjectMemories:
         self._is_read, self._failure = False, None
 
     def load(self, name: str, read_until: float) -> Memory:
-        """Return the memory of an object; raises MemoryUnavailableError, and then for all objects of the poll."""
+        """Return the memory of an object; raises MemoryUnavailableError for every object if a shard cannot be read."""
         if not self._is_read:
             self._is_read = True
             self._read(read_until)

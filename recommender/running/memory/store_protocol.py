@@ -64,7 +64,7 @@ class MemoryStore(Protocol):
         """Return the stored memory of a recommendation; None if there is none, or none that is usable.
 
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
-        would be forgotten.
+        would otherwise be forgotten.
         """
         ...
 

@@ -84,8 +84,8 @@ class TargetMemories:
     def load(self, name: str, count: int, read_until: float) -> Memory:
         """Return the memory of all targets, kept in `count` shards from now on.
 
-        Raises MemoryUnavailableError if not all shards are read by `read_until`; the next call does not repeat those
-        that were. An unusable shard counts as one without targets.
+        Raises MemoryUnavailableError if not all shards are read by `read_until`; the next call reads only the others.
+        An unusable shard counts as one without targets.
         """
         known = self._known.get(name)
         if known is None or known.count != count:
@@ -145,7 +145,7 @@ class TargetMemories:
         self._known, self._read = {}, {}
 
     def _all(self, name: str, count: int, read_until: float) -> _Shards:
-        """Read all shards. If any has another count of shards or the form of a former version, write all again."""
+        """Read all shards. If one belongs to another number of shards, or is of a former version, write all again."""
         read = self._read.setdefault(name, {})
         stored = count
         number = 0

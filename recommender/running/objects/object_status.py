@@ -33,7 +33,7 @@ _Condition = tuple[str, bool, str, str]
 def decided_status(
     about: RecommendationObject, policy: RecommendationPolicy, records: Sequence[Record], now: float
 ) -> dict[str, Any]:
-    """Return the status of an object that counts; `records` are its records, which are several with `forEach`."""
+    """Return the status of an object that counts, from its records; with `forEach`, there are several."""
     summary = summary_of(records)
     single = records[0] if records[0].each is None else None
     worst = worst_first(records, MOST_TARGETS)
@@ -83,7 +83,7 @@ def says_over_quota(status: Mapping[str, Any], generation: int) -> bool:
 
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether people and programs wait for a change, which is one of a size or of a condition and its reason."""
+    """Return whether people and programs wait for the change: a size, a condition or its reason is different."""
     return _essence(before) != _essence(after)
 
 

@@ -74,7 +74,7 @@ def object_watch(
 ) -> tuple[ObjectWatch, RecommendationStore]:
     """Return a watch, which runs when its `run` is called, and the store that it fills.
 
-    `most` objects of a namespace are read; `changed` is called whenever one of them has changed.
+    At most `most` objects of each namespace are read; `changed` is called whenever one of them has changed.
     """
     kinds = ServedKinds(client, settings.pace)
     # The version of the received objects; lists do not repeat it in each item.

@@ -188,7 +188,7 @@ class StatusWriter:
     def _changed_statuses(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
     ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
-        """Return, by key, the objects whose status must change, as they were decided about, with the new status."""
+        """Return, by key, each object whose status must change, in the version of the decision, and the new status."""
         admission, now = self._admission(), self._clock.wall()
         policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
         records = grouped(each for each in publication.records if each.name in admission.objects)

@@ -171,7 +171,7 @@ class Runner:
         return replace(inputs, targets=self._object_targets.looked_up(targets, now, fresh_seconds))
 
     def _carried_out(self, configuration: Configuration, decided: Sequence[Decided], now: float) -> Sequence[Record]:
-        """Publish the decisions, store their memory and start their writes; return all records, also of refusals."""
+        """Publish the decisions, store their memory and start their writes; return all records, including refusals."""
         parts = self._parts
         decisions = [decision for each in decided for decision in each.decisions]
         records = (
@@ -198,7 +198,7 @@ class Runner:
         return records
 
     def _next_poll(self, interval_ends: float) -> float:
-        """Return the time of the next poll if nothing changes; this and `interval_ends` are of the monotonic clock."""
+        """Return the time of the next poll if nothing changes. Like `interval_ends`, it is of the monotonic clock."""
         clock = self._parts.clock
         now = clock.monotonic()
         return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)

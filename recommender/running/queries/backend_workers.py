@@ -26,7 +26,7 @@ class _Employed(Generic[W]):
 
 
 class BackendWorkers(Generic[W]):
-    """Has a worker for each backend. The worker of the default backend runs in the thread of `run`.
+    """Runs a worker for each backend. The worker of the default backend runs in the thread of `run`.
 
     All methods are for any number of threads, except `run`, which is for one.
     """

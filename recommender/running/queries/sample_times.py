@@ -84,8 +84,8 @@ def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sampl
     """Return the time of the data of each sample, in seconds since the Unix epoch; `found` has the answers about times.
 
     A time that is not known is the earliest possible one: `at` minus the look-back of Prometheus for a query that is
-    unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, is of
-    `at`.
+    unreadable, and otherwise minus the longest range. A value that comes from no series, such as `vector(0)`, has the
+    time `at`.
     """
     if not asked.is_readable:
         return [at - LOOK_BACK_SECONDS] * len(samples)

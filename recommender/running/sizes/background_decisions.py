@@ -142,7 +142,7 @@ class SizesInBackground:
         wait_seconds: float = WAIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start no work yet; `writes` is whether this process writes sizes."""
+        """Start no work yet; `writes` says whether this process writes sizes."""
         self._submit = parts.submit
         self._plugins = parts.plugins
         self._wake = parts.wake

@@ -29,7 +29,7 @@ class Watching(Protocol):
 
 
 class FollowedNeeds:
-    """Returns the facts of a cluster, and has further objects watched that these facts name. For one thread."""
+    """Returns the facts of a cluster, and lets objects that these facts name be watched as well. For one thread."""
 
     def __init__(self, plan: Callable[[], PollPlan], world: Watching) -> None:
         self._plan = plan
@@ -38,7 +38,7 @@ class FollowedNeeds:
         """The plan in force, and the objects that are watched for it."""
 
     def cluster(self) -> ClusterState:
-        """Return the facts, and have the objects watched that they name."""
+        """Return the facts, and change the watches if the facts name other objects than those that are watched."""
         state, plan = self._world.cluster(), self._plan()
         if not plan.needs.objects:
             return state

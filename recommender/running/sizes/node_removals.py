@@ -97,7 +97,7 @@ class NodeRemovals:
     """Carries removals out. `begin` may be called from any thread."""
 
     def __init__(self, parts: RemovalParts) -> None:
-        """Begin nothing yet."""
+        """Take the clients and limits, and begin no removal yet."""
         self._parts = parts
         self._states = StateLog(_log)
         self._evicts_at: dict[str, float] = {}

@@ -41,7 +41,7 @@ class WritesGroups(Protocol):
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
     ) -> None:
-        """Make one change.
+        """Make one change to a group.
 
         Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError if nothing was sent.
         """
@@ -83,7 +83,7 @@ class PluginHosts:
     def change(
         self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
     ) -> None:
-        """Make one change.
+        """Make one change to a group.
 
         Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError if nothing was sent.
         """

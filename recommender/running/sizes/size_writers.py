@@ -72,7 +72,7 @@ class SizeWriters:
         self._buffers.retain(buffers_of(configuration))
 
     def retain(self, names: Collection[str]) -> None:
-        """Stop sending for all other recommendations. A withdrawal goes on with the next decision."""
+        """Stop sending for all recommendations except `names`. A withdrawal goes on with the next decision."""
         for writer in (*self._group_writers(), self._buffers):
             writer.retain(names)
 

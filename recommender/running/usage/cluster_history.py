@@ -38,7 +38,7 @@ _MOST_ASKED_AGAIN: Final = 200
 
 
 class SeveralClustersError(Exception):
-    """The store holds several clusters, whose pods may have the same names. The message says how to choose one."""
+    """Prometheus has series of several clusters, whose pods may have the same names. The message says how to choose."""
 
 
 @dataclass(frozen=True, slots=True)

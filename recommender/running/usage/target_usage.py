@@ -78,7 +78,7 @@ class KnownUsage:
     covered: float = 0.0
     """Unix seconds up to which usage is known; 0 before the first part."""
     left_out: int = 0
-    """Containers for which there was no room in the newest part."""
+    """The number of containers in the newest part for which there was no room."""
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)

@@ -31,7 +31,7 @@ _NOT_READ: Final = Unknown("its usage has not been read yet", is_awaited=True)
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the usage of one backend as soon as any recommendation follows it."""
+    """Reads usage from one backend, as soon as a recommendation follows usage there."""
 
     keeper: UsageKeeper | None = None
 

@@ -10,7 +10,7 @@ from typing import Final
 from recommender.kinds.resources.histograms import DAY_SECONDS
 
 MOST_POINTS: Final = 600_000
-"""Most points in one answer, which is about 15 MB of text."""
+"""Most points in one answer, the text of which then has about 15 MB."""
 
 
 @dataclass(frozen=True, slots=True)

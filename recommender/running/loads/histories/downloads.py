@@ -1,7 +1,7 @@
 """Asks Prometheus for past loads, in pieces, and only for missing parts.
 
 The newest piece comes first, since the recent past is what models need most. A piece that is too large for Prometheus,
-or takes it too long, is halved. Between two pieces there is a pause as long as the last one took, two seconds at most.
+or takes too long, is halved. Between two pieces there is a pause as long as the last piece took, two seconds at most.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PAUSE_SECONDS: Final = 2.0
 CHECK_SECONDS: Final = 300.0
 """How often a complete history is checked for missing parts."""
 _MOST_FAILURES: Final = 6
-"""Most consecutive failures; each failure of a piece that is too large halves the next one."""
+"""Most consecutive failures; after each failure of a piece that is too large, the next piece has half of its size."""
 _SERIES_OF_THE_PAST: Final = 5
 """Most series in the past of a query, for each of its present series."""
 

@@ -78,7 +78,7 @@ class SampleRing:
         self.newest = newest
 
     def clear(self) -> None:
-        """Forget all samples, and which have been requested; the rows stay."""
+        """Forget all samples, and which grid times have been requested; the rows stay."""
         for block in self._blocks:
             block[:] = np.nan
         self._asked[:] = False
@@ -87,7 +87,7 @@ class SampleRing:
         self.newest = None
 
     def put_at(self, index: int, rows: Sequence[int], values: Sequence[float]) -> None:
-        """Put one sample of each of the rows, and note that the grid time has been requested.
+        """Put one sample into each of the rows, and note that the grid time has been requested.
 
         A value that a sample cannot hold is left out, as in `put`.
         """

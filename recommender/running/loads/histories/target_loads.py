@@ -47,7 +47,7 @@ class TargetLoads:
 
 
 def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
-    """Return the target of a series. Raises LoadSeriesError, which states the fault of the series, if it has none.
+    """Return the target of a series. Raises LoadSeriesError, which states what is wrong, if the series has no target.
 
     The names in labels are checked, since whoever writes the labels of a metric must not be able to choose the path of
     a request to the API server.

@@ -62,7 +62,7 @@ _NO_PROOF: Final = msgspec.Raw()
 class _StoredProof(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     names: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=32)]
     values: Annotated[bytes, msgspec.Meta(max_length=2_000)]
-    """Base64 in the file."""
+    """The values of the proof, which are base64 text in the file."""
 
 
 class _StoredVerdict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):

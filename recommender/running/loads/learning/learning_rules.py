@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 CATCH_UP_SECONDS: Final = 3_600.0
 """The longest time until a model is chosen again."""
 _CATCH_UP_EACH_SECONDS: Final = 60.0
-"""Time between choices for each recommendation: a choice takes seconds of a core, so it is made more often if there are
-few."""
+"""Time between choices for each recommendation: a choice takes seconds of a core, so choices are made more often if
+there are few recommendations."""
 _SOONEST_CATCH_UP_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 4 * 3_600.0
 """Time after which a model that could not be fitted is tried again."""
@@ -83,7 +83,7 @@ def catch_up_seconds(recommendations: int) -> float:
 
 
 def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> tuple[Model, ...]:
-    """Return the models to try: those with enough history; of the heavy ones, only `POOLED` if targets are many."""
+    """Return the models to try: those with enough history, without heavy ones outside of `POOLED` for many targets."""
     return tuple(
         model
         for model in MODELS

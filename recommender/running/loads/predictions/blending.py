@@ -97,7 +97,7 @@ def _blended_load(
 
 
 def _scaled_room(part: Part, values: ModelForecast | None, load: float, task: ForecastTask, most: float) -> float:
-    """Return `scaled_room` of a part for one moment. With arrays, the thousands of a poll would take a second."""
+    """Return `scaled_room` of a part for one moment. With arrays, thousands of calls in a poll would take a second."""
     if values is None or not _has_forecast(values):
         return part.scale * task.headroom_ratio * load
     upper = min(values.upper, most)

@@ -42,13 +42,13 @@ class _Seen:
 class DelayMeter:
     """The delays of each recommendation. For any number of threads.
 
-    A load changes when it is scraped, so the time between two changes is how old a sample becomes. A load that is
+    A load changes when it is scraped, so the time between two changes shows how old a sample becomes. A load that is
     scraped from several instances at different times changes more often, and its samples are accordingly younger on
     average. A load that stays the same for some scrapes, as small loads do, says nothing about their interval: times
     that are much longer than the short ones are left out.
 
-    Samples that arrive late, by remote write or from a slow exporter, are older than that when they are read, and so is
-    the value of a query with an `offset`: the larger of both delays counts.
+    Samples that arrive late, by remote write or from a slow exporter, are even older when they are read, and so is the
+    value of a query with an `offset`. The larger of the two delays counts.
     """
 
     def __init__(self) -> None:
