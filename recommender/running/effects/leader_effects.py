@@ -76,8 +76,8 @@ class ClusterEffects:
         for decision in decisions:
             if decision.record.name in scaling:
                 last = decision.memory.last
-                # It follows from the age of the inputs: no call is based on data that is older than staleAfter, even if
-                # polls stop.
+                # The limit follows from the age of the inputs: no call is based on data that is older than staleAfter,
+                # even if polls stop.
                 since = now if last is None else min(now, last.confirmed)
                 found = due.setdefault(decision.record.name, [])
                 found.append((decision.record, since + configuration.stale_after_seconds))
@@ -88,7 +88,8 @@ class ClusterEffects:
         if self._resizes is not None:
             self._resizes.requests.act(self._resizes.writer, configuration, decisions)
         if self._present is not None and self._present is not configuration:
-            # It has changed since the decisions were made, and `reconfigured` may have been called before them.
+            # The configuration has changed since the decisions were made, and `reconfigured` may have been called
+            # before these calls were added.
             self._end_calls_of_changed()
         self._announce(records)
         self._history.add(now, of_file(records))
@@ -136,8 +137,8 @@ class ClusterEffects:
         for record in records:
             key = (record.name, record.each)
             last = before.get(key)
-            # Nothing is kept about recommendations that are no longer configured: if one comes back, no change is
-            # known.
+            # Nothing is kept about recommendations that are no longer configured: if one of them comes back, its former
+            # state is unknown.
             self._before[key] = record
             if record.each is not None and not _is_news(last, record):
                 continue

@@ -40,7 +40,7 @@ class ClusterRecorder:
         self._failed = False
 
     def record(self, keep_seconds: float | None) -> None:
-        """Append the changes since the last call. None, instead of how long to keep them, ends the recording."""
+        """Append the changes since the last call; recordings are kept for `keep_seconds`. None ends the recording."""
         with self._writing:
             if keep_seconds != self._keep_seconds:
                 self._end()

@@ -79,7 +79,7 @@ def _load_of(records: Iterable[Record]) -> LoadPoint | None:
         for load in loads
         if load.predicted is not None and load.at is not None
     ]
-    # The sum of some forecasts beside the load of all targets would look like a drop.
+    # The sum of only some forecasts, shown beside the load of all targets, would look like a drop.
     if len(forecasts) < len(loads):
         return LoadPoint(observed, None, None, None)
     medians, uppers, times = zip(*forecasts, strict=True)

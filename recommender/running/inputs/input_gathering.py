@@ -233,7 +233,7 @@ class _Parallel(Generic[K, T]):
         """
         found: dict[K, Observed[T] | Unknown] = {}
         until = self._clock() + OBJECT_SECONDS
-        # Those apart come last, as they may use up the time.
+        # Lookups in `_apart` come last, as they may use up the time.
         for key in sorted(keys, key=lambda key: key in self._apart):
             seconds = left()
             if key in self._apart:

@@ -72,7 +72,7 @@ class LoadService:
         working = self._working
         if working is not None:
             return working
-        # It loads numpy, which takes 20 MiB that other recommendations do not need, and a sixth of a second of
+        # This module loads numpy, which takes 20 MiB that other recommendations do not need, and a sixth of a second of
         # processor time, for which the start of a process does not wait.
         from recommender.running.loads.load_workers import RunningLoadService  # noqa: PLC0415
 

@@ -163,7 +163,7 @@ class ObjectConfigurations:
                 self._on_change(self._admission.configuration)
                 return
             basis = _basis(self._file.current)
-            # The objects are judged by the new file at once: their own changes do not count for it.
+            # The objects are judged by the new file at once, which does not count as a change of the objects.
             due = {key for key, each in self._taken.items() if each.basis != basis and key in known}
             self._taken = {key: each for key, each in self._taken.items() if key in known}
             self._take(known, due)

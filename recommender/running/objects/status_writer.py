@@ -134,11 +134,11 @@ class StatusWriter:
 
     def write_due(self) -> None:
         """Write changed statuses as far as the rate allows: values and conditions first, then those waiting longest."""
-        # The order matters: a publication in between is new at the next look.
+        # The order matters: a publication that arrives in between counts as new the next time.
         is_new, self._is_new = self._is_new, False
         publication, known = self._publication, self._known()
         if not publication.leads or known is None:
-            # Another leader writes them: the next status continues from those of the objects.
+            # Another leader writes the statuses: the next status written here continues from those of the objects.
             self._written.clear()
             self._waiting.clear()
             return
@@ -158,7 +158,7 @@ class StatusWriter:
             sorted(due, key=lambda each: each[:3]), lambda each: each[3].namespace
         ):
             if not self._rate.take(0.0):
-                # The rest is due at the next look.
+                # The remaining statuses are due the next time.
                 return
             self._write(about, status)
             if not self._written[key].failed:

@@ -216,7 +216,7 @@ class Runner:
         self._parts.decisions.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
-        # Failures from the time when this process led now concern another one.
+        # Failures from the time when this process led are now the concern of the new leader.
         self._parts.report_poll(())
 
     def _log_changes(self, records: Sequence[Record]) -> None:
@@ -256,7 +256,7 @@ class Runner:
             left = until - self._parts.clock.monotonic()
             if left <= 0:
                 return
-            # It waits for only a part of the time, so that a stop also ends the wait.
+            # Each wait takes only a part of the time, so that a stop is noticed as well.
             if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
                 stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
                 self._parts.wake.clear()

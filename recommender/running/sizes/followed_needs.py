@@ -43,7 +43,7 @@ class FollowedNeeds:
         if not plan.needs.objects:
             return state
         needs = needs_of(plan.configuration, state)
-        # After a change of the configuration, the watches begin with the objects that its plan names.
+        # After a change of the configuration, the watches begin with the objects that the new plan names.
         watched = self._followed[1] if self._followed and self._followed[0] is plan else plan.needs
         if needs.objects != watched.objects:
             self._world.change(replace(plan, needs=needs))

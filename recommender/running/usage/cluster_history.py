@@ -223,7 +223,7 @@ def _amounts(found: Iterable[Element]) -> dict[str, dict[PodContainer, float]]:
     amounts: dict[str, dict[PodContainer, float]] = {}
     for each in found:
         namespace, pod, container, resource = each.labels
-        # A value that no machine can have was made up. A comparison with NaN is false.
+        # A value that no machine can have is not a measurement. A comparison with NaN is false.
         if 0 <= each.value <= _MOST.get(resource, 0.0):
             amounts.setdefault(resource, {})[PodContainer(namespace, pod, container)] = each.value
     # Some containers have requests, so a resource without any is one that nobody requests.

@@ -43,7 +43,7 @@ def read_usage_grid(
                 if place is None:
                     continue
                 steps = edges[-1] - 1 - np.rint((reader.window.end - each.times) / resolution.step_seconds)
-                # A comparison with NaN is false. A value that no machine can have was made up.
+                # A comparison with NaN is false. A value that no machine can have is not a measurement.
                 usable = (steps >= 0) & (steps < edges[-1]) & (each.cores >= 0) & (each.cores <= most)
                 found[place, steps[usable].astype(np.int64)] = each.cores[usable]
         return found

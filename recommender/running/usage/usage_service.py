@@ -101,7 +101,7 @@ class UsageService:
         return self._needs is needs and not stop.is_set()
 
     def _reading(self, reader: _Reader) -> UsageKeeper:
-        # It loads numpy, which takes 20 MiB that other recommendations do not need.
+        # These modules load numpy, which takes 20 MiB that other recommendations do not need.
         from recommender.running.usage.usage_files import UsageFiles  # noqa: PLC0415
         from recommender.running.usage.usage_keeping import UsageKeeper  # noqa: PLC0415
 

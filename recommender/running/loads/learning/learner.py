@@ -95,7 +95,8 @@ class Learner:
         self._rest_seconds = 0.0
         self._resumed &= set(histories)
         try:
-            # What acted before a restart comes first: the trial of one recommendation takes a minute of a core.
+            # Models that were in use before a restart come first: the trial of one recommendation takes a minute of a
+            # core.
             for name, history in histories.items():
                 self._supervised(name, partial(self._resume, history))
             names = sorted(histories, key=lambda name: self._served.get(name, -1.0))
