@@ -1,1 +1,1 @@
-"""The record of a decision, the constraints that limit it, and the pure loop that makes it."""
+"""The record of a decision, the constraints that limit the value, and the pure loop that makes the decision."""

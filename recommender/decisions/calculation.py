@@ -23,23 +23,24 @@ class SettledValue:
 
     replicas: int | None
     is_remembered: bool
-    """Whether there is a value from which the next decision begins."""
+    """Whether the value is stored in the memory, so that the next decision begins from it."""
     has_changed: bool
-    """Whether this is a change of the last value, which `maxChangesPerHour` counts."""
+    """Whether the value differs from the last one; `maxChangesPerHour` counts such changes."""
     is_held: bool
     own: KindMemory | None
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
     reasons: tuple[str, ...] = ()
-    """The message: what keeps the value, and notes for the user."""
+    """The parts of the message: what keeps the value, or what determined it."""
     notes: tuple[str, ...] = ()
     """Notes for the user, such as objects that are left out."""
     details: Details | None = None
     writes: object = None
-    """The writes besides the sizes of targets; the writers of its kind know them."""
+    """The writes other than the sizes of targets; the writers of the kind know their form."""
     decide_again: float | None = None
-    """When time alone can lead to another value, in seconds since the Unix epoch; None if not before the next poll."""
+    """The time, in seconds since the Unix epoch, from which another value is possible though no input changes; None if
+    that is not before the next poll."""
     outcomes: tuple[TargetOutcome, ...] | None = None
     """The outcomes for the targets if the value is not a number of replicas; None if they follow from the replicas."""
 
@@ -53,7 +54,7 @@ class BrakedValue(Braking, Protocol):
         ...
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Return the value as it is settled after the brakes."""
+        """Return the final value, after the brakes, with what the record and the memory need."""
         ...
 
 
@@ -70,7 +71,7 @@ class Calculation:
     steps: tuple[Step, ...] = ()
     binding: str | None = None
     limits: tuple[Limit, ...] | None = None
-    """Bounds that the value must keep whatever follows; None means those of the policy."""
+    """Bounds that the value must keep after all brakes and holds; None means the bounds of the policy."""
     note: str = ""
     """A note for the user, such as that parameters are the last good ones; empty otherwise."""
     hold: str = ""
@@ -98,15 +99,15 @@ class DecisionContext:
 
 @dataclass(frozen=True, slots=True)
 class KeptValue:
-    """How a last value that is not a number of replicas is shown while inputs are missing."""
+    """Texts and details that show a last value, if it is not a number of replicas, while inputs are missing."""
 
     details: Details
     sentence: str
-    """The values that are kept, with their verb: `the last sizes are kept`."""
+    """A clause that states what is kept: `the last sizes are kept`."""
     ending: str = ""
-    """What else applies until then, after a comma."""
+    """A text that follows the time until which the value is kept; it begins with a comma."""
     decided: str = ""
-    """How the last value is named once it is too old: `the last sizes were decided`."""
+    """The clause about the last value once it is too old, to which its time is added: `the last sizes were decided`."""
 
 
 class InputMissingError(Exception):
@@ -120,7 +121,7 @@ class InputMissingError(Exception):
         is_refused: bool = False,
         kept: KeptValue | None = None,
     ) -> None:
-        """`limits` are bounds that the held value must keep; None means those of the policy.
+        """`limits` are bounds that the held value must keep; None means the bounds of the policy.
 
         With `is_refused`, waiting does not help: somebody must correct the configuration. `kept` is the last value if
         the memory does not have it as a number.
@@ -132,8 +133,10 @@ class InputMissingError(Exception):
 
 
 class CalculationError(Exception):
-    """No value can be calculated from the inputs as they are; the message says why and what to do."""
+    """No value can be calculated from the present inputs; the message says why and what to do."""
 
 
 Calculate: TypeAlias = Callable[["Inputs", "Memory", float], Calculation]
-"""(inputs, memory, now in seconds since the Unix epoch). Raises InputMissingError or CalculationError."""
+"""The calculation of one kind, called with the inputs, the memory, and the time in seconds since the Unix epoch.
+
+Raises InputMissingError or CalculationError."""

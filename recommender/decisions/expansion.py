@@ -1,7 +1,7 @@
 """Turns one recommendation with `forEach` into a decision for each of its targets.
 
-The series of the load are the list of targets. A target whose series has ended is held and then stale, as with any
-missing input. An hour later it is no longer listed, and after a day its memory is dropped.
+Each series of the load stands for one target. A target whose series has ended is held and then stale, as with any
+missing input. After an hour it is no longer listed, and after a day its memory is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
 
 LISTED_SECONDS: Final = 3600.0
-"""How long after its last value a target without a series is listed as stale."""
+"""How long a target without a series is still listed after its last confirmed value."""
 REMEMBERED_SECONDS: Final = 86_400.0
 _NOTHING: Final = Memory()
 
@@ -38,7 +38,7 @@ class EachTarget:
     """Returns the calculation of one target."""
     max_targets: int = 10_000
     shards: int = 32
-    """How many ConfigMaps the memories of the targets take."""
+    """The number of ConfigMaps among which the memories of the targets are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class ListedTargets:
     """The targets of one poll."""
 
     reasons: Mapping[TargetReference, str]
-    """Why each target's load is unknown, in order; empty if it is known."""
+    """The listed targets in order, each with the reason why its load is unknown; empty if it is known."""
     remembered: Mapping[TargetReference, Memory]
     """The memories of targets that are not listed but may come back."""
     problem: str = ""
     """The problem of the recommendation as a whole; empty if there is none."""
     is_error: bool = False
-    """Whether somebody must change the configuration because of it."""
+    """Whether somebody must change the configuration because of the problem."""
     is_refused: bool = False
     """Whether no load is known because Prometheus refuses the query."""
 
@@ -71,12 +71,13 @@ def listed_targets(
     max_targets: int,
     now: float,
 ) -> ListedTargets:
-    """Return which targets are decided now, `now` in seconds since the Unix epoch.
+    """Return which targets are decided at `now`, in seconds since the Unix epoch.
 
-    `loads` has the load or the usage of each target, or `Unknown`.
+    `loads` maps each target to its load or usage, or to `Unknown`; it is `Unknown` itself if nothing is known about
+    any target. `by_target` holds the memories of earlier polls.
     """
     if isinstance(loads, Unknown):
-        # While nothing is known about any target, the last one that was confirmed shows when that began.
+        # While nothing is known about any target, the most recently confirmed one shows when the outage began.
         began = max((_confirmed_at(memory, now) for memory in by_target.values()), default=-math.inf)
         unknown = {
             target: loads.reason
@@ -86,7 +87,8 @@ def listed_targets(
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         problem = "" if unknown else loads.reason
         return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
-    # If there are too many, those with a load come first, then known ones: new series displace nobody.
+    # If there are too many series, those with a load come first, then those of remembered targets: a new series does
+    # not displace a remembered target.
     series = sorted(
         (target for target in loads if target is not None),
         key=lambda target: (isinstance(loads[target], Unknown), target not in by_target, _place(target)),
@@ -107,10 +109,10 @@ def listed_targets(
 
 
 def _confirmed_at(memory: Memory, now: float) -> float:
-    """Return when the last value was confirmed, at the latest now; a time that only a wrong clock states means never.
+    """Return when the last value was confirmed, at most `now`; minus infinity without a value.
 
-    A clock that is set back a little puts all targets into the future by the same time, and none of them is forgotten
-    because of that.
+    A time that is far in the future can only come from a wrong clock, and also counts as minus infinity. If a clock is
+    set back by less than an hour, all targets are in the future by the same time, and none is forgotten because of it.
     """
     if memory.last is None or memory.last.confirmed > now + LISTED_SECONDS:
         return -math.inf
@@ -145,7 +147,7 @@ class Expansion:
     ) -> ExpandedDecision:
         """Return a decision for each target.
 
-        A decision that fails becomes a record of its own and does not affect the others.
+        A decision that fails becomes a record with an error, and does not affect the others.
         """
         self._parts = {target: self._parts.get(target) or self._part(target) for target in listed.reasons}
         decisions = tuple(
@@ -189,8 +191,8 @@ class Expansion:
             policy = replace(policy, rivals={target: others})
         decision = decide(policy, missing or calculate, inputs, memory, now)
         if decision.memory.changes and policy.brakes.max_changes_per_hour is None:
-            # Nothing reads them without that brake, and for thousands of targets they would be the largest part to
-            # store.
+            # Nothing reads the times of changes without that brake, and for thousands of targets they would be the
+            # largest part to store.
             return replace(decision, memory=replace(decision.memory, changes=()))
         return decision
 

@@ -19,12 +19,12 @@ class RefusedEntry(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name; empty if that cannot be read."""
+        """The name of the entry; empty if it cannot be read."""
         ...
 
     @property
     def type(self) -> str:
-        """Its kind of recommendation; empty if that cannot be read."""
+        """The kind of recommendation; empty if it cannot be read."""
         ...
 
     @property
@@ -40,6 +40,6 @@ def failed_record(policy: RecommendationPolicy, now: float, message: str, inputs
 
 
 def refused_record(refused: RefusedEntry, now: float) -> Record:
-    """Return the record of an entry of the configuration that is refused."""
+    """Return the record of a refused entry of the configuration."""
     message = "; ".join(str(problem) for problem in refused.problems)
     return Record(refused.name, refused.type, now, Status.ERROR, message)

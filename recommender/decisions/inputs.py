@@ -1,4 +1,4 @@
-"""Everything that a decision is made from, besides its configuration and its memory."""
+"""Everything that a decision depends on, besides its configuration and its memory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class TargetState:
     rollout: bool = False
     """Whether a rollout is under way."""
     paused: str | None = None
-    """The annotation `tidewatch.io/paused`; None if there is none, or if the rights do not allow reading it."""
+    """The annotation `tidewatch.io/paused`; None if there is none, or if RBAC does not allow reading it."""
     replicas_managers: tuple[ReplicasManager, ...] | None = None
-    """None if field managers may not be looked up, as with cluster-proportional-autoscaler's rights."""
+    """Field managers that wrote `spec.replicas`; None if they may not be looked up, as with the RBAC rules of
+    cluster-proportional-autoscaler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class ActiveAutoscaler:
     mode: str
     """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or a mode of later versions."""
     target_group: str
-    """The API group that its `targetRef` states; empty without one."""
+    """The API group that its `targetRef` states; empty if it states none."""
 
     @property
     def called(self) -> str:
@@ -75,7 +76,7 @@ class Inputs:
 
     cluster: ClusterState = field(default_factory=ClusterState)
     queries: Mapping[str, Observed[float] | Unknown] = field(default_factory=dict)
-    """Answers by PromQL text: those of the default backend, or after `of_backend`, those of the decision's backend."""
+    """Answers by PromQL text. They come from the default backend, or after `of_backend`, from the chosen backend."""
     config_maps: Mapping[tuple[str, str], Observed[ConfigMapData | None] | Unknown] = field(default_factory=dict)
     """ConfigMaps by namespace and name; None if there is no such ConfigMap."""
     targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class Inputs:
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The node of each pod whose node a what-if question removes, by the pod's namespace and name."""
     own: Mapping[str, object] = field(default_factory=dict)
-    """Facts that are gathered only for one recommendation, by its name, in a form that its kind knows."""
+    """Facts that are gathered for a single recommendation, by its name, in a form that its kind knows."""
     decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     """Decisions of this poll by the name of the recommendation, for kinds that follow others."""
     queries_elsewhere: Mapping[str, Mapping[str, Observed[float] | Unknown]] = field(default_factory=dict)
@@ -104,5 +105,5 @@ class Inputs:
     """The ScaledObjects of KEDA by namespace, in the form of HPAs; absent where they are not needed or installed."""
 
     def of_backend(self, backend: str) -> Inputs:
-        """Return the inputs of a recommendation that queries this backend, empty for the default one."""
+        """Return the inputs with the answers of this backend as `queries`; an empty name means the default backend."""
         return replace(self, queries=self.queries_elsewhere.get(backend, {})) if backend else self

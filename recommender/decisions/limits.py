@@ -1,6 +1,6 @@
-"""`min` and `max`: bounds of a size that come last and always hold.
+"""`min` and `max`: bounds of a size that are applied last and always hold.
 
-They hold after a calculation and again after everything that follows it: brakes, holds, pauses and memories.
+They are applied after a calculation, and again after everything that follows it: brakes, holds, pauses and memories.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Limit:
 
 
 def range_limits(lowest: int, highest: int | None) -> tuple[Limit, ...]:
-    """Return the limits of a range whose `max` overrules its `min`, as with an HPA; None means no upper limit."""
+    """Return the limits of a range. `max` takes precedence over `min`; None means no upper limit."""
     lower = Limit("min", lowest, is_upper=False, detail=f"min {lowest}")
     return (lower,) if highest is None else (lower, Limit("max", highest, is_upper=True, detail=f"max {highest}"))
 

@@ -1,7 +1,8 @@
 """The decision of one recommendation at one moment: a pure function of settings, inputs, memory and time.
 
-Order: the memory is repaired, the kind calculates a value, its inputs must be fresh, the brakes act, `min` and `max`
-hold, and the outcome for each target follows. If there are several targets, each has a decision of its own.
+The steps are, in this order: repair the memory, let the kind calculate a value, check that its inputs are fresh, apply
+the brakes, apply `min` and `max`, and determine the outcome for each target. If there are several targets, each has a
+decision of its own.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ class Decision:
     record: Record
     memory: Memory
     writes: object = None
-    """The writes besides the sizes of targets, which the record has; the writers of its kind know them."""
+    """The writes other than the sizes of targets, which are in the record; the writers of the kind know their form."""
     decide_again: float | None = None
-    """When time alone can lead to another value, in seconds since the Unix epoch; None if not before the next poll."""
+    """The time, in seconds since the Unix epoch, from which another value is possible though no input changes; None if
+    that is not before the next poll."""
 
 
 def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
-    """Return the result of `work`; if it raises, that of `failed` with a message, so that nothing else is affected."""
+    """Return the result of `work`; if it raises an exception, log it and return `failed(message)` instead."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation or target must not stop the others
@@ -78,7 +80,7 @@ def decide(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, m
 
 
 def _whole(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
-    """Return the decision for all targets."""
+    """Return the joint decision for all targets, without the notes about targets that do not exist."""
     if not policy.targets:
         return _one(policy, calculate, inputs, memory, now)
     decisions = {
@@ -100,7 +102,7 @@ def _whole(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, m
 
 
 def _one(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
-    """Return the decision of a recommendation with one target at most; never raises."""
+    """Return the decision of a recommendation with at most one target. An exception becomes a failed decision."""
     return supervised(
         policy,
         partial(_decide_one, policy, calculate, inputs, memory, now),
@@ -151,7 +153,7 @@ def _new_decision(
 
 
 def _with_recent_sizes(inputs: Inputs, policy: RecommendationPolicy, now: float) -> Inputs:
-    """Return the inputs without sizes of targets that are too old: no calculation may begin from one of them."""
+    """Return the inputs without target sizes that are too old, since no calculation may begin from such a size."""
     recent = [target for target in policy.targets if fresh_state(target, policy, inputs, now) is not None]
     return replace(inputs, targets={target: inputs.targets[target] for target in recent})
 
@@ -166,7 +168,7 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
 
 
 def _without_wrong_times(memory: Memory, now: float) -> Memory:
-    """Return the memory with the changes of the last hour, and without times of the future.
+    """Return the memory with only the changes of the last hour and with times in the future set to `now`.
 
     A last value that no decision can have produced, such as one that somebody has edited by hand, is forgotten.
     """
@@ -185,7 +187,10 @@ def _is_possible(last: LastValue) -> bool:
 def _without_inputs(
     policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float, error: InputMissingError
 ) -> Record:
-    """Return the last value, within its bounds and with its old time, while it is recent enough; then no value."""
+    """Return a record of the last value, within its bounds and with its old time, if the value is recent enough.
+
+    Otherwise, return a record without a value.
+    """
     last, kept, reason = memory.last, error.kept, str(error)
     if last is None or (last.replicas is None and kept is None):
         message, time = reason, now

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
 
 LATEST_TIME: Final = 253_402_300_799.0
-"""The end of the year 9999, the last that RFC 3339 can state."""
+"""The end of the year 9999, the last year that RFC 3339 can state."""
 Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 """Seconds since the Unix epoch."""
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -24,9 +24,9 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """The memory of one kind of recommendation. Its fields are those of the document, in camelCase.
+    """The memory of one kind of recommendation. The stored document has the same fields, in camelCase.
 
-    The `tag` of a subclass is the key of its kind, and the field `type` of the document.
+    The `tag` of a subclass is the key of its kind, and is stored as the field `type` of the document.
     """
 
     def repaired(self, now: float) -> Self:  # noqa: ARG002 - of use where times are remembered
@@ -40,7 +40,7 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     @property
     def stored(self) -> KindMemory:
-        """Return the part that outlives the process."""
+        """Return the part that is stored, and so outlives the process."""
         return self
 
     @property
@@ -55,7 +55,10 @@ class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     @property
     def held_until(self) -> float | None:
-        """Return when a hold ends, in seconds since the Unix epoch; its begin and its end are stored at once."""
+        """Return when a hold ends, in seconds since the Unix epoch; None without a hold.
+
+        The memory is stored at once when a hold begins or ends.
+        """
         return None
 
 
@@ -64,7 +67,7 @@ class LastValue:
     """The last value that passed all constraints."""
 
     replicas: int | None
-    """None for a kind whose value is not a single size: its own memory has the value."""
+    """None for a kind whose value is not a single size: the memory of that kind contains the value."""
     decided: float
     """When it was decided, in seconds since the Unix epoch."""
     confirmed: float
@@ -81,6 +84,6 @@ class Memory:
     own: KindMemory | None = None
     """The memory of its kind."""
     known: Mapping[str, int] = field(default_factory=dict)
-    """How many objects of each counted kind were last known (`doubts`); kinds without any are left out."""
+    """The last known number of objects of each counted kind (`doubted_first_lists`); kinds without any are left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
     """With `forEach`, the memory of each target, which contains no further targets."""

@@ -1,4 +1,4 @@
-"""The configuration that every kind of recommendation has: its targets, its outputs and its brakes."""
+"""The configuration that all kinds of recommendation have in common: targets, outputs and brakes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class MaxStep:
-    """The largest change at once: either replicas or a ratio of the present size."""
+    """The largest single change, either as a number of replicas or as a ratio of the present size."""
 
     replicas: int | None = None
     ratio: float | None = None
@@ -78,14 +78,14 @@ class RecommendationPolicy:
     owners: Owners = field(default_factory=Owners)
     stale_after_seconds: float = 60.0
     limits: tuple[Limit, ...] = ()
-    """`min` and `max`, if the configuration states them: every size keeps them, whatever its source."""
+    """`min` and `max`, if the configuration states them. They apply to every size, whatever its source."""
     rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
     """The names of the other recommendations that scale a target, by target."""
     each: TargetReference | None = None
     """With `forEach`: the target that this policy is about, one of several with this name."""
     namespace: str = ""
-    """The namespace of the object that defines it; empty for an entry of the file."""
+    """The namespace of the object that defines the recommendation; empty for an entry of the configuration file."""
     backend: str = ""
-    """The name of the Prometheus that the entry chooses; empty without a choice."""
+    """The name of the Prometheus server that the entry chooses; empty for the default."""
     note: str = ""
     """A note for the user about the configuration; it is part of each record's message."""

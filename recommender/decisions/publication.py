@@ -1,4 +1,4 @@
-"""The last decisions of a process and whether it leads: one immutable value that every reader shares."""
+"""The last decisions of a process, and whether the process leads, as one immutable value that all readers share."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Publication:
     leads: bool = False
     """Whether this process leads. A process that does not lead publishes no records."""
     leader: str = ""
-    """Identity of the leader; empty if it is not known or if there is no Lease."""
+    """The identity of the leader; empty if the leader is not known or if there is no Lease."""
     time: float | None = None
     """When the records were decided, in seconds since the Unix epoch; None before the first poll."""
     valid_until: float | None = None
-    """When the records cease to count if no further poll succeeds, in seconds since the Unix epoch."""
+    """When the records cease to be valid if no further poll succeeds, in seconds since the Unix epoch."""
     records: tuple[Record, ...] = ()
     has_expired: bool = False
-    """Whether there were records, but no further poll has succeeded in time."""
+    """Whether the records have expired because no further poll succeeded in time."""
 
     def is_valid(self, now: float) -> bool:
-        """Return whether the records still count at a time, in seconds since the Unix epoch."""
+        """Return whether the records are still valid at `now`, in seconds since the Unix epoch."""
         return self.valid_until is not None and now <= self.valid_until
 
     def as_of(self, now: float, *, leads: bool) -> Publication:
-        """Return what may be shown at a time: the leadership or the polls may have ended since the last one."""
+        """Return the publication without records if this process no longer leads or if they have expired at `now`."""
         if self.leads and not leads:
             return Publication(leader=self.leader)
         if self.leads and self.time is not None and not self.is_valid(now):

@@ -28,13 +28,14 @@ class TargetAction(StrEnum):
     """The action on a target."""
 
     NONE = "none"
-    """It already has the recommended size, or there is no value, or a pause or a missing input stops the change."""
+    """Nothing: the target has the recommended size, there is no value, or a pause, a rollout or a missing input stops
+    the change."""
     METRIC = "metric"
     """The value is published, and something else, such as an HPA, acts on it."""
     SCALE = "scale"
     """The recommender writes the size."""
     RESIZE = "resize"
-    """The recommender writes the requests of its containers."""
+    """The recommender writes the requests of the target's containers."""
     REFUSED = "refused"
     """The recommender does not write the size, because something else owns it or may own it."""
 
@@ -61,7 +62,7 @@ class TargetReference:
     name: str
 
     def __str__(self) -> str:
-        """`Deployment kube-system/coredns`."""
+        """Return text such as `Deployment kube-system/coredns`."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
@@ -76,9 +77,9 @@ class TargetOutcome:
     owner: str | None = None
     """The owner of the size, if the action is `refused`."""
     message: str = ""
-    """Why it is refused, or what the user should know, such as that a later upgrade will write replicas again."""
+    """Why the target is refused, or a note such as that a later upgrade will write replicas again."""
     recommended_replicas: int | None = None
-    """This target's own size, since each of several targets has its own brakes, pause and memory. None if there is no
+    """The size for this target, since each of several targets has its own brakes, pause and memory; None if there is no
     value."""
 
 
@@ -87,7 +88,7 @@ class Details(Protocol):
 
     @property
     def has_value(self) -> bool:
-        """Whether they contain a value that can be followed, besides the number of replicas."""
+        """Whether the details contain a value that can be followed, other than the number of replicas."""
         ...
 
 
@@ -108,10 +109,10 @@ class Record:
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
-    """The last step that changed the value; if several drivers have the largest value, the first."""
+    """The last step that changed the value; if several drivers share the largest value, the first of them."""
     targets: tuple[TargetOutcome, ...] = ()
     details: Details | None = None
-    """The part that only records of its kind have."""
+    """The part that only records of this kind have."""
     each: TargetReference | None = None
     """With `forEach`: the target that this record is about. Several records then have this name."""
 

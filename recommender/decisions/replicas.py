@@ -25,10 +25,10 @@ class Replicas:
     """The number; None if it must not change but the former number is unknown."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
-    """What keeps the value and until when."""
+    """Clauses that state what keeps the value and until when."""
 
     def kept_text(self, situation: Situation) -> str:
-        """Return what is kept: `3 is kept`."""
+        """Return a clause such as `3 is kept`."""
         return f"{situation.held} is kept"
 
     def above_rollouts(self, situation: Situation) -> Replicas:
@@ -51,7 +51,7 @@ class Replicas:
         return self._with_step(MAX_STEP, limited, f"{base} {'+' if value > base else '-'} {limit}, from {where}")
 
     def would_change(self, situation: Situation) -> bool:
-        """Return whether there is a last value, and this one differs from it."""
+        """Return whether there is a last value from which this value differs."""
         return situation.last_replicas is not None and self.replicas != situation.last_replicas
 
     def stopped(self, stop: ChangeStop, situation: Situation) -> Replicas:
@@ -73,7 +73,7 @@ class Replicas:
         return self._with_step(stop.name, kept, stop.sentence, hold)
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Keep the bounds whatever the brakes wanted, and name the HPA that will ignore the value."""
+        """Return the value within its bounds, whatever the brakes did, and name an HPA that will ignore the value."""
         calculation, situation = question.calculation, question.situation
         policy, value = question.policy, self.replicas
         steps, holds = self.steps, self.holds

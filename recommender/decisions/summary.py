@@ -15,30 +15,30 @@ WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of the records of one name."""
+    """A summary of the records that have the same name."""
 
     counts: Mapping[Status, int]
     replicas: int | None
-    """The sum of those that have a value; None if none has one."""
+    """The sum of the values of the records; None if no record has a value."""
     current: int | None
-    """The sum of the present sizes that are known; None if none is."""
+    """The sum of the known present sizes; None if no size is known."""
     refused: int
-    """Targets that are not scaled because something else owns them or may own them."""
+    """The number of targets that are not scaled because something else owns them or may own them."""
     example: str = ""
-    """The first record without a value, with its reason; empty if all have one."""
+    """The target or name of the first record that is stale or has an error, with its message; empty without one."""
 
     @property
     def worst(self) -> Status:
-        """Return the worst status of them."""
+        """Return the worst status of the records; OK if there are none."""
         return next((status for status in WORST_FIRST if self.counts.get(status)), Status.OK)
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """Return the facts whose change is worth a log line: how many have no value, and how many are refused."""
+        """Return the facts whose change is worth a log line: the numbers of errors, stale records, and refusals."""
         return self.counts.get(Status.ERROR, 0), self.counts.get(Status.STALE, 0), self.refused
 
     def log_fields(self, name: str) -> dict[str, object]:
-        """Return the fields of the log line about them."""
+        """Return the fields of the log line about the summary; fields without a value are left out."""
         found: dict[str, object] = {"recommendation": name, "targets": sum(self.counts.values())}
         found |= {status.value: count for status, count in self.counts.items()}
         found |= {"replicas": self.replicas, "refused": self.refused or None, "example": self.example or None}
@@ -46,7 +46,7 @@ class Summary:
 
 
 def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the records by name."""
+    """Return the records grouped by name."""
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(record.name, []).append(record)
@@ -54,7 +54,7 @@ def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def summary_of(records: Sequence[Record]) -> Summary:
-    """Return the summary of records of one name."""
+    """Return the summary of records that have the same name."""
     outcomes = [outcome for record in records for outcome in record.targets]
     without = next((record for record in records if record.status in {Status.ERROR, Status.STALE}), None)
     return Summary(
@@ -67,12 +67,12 @@ def summary_of(records: Sequence[Record]) -> Summary:
 
 
 def worst_first(records: Iterable[Record], most: int) -> list[Record]:
-    """Return the worst records: those without a value, then those that are refused, then the largest changes."""
+    """Return at most `most` records, the worst first: by status, then refused ones, then by the size of the change."""
     return heapq.nsmallest(most, records, key=_badness)
 
 
 def change_of(record: Record) -> int:
-    """Return the difference between the recommended and the present size; 0 if either is not known."""
+    """Return the absolute difference of the recommended and the present size; 0 if either is not known."""
     current = record.targets[0].current_replicas if record.targets else None
     return 0 if record.replicas is None or current is None else abs(record.replicas - current)
 

@@ -68,16 +68,16 @@ def _outcome(
 
 
 def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:
-    """Return whether the target still waits for its turn among many to be looked up; that is not a fault."""
+    """Return whether the target is one of many and has yet to be looked up in a later poll, which is not a fault."""
     is_one_of_many = (policy.each is not None or bool(policy.namespace)) and Output.SCALE in policy.outputs
     return is_one_of_many and target not in inputs.targets and not policy.rivals.get(target)
 
 
 def _obstacle(policy: RecommendationPolicy, target: KnownTarget, replicas: int, now: float) -> str:
-    """Return what stops this change of this target; empty if nothing does.
+    """Return why this change of this target must not be written; empty if nothing stops it.
 
-    The value itself has passed the constraints. But a pause also keeps a size that somebody has set by hand, and each
-    of several targets has a rollout of its own.
+    Although the value itself has passed the constraints, a pause also keeps a size that somebody has set by hand, and
+    each of several targets has a rollout of its own.
     """
     direction = Direction.UP if replicas > target.state.replicas else Direction.DOWN
     pauses = active_pauses(policy.brakes, (target,), now)

@@ -1,7 +1,8 @@
 """Limits the changes of every recommendation: `rollout`, `maxStep`, `maxChangesPerHour`, `paused` (pure).
 
-A value is one number of replicas or the sizes of many node groups. Which brake acts, for how long and why, is the same
-for both and is decided here; the effect of a brake depends on the type of value. `min` and `max` follow (`limits.py`).
+A value is one number of replicas or the sizes of many node groups. This module decides for both in the same way which
+brake acts, for how long and why; the effect of a brake depends on the type of value. `min` and `max` are applied after
+the brakes (`limits.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Braking(Protocol):
         ...
 
     def above_rollouts(self, situation: Situation) -> Self:
-        """Return the value, no smaller than targets that are being rolled out."""
+        """Return the value, raised to the size of any target that is being rolled out."""
         ...
 
     def within_step(self, step: MaxStep, situation: Situation) -> Self:

@@ -2,7 +2,7 @@
 
 A pause is set in the configuration (`paused`) or on a target (the annotation `tidewatch.io/paused`): `true`, `up`,
 `down`, or the time until which both directions are stopped. `false` does not pause. An annotation that cannot be read
-stops both directions: somebody wanted a pause.
+stops both directions, since somebody evidently wanted a pause.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ActivePause:
 
     @property
     def sentence(self) -> str:
-        """Return who pauses what, and until when."""
+        """Return a clause that states what is paused, by whom, and until when."""
         what = {Direction.UP: "increases are ", Direction.DOWN: "decreases are ", Direction.BOTH: ""}
         until = "" if self.pause.until is None else f" until {rfc3339(self.pause.until)}"
         return f"{what[self.pause.direction]}paused by {self.source}{until}"
@@ -53,7 +53,7 @@ def read_pause(text: str) -> Pause | None:
 
 
 def active_pauses(brakes: Brakes, targets: Sequence[KnownTarget], now: float) -> tuple[ActivePause, ...]:
-    """Return the pauses that are in force, the configuration's first."""
+    """Return the pauses that are in force; the pause of the configuration is first."""
     found = [ActivePause(brakes.paused, "the configuration")] if brakes.paused else []
     for target in targets:
         if target.state.paused is not None:

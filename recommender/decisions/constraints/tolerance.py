@@ -1,7 +1,7 @@
 """Changes that an HPA ignores because they are within its tolerance.
 
 An HPA that follows `recommended_replicas` with `AverageValue: 1` divides the recommendation by the present size, and
-does nothing while the ratio is near enough to 1 (`isWithin` in Kubernetes's `replica_calculator.go`).
+does nothing while the ratio is close enough to 1 (`isWithin` in `replica_calculator.go` of Kubernetes).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ METRIC_NAME: Final = "recommended_replicas"
 
 
 def tolerated(policy: RecommendationPolicy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
-    """Return the step that names the HPA that will ignore the value; None if none will."""
+    """Return a step that names the HPA that will ignore the value; None if no HPA will ignore it."""
     if Output.METRIC not in policy.outputs:
         return None
     for target in situation.targets:
@@ -44,7 +44,10 @@ def _follows(autoscaler: Autoscaler, target: KnownTarget) -> bool:
 
 
 def _ignored_within(autoscaler: Autoscaler, target: KnownTarget, value: int) -> float | None:
-    """Return the tolerance within which this HPA ignores the change; None if it follows, or nothing changes."""
+    """Return the tolerance because of which this HPA ignores the change; None if it does not ignore it.
+
+    The result is also None if nothing changes, or if the present size is 0.
+    """
     current = target.state.replicas
     if current in {0, value}:
         return None

@@ -31,7 +31,7 @@ class Delay:
     source: DelaySource
 
     def __str__(self) -> str:
-        """`15 s measured`."""
+        """Return text such as `15 s measured`."""
         return f"{self.seconds:.6g} s {self.source}"
 
 
@@ -48,19 +48,19 @@ class ControlDelays:
 
     @property
     def total_seconds(self) -> float:
-        """Return how much later than a pod's start-up the capacity serves."""
+        """Return the sum of the delays, which come in addition to the start-up of a pod."""
         return self.scrape.seconds + self.refresh.seconds + self.hpa_sync.seconds
 
     def __str__(self) -> str:
-        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`; without the last if no HPA follows."""
+        """Return text such as `scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`; no HPA part if 0."""
         hpa = f", HPA {self.hpa_sync}" if self.hpa_sync.seconds else ""
         return f"scrape {self.scrape}, refresh {self.refresh}{hpa}"
 
 
 def delay_of(measured_seconds: Sequence[float], default_seconds: float) -> Delay:
-    """Return the delay that nine of ten measurements do not exceed; with fewer than five of them, the default.
+    """Return the delay that nine out of ten measurements do not exceed, or the default with fewer than five of them.
 
-    Measurements that are negative or not a number are left out: a clock was set meanwhile.
+    Measurements that are negative or not finite are ignored: they occur when a clock is set.
     """
     usable = sorted(seconds for seconds in measured_seconds if math.isfinite(seconds) and seconds >= 0)
     if len(usable) < LEAST_MEASUREMENTS:

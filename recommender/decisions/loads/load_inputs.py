@@ -1,4 +1,4 @@
-"""The load of one target, with its forecast and with the pods that bear it."""
+"""The load of one target, with its forecast and with the pods that serve it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PodConnections:
     """One pod and its connections. Pods that are being deleted are left out."""
 
     connections: float | None
-    """Connections of the pod; None if there is no sample, so that it counts as full."""
+    """The number of connections; None if there is no sample, in which case the pod counts as full."""
     is_ready: bool
     name: str = ""
     unready_seconds: float | None = None
-    """For how long the pod has not been ready; None if it is ready, or if that is unknown."""
+    """For how many seconds the pod has not been ready; None if it is ready or the time is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,5 @@ class LoadInput:
 
 
 LoadInputs: TypeAlias = Mapping["TargetReference | None", "Observed[LoadInput] | Unknown"]
-"""Loads by target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed
-load."""
+"""Loads by target with `forEach`; otherwise there is a single load, whose key is None. The time of each is the time of
+the observed load."""

@@ -1,4 +1,4 @@
-"""A forecast of a load, as far as records and decisions know it."""
+"""A forecast of a load in the form that records and decisions use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoad:
-    """The present load of a target, and the load when capacity that is requested now will serve."""
+    """The present load of a target, and the load expected once capacity that is requested now serves."""
 
     now: float
     """The observed load."""
@@ -34,17 +34,17 @@ class ForecastBound:
     largest: float
     """The largest load of the history."""
     ratio: float
-    """`maxOverHistory`: how many times `largest` a forecast may be."""
+    """`maxOverHistory`: a forecast may be at most this many times `largest`."""
     models: tuple[str, ...] = ()
     """Models whose forecasts were capped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A forecast with the model that made it and the record of all models: the details of a predictive record."""
+    """The details of a predictive record: a forecast, the model that made it, and the results of all models."""
 
     has_value: ClassVar[bool] = False
-    """No: the value is the number of replicas."""
+    """Always False, since the value is the number of replicas."""
 
     load: PredictedLoad
     model: str
@@ -52,17 +52,17 @@ class Prediction:
     model_reason: str
     """Why this model is used, in one sentence with figures."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
-    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None if neither has
-    any. Models that are left out are not listed."""
+    """By model, its recent shortage divided by the shortage of plain headroom with equal replica-hours; None if neither
+    has any shortage. Models that are not considered are missing."""
     last_day: str = ""
     """The result of this model over the last day, compared with plain headroom at equal cost; empty if unknown."""
     bound: ForecastBound | None = None
     """How the forecast was capped; None if it was not."""
     cost_above_load_ratio: float | None = None
-    """The cost over the last days: replica-hours above those that the load fills, as a share of the latter; None if not
-    known yet."""
+    """The cost over the last days: replica-hours beyond those that the load fills, divided by those that it fills; None
+    if it is not known yet."""
     cost_as_headroom_ratio: float | None = None
-    """Plain headroom with the same cost."""
+    """The ratio of plain headroom that has the same cost; None if it is not known yet."""
     budget_ratio: float | None = None
     """The budget of the operator, as a share like `cost_above_load_ratio`; None if the quantile decides."""
     timezone: str = "UTC"

@@ -1,7 +1,8 @@
-"""Doubts a first list that is empty if earlier decisions, even in another process, knew objects of the cluster.
+"""Doubts an empty first list of objects if earlier decisions, even in another process, knew such objects.
 
-A process that has just started knows no objects that such a list could lack, so its watch accepts it. The memory of the
-recommendation knows them: the fact counts as unknown until a second list agrees (`list_checks.CONFIRM_SECONDS`).
+A process that has just started knows no objects that the list could lack, so its watch accepts the list. But the memory
+of the recommendation contains the number of objects that were known: if there were any, the fact counts as unknown
+until a second list agrees (`list_checks.CONFIRM_SECONDS`).
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ T = TypeVar("T")
 OWNERS: Final = "HPAs of the target"
 SCALED_OBJECTS: Final = "ScaledObjects of the target"
 _OF_TARGETS: Final = (OWNERS, SCALED_OBJECTS)
-"""The names of facts in the memory of a target that are its own; all others are the same for all targets."""
+"""The names of facts in a memory that differ between targets; all other facts are the same for all targets."""
 
 
 def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
-    """Return the fact; unknown if it follows from an empty first list although the memory knows such objects."""
+    """Return the fact, or Unknown if it began with an empty first list although such objects were known before."""
     before = known.get(what, 0)
     if isinstance(fact, Unknown) or not fact.began_empty or not before:
         return fact
@@ -41,7 +42,7 @@ def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -
 def known_now(
     what: str, fact: Observed[T] | Unknown | None, number: int, known: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Return the number for the memory: one that a list has confirmed, else the former one."""
+    """Return the memory of known objects with the present number, or unchanged if no list has confirmed that number."""
     if not isinstance(fact, Observed) or fact.began_empty or known.get(what, 0) == number:
         return known
     others = {name: count for name, count in known.items() if name != what}
@@ -49,7 +50,7 @@ def known_now(
 
 
 def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Inputs:
-    """Return the inputs without an answer about HPAs or ScaledObjects that lacks the one that owned the target."""
+    """Return the inputs with doubted empty lists of HPAs and ScaledObjects replaced by Unknown (`believed`)."""
     if not any(map(known.get, _OF_TARGETS)):
         return inputs
     namespaces = {target.namespace for target in policy.targets}
@@ -66,7 +67,7 @@ def _believed_owners(
 
 
 def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the new memory of a recommendation with at most one target and its owners."""
+    """Return the memory with the present number of HPAs and ScaledObjects of the targets, if their size is written."""
     if Output.SCALE not in policy.outputs:
         return known
     for target in policy.targets:
@@ -78,5 +79,5 @@ def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mappi
 
 
 def shared(known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the facts about the cluster in the memory of one target, which are the same for all targets."""
+    """Return those known facts in the memory of a target that are the same for all targets."""
     return {what: number for what, number in known.items() if what not in _OF_TARGETS}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
-"""API groups of a `scaleTargetRef` that may mean another group: none was stated, or the predecessor of `apps`."""
+"""API groups of a `scaleTargetRef` that match any group: an empty one, and `extensions`, the predecessor of `apps`."""
 _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportional-autoscaler")
 """Field managers that write `spec.replicas` because they scale; no later upgrade is expected from them."""
 
@@ -32,10 +32,10 @@ class TargetRefusal:
     """Why a target is not scaled."""
 
     owner: str | None
-    """The owner of its size; None if it cannot be looked up."""
+    """The owner of the target's size; None if the owner cannot be looked up."""
     message: str
     is_awaited: bool = False
-    """Whether the answer is still pending: until then, nothing is written and nothing is refused."""
+    """Whether the answer is still pending: until it arrives, nothing is written, and nothing is reported as refused."""
 
 
 def refusal_of(
@@ -55,7 +55,7 @@ def refusal_of(
 
 
 def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
-    """Whether the target is the HPA's `scaleTargetRef`. The version of the API group does not matter."""
+    """Return whether `scaleTargetRef` of the HPA names the target; the version of the API group does not matter."""
     wanted = (target.namespace, target.kind, target.name)
     if (autoscaler.namespace, autoscaler.target_kind, autoscaler.target_name) != wanted:
         return False
@@ -74,7 +74,7 @@ def notes_about(policy: RecommendationPolicy, target: TargetReference, state: Ta
 
 
 def _upgrade_note(owners: Owners, state: TargetState) -> str:
-    """Return the note that Helm or another manager without ownership will write replicas again; else empty."""
+    """Return a note if a manager that does not count as owner, such as Helm, will write replicas again; else empty."""
     names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
     others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
     if not others:
@@ -108,7 +108,7 @@ def _refusal_by(
     target: TargetReference,
     now: float,
 ) -> TargetRefusal | None:
-    """Return the refusal by the one of these that owns the target, or because they cannot be looked up."""
+    """Return the refusal if one of `owners` scales the target, or if they cannot be looked up; else None."""
     if isinstance(owners, Unknown):
         reason, is_awaited = owners.reason, owners.is_awaited
     else:
@@ -123,7 +123,10 @@ def _refusal_by(
 
 
 def _may_be_unseen(policy: RecommendationPolicy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
-    """Whether targets are scaled although HPAs are unknown; never while they are merely not known yet."""
+    """Return whether targets are scaled without knowledge of HPAs: reading them is refused, and they are not required.
+
+    The result is False while the HPAs are merely not known yet.
+    """
     return isinstance(autoscalers, Unknown) and autoscalers.is_refused and not policy.owners.autoscalers_required
 
 
@@ -157,5 +160,5 @@ def _managed_by(manager: ReplicasManager) -> TargetRefusal:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a name matches a pattern in which `*` matches any text, and nothing else is special."""
+    """Return whether a name matches one of the patterns, in which `*` matches any text and nothing else is special."""
     return any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns)

@@ -1,7 +1,7 @@
 """Determines which ScaledObject of KEDA names a target (pure).
 
-KEDA makes an HPA for each ScaledObject, and deletes it while the ScaledObject is paused. The target still belongs to
-KEDA then: it may hold it at a size of its own, and makes the HPA again when the pause ends.
+KEDA creates an HPA for each ScaledObject, and deletes that HPA while the ScaledObject is paused. The target then still
+belongs to KEDA, which may hold the target at a fixed size and creates the HPA again when the pause ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_scaled_objects(inputs: Inputs) -> Inputs:
 
 
 def known_scaled_objects(cluster: ClusterState) -> Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown]:
-    """Return them by namespace, in the form of HPAs without metrics. Without KEDA there are no namespaces."""
+    """Return the ScaledObjects by namespace, as HPAs without metrics; empty if KEDA is not installed."""
     found: dict[str, Observed[tuple[Autoscaler, ...]] | Unknown] = {}
     for kind, fact in cluster.objects.items():
         if (kind.group, kind.resource) != (GROUP, PLURAL):

@@ -1,7 +1,7 @@
 """One recommendation with several targets: the inputs of each decision, and their common record.
 
-Each target is decided as if it were the only one: its own size, brakes, pause, owner and memory. No decision sees the
-state of another target, so none can size it.
+Each target is decided as if it were the only one, with its own size, brakes, pause, owner and memory. No decision sees
+the state of another target, and so none can set the size of another target.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def own_inputs(inputs: Inputs, target: TargetReference) -> Inputs:
 def own_memory(memory: Memory, policy: RecommendationPolicy, target: TargetReference) -> Memory:
     """Return the memory of a target.
 
-    A memory that was stored for a single target, or for several together, is this target's own only if it is the only
-    one now; otherwise, only the shared part of its kind and the facts about the cluster apply to all targets.
+    A memory that does not list targets belongs to this target only if it is the single target now. Otherwise, a target
+    without a memory of its own gets only what all targets share: part of the memory of the kind, and the facts about
+    the cluster.
     """
     known = memory.by_target.get(target)
     if known is not None:
@@ -52,7 +53,10 @@ def _own_shared(memory: Memory) -> KindMemory | None:
 
 
 def whole_memory(by_target: Mapping[TargetReference, Memory]) -> Memory:
-    """Return the memory of the recommendation; its last value is the largest one, confirmed as its oldest inputs."""
+    """Return the memory of the recommendation.
+
+    Its last value is the largest value of the targets, and was confirmed when the first of them was.
+    """
     lasts = [each.last for each in by_target.values() if each.last is not None]
     own = next((found for each in by_target.values() if (found := _own_shared(each)) is not None), None)
     known = shared({what: number for each in by_target.values() for what, number in each.known.items()})
@@ -67,10 +71,10 @@ def whole_memory(by_target: Mapping[TargetReference, Memory]) -> Memory:
 
 
 def whole_record(records: Sequence[Record]) -> Record:
-    """Return the record of a recommendation from those of its targets, each of which has one outcome.
+    """Return the record of a recommendation, made from the records of its targets, each of which has one outcome.
 
-    Value, steps and forecast are those of the target with the largest size. Targets with a different reason state it
-    with their outcome.
+    Value, steps and forecast come from the target with the largest size. If the reason for another target differs, it
+    is part of the outcome of that target.
     """
     valued = [record for record in records if record.replicas is not None]
     if not valued:
@@ -98,7 +102,7 @@ def _outcomes(records: Iterable[Record], shown: Record) -> tuple[TargetOutcome, 
 
 
 def _message(shown: Record, records: Iterable[Record]) -> str:
-    """Return the message of the record that is shown, and of each target that is held or has no value."""
+    """Return the message of the record that is shown, followed by those of targets that are held or have no value."""
     held = [record.message for record in records if record.status is not Status.OK]
     return _join_texts((shown.message, *held))
 

@@ -1,4 +1,4 @@
-"""The facts about targets that constraints and owners need, reduced to those that are recent enough."""
+"""The sufficiently recent facts about targets that are needed for constraints and for the search for owners."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Situation:
 
     @property
     def present(self) -> KnownTarget | None:
-        """The largest target, the first one of several; None if no present size is known."""
+        """The target with the largest present size, the first of equals; None if no present size is known."""
         return max(self.targets, key=lambda each: each.state.replicas, default=None)
 
     @property
     def last_replicas(self) -> int | None:
-        """The last value, if it is a number of replicas."""
+        """The last value if it is a number of replicas; else None."""
         return None if self.last is None else self.last.replicas
 
     @property
     def held(self) -> int | None:
-        """The value that a pause keeps: the last one, else the present size; None if neither is known."""
+        """The value that a pause keeps: the last value, or else the present size; None if neither is known."""
         if self.last_replicas is not None:
             return self.last_replicas
         return None if self.present is None else self.present.state.replicas

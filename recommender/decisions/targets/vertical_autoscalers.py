@@ -31,7 +31,10 @@ def autoscaler_objects(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
 
 
 def known_autoscalers(cluster: ClusterState) -> ActiveAutoscalers:
-    """Return the known ones. If they may not be read, or if the kind is not installed, there are none."""
+    """Return the known VerticalPodAutoscalers that write requests.
+
+    The result is empty if they may not be read or if their kind is not installed.
+    """
     objects: list[JsonObject] = []
     for kind, found in cluster.objects.items():
         if kind.group == GROUP and not isinstance(found, Unknown):
@@ -40,7 +43,7 @@ def known_autoscalers(cluster: ClusterState) -> ActiveAutoscalers:
 
 
 def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscalers:
-    """Return those of these objects that write requests, each once."""
+    """Return the VerticalPodAutoscalers among the objects that write requests, without duplicates."""
     found: dict[tuple[str, str, str], set[ActiveAutoscaler]] = defaultdict(set)
     for each in objects:
         metadata, spec = _mapping(each.get("metadata")), _mapping(each.get("spec"))
@@ -59,7 +62,7 @@ def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscaler
 
 
 def autoscaler_of(known: ActiveAutoscalers, target: TargetReference) -> ActiveAutoscaler | None:
-    """Return the one that sizes a target; None without one. The version of the API group does not matter."""
+    """Return the VerticalPodAutoscaler that sizes a target, or None; the version of the API group does not matter."""
     groups = {group_of(target.api_version)} | UNSTATED_GROUPS
     those = known.get((target.namespace, target.kind, target.name), ())
     return next((each for each in those if each.target_group in groups), None)
@@ -72,19 +75,19 @@ def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, .
     for target in targets:
         autoscaler = autoscaler_of(inputs.vertical_autoscalers, target)
         refusal = inputs.refusals.get((policy.name, target))
-        # A write that it refuses is reported at the target.
+        # A write that is refused because of the autoscaler is reported with the target.
         if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.called):
             found.append(note_about(autoscaler, "it" if len(targets) == 1 else str(target)))
     return some(found)
 
 
 def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
-    """Return the note for the user about a workload that it sizes."""
+    """Return the note for the user about a workload that a VerticalPodAutoscaler sizes."""
     return f"{found.called} sizes {sized} too (updateMode {found.mode}): set that to Off, or follow only one of them"
 
 
 def _sizes_a_container(spec: Mapping[str, Any]) -> bool:
-    """Return whether at least one container has no policy of its own that excludes it."""
+    """Return whether the container policies of a VerticalPodAutoscaler leave at least one container to be sized."""
     policies = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
     modes = {
         str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE)

@@ -10,7 +10,7 @@ from adapter.foundation.reports.terminal_escaping import printable
 
 GAP: Final = "  "
 _NARROWEST: Final = 20
-"""Least width of the last column in characters, even if the line is then longer than the terminal."""
+"""The minimum width of the last column in characters, even if a line is then longer than the terminal."""
 
 
 def columns(
@@ -19,7 +19,10 @@ def columns(
     finish: Callable[[int, int, str], str] = lambda _row, _column, text: text,
     indent: str = "",
 ) -> Iterator[str]:
-    """Yield the rows with aligned columns, the last one wrapped. `finish` gets each padded cell with its place."""
+    """Yield the lines of the rows with aligned columns, of which the last is wrapped to `width` characters.
+
+    `finish` returns the final text of a cell from its row, its column and its padded text, for all but the last column.
+    """
     safe = [tuple(map(printable, row)) for row in rows]
     widths = [max(len(row[column]) for row in safe) for column in range(len(rows[0]) - 1)]
     start = len(indent) + sum(widths) + len(GAP) * len(widths)
@@ -31,7 +34,7 @@ def columns(
 
 
 def wrapped(text: str, width: int | None, indent: str) -> list[str]:
-    """Return the lines of a text; `width` None is one line of any length."""
+    """Return the lines of a text, wrapped to `width` characters; with None, a single line of any length."""
     if width is None:
         return [indent + text]
     return textwrap.wrap(

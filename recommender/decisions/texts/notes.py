@@ -6,9 +6,9 @@ from recommender.decisions.record import Record, Status
 
 
 def note_of(record: Record) -> str:
-    """Return the message of an `ok` record that reports a fault, such as a ConfigMap that cannot be used; else empty.
+    """Return the message of an `ok` record if it reports a fault, such as an unusable ConfigMap; else empty.
 
-    Otherwise the message of such a record is the calculation of a step.
+    The message of an `ok` record without a fault is the calculation of one of its steps.
     """
     explained = {f"{step.step}: {step.detail}" for step in record.steps}
     return record.message if record.status is Status.OK and record.message not in explained else ""

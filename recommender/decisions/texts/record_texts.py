@@ -24,22 +24,23 @@ ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
 """The consequence of a decision for a target."""
 _JOINT: Final = "; "
 _MOST_NOTES: Final = 20
-"""Most notes in a message; the answer has all of them."""
+"""The maximum number of notes in a message; the details of the record contain all of them."""
 _MOST_PROBLEMS: Final = 3
-"""Most objects that a message names. If there are more, one fewer is named, so that at least two are left out."""
+"""The maximum number of objects that a message names. If there are more, one fewer is named, so that `(and … more)`
+stands for at least two."""
 _DECIMALS_OF_MONEY: Final = 2
 _SIGNIFICANT_DIGITS: Final = 4
 _TOLERANCE: Final = 2e-6
-"""A calculated lower bound may be below the exact one by up to 1e-6 of it."""
+"""A calculated lower bound may be below the exact bound by a relative error of up to 1e-6."""
 
 
 def replicas_text(replicas: int) -> str:
-    """Return `11 replicas`."""
+    """Return text such as `11 replicas` or `1 replica`."""
     return f"{replicas} replica{'' if replicas == 1 else 's'}"
 
 
 def about_text(recommendation: str, text: str) -> str:
-    """Return a text about a target that several recommendations may name: `recommendation dns: …`."""
+    """Return the text with the recommendation it is about, since several may name a target: `recommendation dns: …`."""
     return f"recommendation {recommendation}: {text}"
 
 
@@ -65,7 +66,7 @@ def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
 
 
 def some(problems: Sequence[str]) -> tuple[str, ...]:
-    """Return the problems; if there are many, the first ones and the number of the others."""
+    """Return the problems; if there are more than three, the first two and the number of the others."""
     if len(problems) <= _MOST_PROBLEMS:
         return tuple(problems)
     shown_ones = problems[: _MOST_PROBLEMS - 1]
@@ -132,6 +133,6 @@ def money_text(value: float, *, is_lower_bound: bool = False) -> str:
 
 
 def shown(value: float) -> str:
-    """Return the text of a number: whole ones in full, others with six significant digits."""
+    """Return the text of a number: a whole number in full, any other with six significant digits."""
     number = plain(value)
     return str(number) if isinstance(number, int) else f"{number:.6g}"

@@ -1,4 +1,4 @@
-"""Times: in the form of RFC 3339, and the age of a fact when clocks jump."""
+"""Formats and parses RFC 3339 times, and determines the age of facts even if clocks jump."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})
 
 
 def rfc3339(seconds: float) -> str:
-    """Return Unix seconds as `2026-11-21T06:00:00Z`: UTC, and whole seconds."""
+    """Return a time in seconds since the Unix epoch as text in UTC, rounded down to seconds: `2026-11-21T06:00:00Z`."""
     return _of_whole_seconds(math.floor(seconds))
 
 
 @bounded_cache(MEBIBYTE)
 def _of_whole_seconds(seconds: int) -> str:
-    """Return the text; it is cached, since ten thousand records of one poll share a few times."""
+    """Return the text of a time, cached because ten thousand records of one poll share few times."""
     return timestamps.rfc3339(seconds)
 
 
@@ -39,9 +39,9 @@ def parse_rfc3339(text: str) -> float:
 
 
 def age_seconds(time: float, now: float) -> float:
-    """Return how old a fact is.
+    """Return the age of a fact in seconds.
 
-    A fact from the future has an infinite age: the clock was set back since, so its age is unknown.
+    A fact from the future has an infinite age: the clock has been set back since then, so the real age is unknown.
     """
     return math.inf if time > now + CLOCK_SLACK_SECONDS else max(0.0, now - time)
 
@@ -52,7 +52,7 @@ def is_fresh(time: float, now: float, stale_after_seconds: float) -> bool:
 
 
 def check_age(what: str, time: float, now: float, stale_after_seconds: float) -> str:
-    """Return why facts cannot be used because of their age; empty if they can.
+    """Return why facts are too old to be used; empty if they can be used.
 
     `what` is the subject of the sentence with its verb: `an input is`, `the facts of the cluster are`.
     """
@@ -66,9 +66,9 @@ def check_age(what: str, time: float, now: float, stale_after_seconds: float) ->
 
 
 def oldest(times: Collection[float], now: float) -> float:
-    """Return the time of the oldest fact; `now` without any.
+    """Return the time of the oldest fact; `now` if there are no facts.
 
-    A fact from the future determines the result, whatever the others are: an older one says nothing about its age.
+    If a fact is from the future, its time is returned instead: its age is unknown, whatever the age of the others.
     """
     newest = max(times, default=now)
     return newest if age_seconds(newest, now) == math.inf else min(times, default=now)
