@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
-    """Return the recommendations for which decisions of the former configuration still count; None if there are none.
+    """Return the names of the recommendations that have not changed, whose decisions by the former configuration hold.
 
-    A change of the file ends a poll. Objects change at any time, so they end only the decisions about themselves.
+    Return None if the file has changed: then none of its decisions holds, and the poll ends. Objects may change at any
+    time, so a change of an object ends only the decisions about that object.
     """
     if before is now:
         return frozenset(each.policy.name for each in now.recommendations)

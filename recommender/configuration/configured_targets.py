@@ -1,4 +1,4 @@
-"""The targets that an entry lists, and which of them are one object under two spellings."""
+"""Reads the targets that an entry lists, and recognizes different spellings of the same object."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VERSIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TargetIdentity:
-    """The identity of an object, in whichever version of its API group and whichever case of its kind it is named."""
+    """The identity of an object, whatever the version of its API group and the case of its kind."""
 
     group: str
     kind: str
@@ -52,16 +52,16 @@ class TargetIdentity:
 
 
 def identity_of(target: TargetReference) -> TargetIdentity:
-    """Return the identity, which no two targets may share."""
+    """Return the identity of a target; no two targets of an entry may have the same one."""
     group, kind = group_of(target.api_version), target.kind.lower()
     return TargetIdentity(group, kind, target.namespace, target.name, str(target))
 
 
 def manifest_kind(group: str, name: str) -> str:
-    """Return the kind of a built-in resource as manifests spell it, for any name that kubectl knows it by.
+    """Return the kind of a built-in resource as manifests spell it, from any name that kubectl accepts.
 
-    Owners are recognized by the kind, so `deployments.apps` must mean the same as `Deployment`. A name that
-    is not built in is returned as it is.
+    Owners are recognized by the kind, so `deployments.apps` must mean the same as `Deployment`. A name that does not
+    belong to a built-in resource is returned unchanged.
     """
     plain = name.lower().removesuffix(f".{group}") if group else name.lower()
     built_in = (resource for resource in BUILT_IN if resource.group == group)
@@ -72,7 +72,7 @@ def manifest_kind(group: str, name: str) -> str:
 
 
 def _api_version(text: str) -> str:
-    """Return the text if it is VERSION or GROUP/VERSION in the form of CustomResourceDefinitions."""
+    """Return the text if it is VERSION or GROUP/VERSION as in a CustomResourceDefinition. Raises WrongValueError."""
     group, slash, version = text.rpartition("/")
     is_version = is_namespace_name(version) and version[0].isalpha()
     if not is_version or (slash and not is_subdomain_name(group)):
@@ -81,7 +81,7 @@ def _api_version(text: str) -> str:
 
 
 def _impossible_kind(given: Given) -> Iterator[DocumentProblem]:
-    """Yield the problem of a kind, or of a version, that cannot exist in the API group of the target."""
+    """Yield a problem if the API group of the target cannot have the stated kind or version."""
     api_version, kind = given.get("apiVersion"), given.get("kind")
     if api_version is None or kind is None or (group := group_of(api_version)) not in _WITHOUT_CUSTOM_KINDS:
         return

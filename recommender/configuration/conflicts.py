@@ -27,8 +27,8 @@ class _Claimed:
 def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> dict[str, tuple[DocumentProblem, ...]]:
     """Return, by the name of the later recommendation, a problem for each object that an earlier one also scales.
 
-    Both recommendations of targets then leave the object alone. A recommendation of another kind with a problem writes
-    nothing, so it does not conflict with any.
+    If both recommendations have targets, both leave the object alone. A recommendation of another kind that has a
+    problem is refused and writes nothing, so it conflicts with no later recommendation.
     """
     claimed: dict[Hashable, list[_Claimed]] = {}
     found: dict[str, tuple[DocumentProblem, ...]] = {}
@@ -52,7 +52,10 @@ def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> d
 
 
 def leaves_alone(recommendation: Recommendation) -> bool:
-    """Return whether it leaves objects alone that another one scales; one that cannot do so must be refused."""
+    """Return whether a recommendation can leave alone just those objects that another recommendation scales.
+
+    If it cannot, it must be refused as a whole in case of a conflict.
+    """
     return kind_of(recommendation.policy.type).has_targets
 
 

@@ -87,19 +87,19 @@ Entry: TypeAlias = "Recommendation | RefusedRecommendation"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The settings that the file contains once for all of its recommendations."""
+    """The settings of the file that apply to all of its recommendations."""
 
     stale_after_seconds: float
     owners: Owners
     has_prometheus: bool
     for_backtest: bool
-    """Whether a backtest reads it, which has other sources for some keys that `run` and `recommend` need."""
+    """Whether a backtest reads the file. A backtest has other sources for some keys that `run` and `recommend` need."""
     backends: tuple[str, ...] = ()
-    """The names that entries may choose from."""
+    """The names of the backends from which entries may choose."""
 
 
 def read_entry(node: Node, shared: Shared) -> Entry:
-    """Return the recommendation, or its refusal."""
+    """Return the recommendation that the entry describes, or its refusal with all problems."""
     section = entry_section(tuple(KINDS), for_backtest=shared.for_backtest)
     values, problems = read_each([(node, section, "")])
     problems += problems_within(node)
@@ -118,7 +118,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """An entry as it is written."""
+    """The values of an entry as they are written in the file."""
 
     name: str
     subject: Any
@@ -127,7 +127,7 @@ class _Written:
     backend: str
     brakes: Brakes
     beside: Mapping[str, Any]
-    """Further keys of the kind."""
+    """The values of further keys of the kind, which stand beside its main key."""
 
 
 def _entry_fields(
@@ -163,7 +163,7 @@ def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> 
 def _backend_problems(
     node: Node, recommendation: Recommendation, shared: Shared, *, asks: bool
 ) -> Iterator[DocumentProblem]:
-    """Yield the problems of an entry's `backend`; `asks` says whether the entry queries it at all."""
+    """Yield the problems of the `backend` of an entry; `asks` states whether the entry has queries at all."""
     name = recommendation.policy.backend
     if not name:
         return
@@ -188,18 +188,18 @@ def _lines_of_targets(node: Node) -> tuple[int, ...]:
 
 
 def _name(node: Node) -> str:
-    """Return a name, valid or not, so that messages can show which entry they mean; empty if there is none."""
+    """Return the name of an entry, valid or not, so that messages can identify the entry; empty if it has none."""
     name = node.get("name") if isinstance(node, MappingNode) else None
     return name.value if isinstance(name, ScalarNode) else ""
 
 
 def _key(node: Node) -> str:
-    """Return the first key of a kind, empty if there is none."""
+    """Return the first key of the entry that names a kind; empty if there is none."""
     return next((key for key in KINDS if isinstance(node, MappingNode) and node.entry(key)), "")
 
 
 def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
-    """Yield the keys that cannot be combined."""
+    """Yield the problems of an entry as a whole: missing keys, and keys that cannot be combined."""
     keys = [key for key in KINDS if given.node.entry(key)]
     if not keys:
         fix = f"write one of {', '.join(KINDS)}"
@@ -224,7 +224,7 @@ def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
 def _misplacement_problems(
     given: Given, kind: RecommendationKind[Any] | None, outputs: frozenset[Output]
 ) -> Iterator[DocumentProblem]:
-    """Yield keys and outputs that belong to another kind."""
+    """Yield a problem for each key and each output that belongs to another kind."""
     for other in all_kinds():
         for key, message in ((each.key, message) for each, message in other.beside) if other is not kind else ():
             if given.has(key) or key in outputs:
@@ -234,7 +234,7 @@ def _misplacement_problems(
 
 
 def _check_targets(given: Given, outputs: frozenset[Output]) -> Iterator[DocumentProblem]:
-    """Yield the keys that cannot be combined with a kind that sizes targets."""
+    """Yield the problems of `targets`, `forEach` and `outputs` in an entry of a kind that sizes targets."""
     has_for_each = any(given.has(f"{key}.forEach") for key in KINDS)
     if has_for_each and given.has("targets"):
         message = "targets and forEach cannot be combined: the series name the targets"
@@ -257,7 +257,7 @@ _OUTPUTS: Final = ListOf(
 
 @cache
 def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Section[_Written]:
-    """Return the shape of an entry with one of these kinds."""
+    """Return the section that reads an entry of one of the kinds with these keys."""
     kinds = [kind_of(key) for key in keys]
     return Section(
         "the recommendation",

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def with_last_good(read: Configuration, last: Configuration) -> Configuration:
-    """Return a configuration in which the last good versions replace refused entries.
+    """Return the configuration `read`, in which last good versions from `last` replace refused entries.
 
-    Their records say so (`Policy.note`). An entry without a last good version stays refused. One whose name another
-    entry now has is not brought back, nor is one that would size the node groups of another. The rest of the file is
-    that of `read`.
+    The records of such an entry state that its last good version is in use (`RecommendationPolicy.note`). An entry
+    stays refused if it has no last good version, if another entry now has its name, or if its last good version would
+    size node groups of another entry.
     """
     names = {each.policy.name for each in read.recommendations}
     earlier = {each.policy.name: each for each in last.recommendations if each.policy.name not in names}
@@ -34,7 +34,7 @@ def with_last_good(read: Configuration, last: Configuration) -> Configuration:
 
 
 def with_rivals(configuration: Configuration) -> Configuration:
-    """Return the configuration in which each recommendation knows which others scale its targets."""
+    """Return the configuration with the names of rivals, which scale the same targets, in each recommendation."""
     policies = [each.policy for each in configuration.recommendations]
     recommendations = tuple(
         replace(each, policy=replace(each.policy, rivals=_rivals(each.policy, policies)))
@@ -68,7 +68,7 @@ def _rivals(
 
 
 def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
-    """Return whether a recommendation scales this object, whatever version of its API group is named."""
+    """Return whether a recommendation scales this object, whatever version of the API group it names."""
     if Output.SCALE not in policy.outputs:
         return False
     return any(identity_of(each) == identity_of(target) for each in policy.targets)

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query with one value, and the backend that it is sent to."""
+    """A query with a single value, and the backend to which it is sent."""
 
     text: str
     """PromQL."""
     backend: str = ""
-    """The backend, as `Configuration.backend_of` returns it."""
+    """The name of the backend as `Configuration.backend_of` returns it."""
     source: str = ""
-    """Identifies the data of the backend: a late answer from another one to the same text does not count."""
+    """Identifies the data of the backend, so that a late answer to the same query from another source is ignored."""
 
 
 def needs_of_one(recommendation: Recommendation, cluster: ClusterState | None = None) -> Needs:
-    """Return the facts that one recommendation is decided from."""
+    """Return the facts that the decision of one recommendation needs."""
     return kind_of(recommendation.policy.type).needs(recommendation, cluster)
 
 
 def needs_of(configuration: Configuration, cluster: ClusterState | None = None) -> ClusterNeeds:
-    """Return the facts of the cluster that are needed.
+    """Return the facts of the cluster that the configuration needs.
 
-    `cluster` holds the facts that are known already: objects of Cluster API refer to others that are also needed.
+    `cluster` holds the facts that are already known, since Cluster API objects refer to other objects that are needed.
     """
     found = [needs_of_one(each, cluster) for each in configuration.recommendations]
     parts = [needs.cluster for needs in found]
@@ -48,7 +48,7 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         for each, needs in zip(configuration.recommendations, found, strict=True)
     )
     return ClusterNeeds(
-        # Objects come and go, and a watch of the nodes that ends with one of them would begin again with the next.
+        # Objects come and go: a watch of the nodes that ended with the last object would begin again with the next.
         nodes=configuration.objects.enabled or any(part.nodes for part in parts),
         # HPAs own targets, and their tolerance suppresses small changes: both outputs need them. The namespaces that
         # series name are not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of
@@ -67,7 +67,7 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
 
 
 def _namespaces_scaled(configuration: Configuration, *, scaled_by_series: bool) -> Iterator[str]:
-    """Yield the namespaces in which KEDA may own a target that is scaled; the empty one means all."""
+    """Yield the namespaces in which KEDA may own a scaled target; an empty name means all namespaces."""
     objects = configuration.objects
     if scaled_by_series or (objects.enabled and Output.SCALE in objects.outputs):
         yield ""
@@ -78,24 +78,27 @@ def _namespaces_scaled(configuration: Configuration, *, scaled_by_series: bool) 
 
 
 def targets_of(configuration: Configuration) -> frozenset[TargetReference]:
-    """Return the targets of the file: their sizes must be known at every poll."""
+    """Return the targets of the entries of the file, whose sizes must be known at every poll."""
     entries = (each for each in configuration.recommendations if not each.policy.namespace)
     return frozenset(target for each in entries for target in each.policy.targets)
 
 
 def targets_of_objects(configuration: Configuration) -> frozenset[TargetReference]:
-    """Return the targets of objects, which may be so many that they are looked up in turn."""
+    """Return the targets of Recommendation objects. They may be too many for one poll, and are looked up in turn."""
     objects = (each for each in configuration.recommendations if each.policy.namespace)
     return frozenset(target for each in objects for target in each.policy.targets)
 
 
 def queries_of(configuration: Configuration) -> frozenset[AskedQuery]:
-    """Return the queries for Prometheus that have one value each."""
+    """Return the Prometheus queries that have a single value each."""
     return frozenset(payers_of(configuration))
 
 
 def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
-    """Return, by query, the namespace of the object that asks it, if no entry of the file also asks it."""
+    """Return, for each query, the namespace of the first recommendation that needs it.
+
+    The namespace is empty for an entry of the file; such entries come first.
+    """
     found: dict[AskedQuery, str] = {}
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     for each in configuration.recommendations:
@@ -106,11 +109,11 @@ def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
 
 
 def backends_asked_by(configuration: Configuration) -> frozenset[str]:
-    """Return the backends that recommendations query; the empty name is that of the default one."""
+    """Return the names of the backends that recommendations query; an empty name means the default backend."""
     asking = (each.policy for each in configuration.recommendations if needs_of_one(each).has_queries)
     return frozenset(configuration.backend_of(policy.backend) for policy in asking)
 
 
 def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:
-    """Return namespaces and names of the ConfigMaps that hold parameters."""
+    """Return the namespace and the name of each ConfigMap that holds parameters."""
     return frozenset().union(*(needs_of_one(each).config_maps for each in configuration.recommendations))

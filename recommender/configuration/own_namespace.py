@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def with_own_namespace(configuration: Configuration, namespace: str) -> Configuration:
-    """Return the configuration in which a Cluster Autoscaler is also looked for in this process's namespace.
+    """Return the configuration with this process's namespace as another place in which to look for Cluster Autoscaler.
 
-    `namespace` is that of the pod, empty if it is unknown; `leaderElection.namespace` wins.
+    `namespace` is the namespace of the pod, empty if it is unknown; `leaderElection.namespace` takes precedence.
     """
     own = configuration.leader_election.namespace or namespace
     if not own:

@@ -38,11 +38,12 @@ if TYPE_CHECKING:
 
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
-"""A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
+"""The minimum of `staleAfter`. A watch without changes gives a sign of life only every 20 to 45 s: with a lower value,
+the facts of a healthy cluster would count as stale."""
 _RECORDED: Final = "clusterSize"
-"""The kind whose facts are recorded. An entry whose kind cannot even be read may be one."""
+"""The key of the kind whose facts are recorded. An entry whose kind cannot be read may be of this kind."""
 _LEAST_RECORD_SECONDS: Final = 86_400.0
-"""Shortest time of a recording, which is dropped in whole days."""
+"""The minimum time for which a recording is kept, since it is deleted in whole days."""
 
 
 class ConfigurationFileError(DocumentError):
@@ -50,10 +51,10 @@ class ConfigurationFileError(DocumentError):
 
 
 def read_configuration(content: str, file: str, *, for_backtest: bool = False) -> Configuration:
-    """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError.
+    """Return the configuration; `file` is the name of the file in messages. Raises ConfigurationFileError.
 
-    A backtest has load, scale and horizon from elsewhere if the file does not state them, and needs no `prometheus`;
-    for all other commands, an entry without these is refused.
+    With `for_backtest`, load, scale, horizon and `prometheus` may be missing, since a backtest has other sources for
+    them. For all other commands, an entry that lacks them is refused.
     """
     try:
         root, read = read_file(content, file, CONFIGURATION, _broken_above_entries)
@@ -78,7 +79,7 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
 
 
 def _check_record(record: Node | None, entries: Sequence[Entry]) -> None:
-    """Refuse a recording if nothing watches the pods. Raises ConfigurationFileError."""
+    """Raise ConfigurationFileError if `record` is set but no recommendation watches the facts to record."""
     types = {each.policy.type if isinstance(each, Recommendation) else each.type for each in entries}
     if record is not None and types.isdisjoint({_RECORDED, ""}):
         message = "`record` keeps what recommendations with `clusterSize` watch, and there is none"
@@ -88,7 +89,7 @@ def _check_record(record: Node | None, entries: Sequence[Entry]) -> None:
 
 
 def _without_conflict(entry: Entry, conflicts: Mapping[str, tuple[DocumentProblem, ...]]) -> Entry:
-    """Return the entry; refused if it would size objects of another entry, and cannot leave just these alone."""
+    """Return the entry, or its refusal if it would size objects of another entry and cannot leave just these alone."""
     if not isinstance(entry, Recommendation) or leaves_alone(entry) or entry.policy.name not in conflicts:
         return entry
     return RefusedRecommendation(entry.policy.name, conflicts[entry.policy.name], entry.policy.type, entry.line)
@@ -101,7 +102,7 @@ def _broken_above_entries(root: MappingNode) -> Iterator[DocumentProblem]:
 
 
 def _entries(node: Node | None, shared: Shared) -> tuple[Entry, ...]:
-    """Return all entries. A name means the first entry that has it."""
+    """Return all entries. If several have the same name, all but the first are refused."""
     assert isinstance(node, SequenceNode), "the section of the file has read it"
     entries: list[Entry] = []
     lines: dict[str, int] = {}
@@ -121,11 +122,11 @@ def _entries(node: Node | None, shared: Shared) -> tuple[Entry, ...]:
 
 
 def _with_known_references(entry: Entry, node: Node, entries: Sequence[Entry]) -> Entry:
-    """Return the entry; refused if it should follow an entry that does not exist or cannot be followed."""
+    """Return the entry, or its refusal if it refers to an entry that does not exist or cannot be followed."""
     if not isinstance(entry, Recommendation):
         return entry
     types = {each.policy.name: each.policy.type for each in entries if isinstance(each, Recommendation)}
-    # A refused entry has its last good version, or nothing to follow.
+    # A refused entry may be followed: either its last good version is in use, or there is no value to follow.
     types |= {each.name: each.type for each in entries if isinstance(each, RefusedRecommendation) and each.name}
     problems = tuple(
         DocumentProblem(node.file, entry.line, 1, message, fix)
@@ -147,7 +148,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
 
 
 def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
-    """Yield the backends that objects may choose and that the file does not have."""
+    """Yield a problem for each backend that objects may choose but that the file does not define."""
     objects, prometheus = given.get("recommendationObjects"), given.get("prometheus")
     if objects is None or (given.has("prometheus") and prometheus is None):
         return
@@ -159,12 +160,12 @@ def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
 
 
 class _Entries:
-    """The list of entries, which are read one by one after the rest of the file."""
+    """The key `recommendations`, whose entries are read one by one after the rest of the file."""
 
     schema: Schema = ListOf(ENTRY).schema
 
     def read(self, node: Node, _key: str = "") -> tuple[Recommendation, ...]:
-        """Return no entry yet. Raises DocumentError for another type than a list."""
+        """Return an empty tuple, since entries are read later. Raises DocumentError if the value is not a list."""
         ListOf(Anything()).read(node)
         return ()
 

@@ -1,4 +1,4 @@
-"""The recommender's configuration as immutable values, after it has been read and checked."""
+"""The immutable values of the recommender's configuration, after the file has been read and checked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class RefusedRecommendation:
     """An entry with an error. Its last good version stays in use while the process runs."""
 
     name: str
-    """Its name; empty if it cannot be read."""
+    """The name of the entry; empty if it cannot be read."""
     problems: tuple[DocumentProblem, ...]
     type: str = ""
-    """The key of its kind, such as `proportional`; empty if that cannot be read."""
+    """The key of its kind, such as `proportional`; empty if the kind cannot be read."""
     line: int = 0
-    """Where it begins in the file."""
+    """The line of the file in which the entry begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class LeaderElection:
 
     enabled: bool = True
     namespace: str = ""
-    """Namespace of the Lease; empty for that of the pod."""
+    """The namespace of the Lease; empty means the namespace of the pod."""
     name: str = "tidewatch-recommender"
 
 
@@ -47,7 +47,7 @@ class Listen:
     page: str | None = None
     metrics: str | None = None
     allowed_hosts: tuple[str, ...] = ()
-    """Host names under which the page may be requested, besides loopback and its address."""
+    """Host names under which the page may be requested, in addition to loopback names and its own address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Configuration:
     recommendations: tuple[Recommendation, ...] = ()
     refused: tuple[RefusedRecommendation, ...] = ()
     conflicts: tuple[DocumentProblem, ...] = ()
-    """Targets that several recommendations scale: none of them scales these, and their other outputs remain."""
+    """Problems of targets that several recommendations scale. None of these scales the target; other outputs remain."""
     record_seconds: float | None = None
     """How long to keep the record of nodes and pods in `state/recording`; None if nothing is recorded."""
     objects: RecommendationObjectSettings = field(default_factory=RecommendationObjectSettings)
@@ -75,17 +75,17 @@ class Configuration:
     """Backends by name if `prometheus` is a list; the first is the default. Empty if it is a mapping."""
 
     def backend_of(self, name: str) -> str:
-        """Return the backend that an entry with `backend: name` queries: its name, or empty for the default one.
+        """Return the name of the backend that an entry with `backend: name` queries; empty for the default backend.
 
-        It may be one that the file no longer has: the last good version of a refused entry keeps its name.
+        The file may no longer define this backend, since the last good version of a refused entry keeps its `backend`.
         """
         return "" if name == next(iter(self.backends), "") else name
 
     def prometheus_of(self, backend: str) -> PrometheusSettings | None:
-        """Return the connection to a backend, empty for the default one; None if there is none."""
+        """Return the settings of a backend, or None if it does not exist; an empty name means the default backend."""
         return self.backends.get(backend) if self.backend_of(backend) else self.prometheus
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:
-        """All problems of the file."""
+        """All problems of the refused entries, followed by the conflicts."""
         return (*(problem for each in self.refused for problem in each.problems), *self.conflicts)

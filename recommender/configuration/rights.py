@@ -1,6 +1,6 @@
-"""Determines which rights in the cluster a configuration needs, so that a role grants only these.
+"""Determines which permissions in the cluster a configuration needs, so that a role grants only these.
 
-The chart derives the same rights from its values (`helm/tidewatch/templates/_rights.tpl`); a test compares the two.
+The chart derives the same permissions from its values (`helm/tidewatch/templates/_rights.tpl`); a test compares both.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Recommendation
 
 _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
-"""API group and resource by which a kind is counted, if that is not the core group's resource of the same name."""
+"""The API group and resource by which a kind is counted, if it is not the resource of that name in the core group."""
 
 
 MemoryName: TypeAlias = "Callable[[str, int | None], str]"
-"""(recommendation, number of the shard or None)."""
+"""Returns the name of a ConfigMap with memory, from the name of the recommendation and the number of the shard.
+
+The number is None if the memory is not divided into shards."""
 
 
 def rights_of(
@@ -39,11 +41,12 @@ def rights_of(
     resolve: ResolveResource,
     memory_name: MemoryName,
 ) -> tuple[RoleRule, ...]:
-    """Return the rights that `run` needs for a configuration, sorted.
+    """Return the permissions that `run` needs for a configuration, sorted.
 
-    `namespace` is that of the process: its Lease and its memories are there, unless `leaderElection` names another one.
-    `memory_name` returns the name of the ConfigMap with the memory of a recommendation, or with a shard of that of its
-    targets. A target whose kind is not known needs no right, since it cannot be addressed.
+    `namespace` is the namespace of the process, which contains its Lease and its memories unless `leaderElection` names
+    another one. `memory_name` returns the name of the ConfigMap with the memory of a recommendation, or with one shard
+    of the memories of its targets. A target of an unknown kind needs only the permission for its events, since it
+    cannot be addressed.
     """
     configuration = with_own_namespace(configuration, namespace)
     return _merge_rights(
@@ -60,7 +63,7 @@ def rights_of(
 
 
 def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
-    """Yield the rights on targets, on their owners, and on their events."""
+    """Yield the permissions to read the targets of the file, to write sizes of scaled ones, and to create events."""
     scaled = {
         target
         for each in configuration.recommendations
@@ -78,7 +81,10 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
 
 
 def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
-    """Yield the rights to scale targets that series name: all objects of their kind. Their metrics need none."""
+    """Yield the permissions to scale targets that series name, which may be any objects of their kind.
+
+    A recommendation with `forEach` that has only metrics as output needs none of them.
+    """
     for each in configuration.recommendations:
         for_each = needs_of_one(each).for_each
         if for_each is None or Output.SCALE not in each.policy.outputs:
@@ -109,7 +115,7 @@ def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
 
 
 def _of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
-    """Yield the rights on memories and on the Lease, which are in one namespace."""
+    """Yield the permissions for memories and for the Lease, which are in the same namespace."""
     election = configuration.leader_election
     place = election.namespace or namespace
     for each in configuration.recommendations:
@@ -123,7 +129,7 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
 def _of_objects(
     configuration: Configuration, namespace: str, memory_name: MemoryName, resolve: ResolveResource
 ) -> Iterator[RoleRule]:
-    """Yield the rights for objects of the kind Recommendation, whose targets are not known beforehand."""
+    """Yield the permissions for Recommendation objects and for their targets, which are not known beforehand."""
     settings = configuration.objects
     if not settings.enabled:
         return
@@ -146,7 +152,7 @@ def _of_objects(
 
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:
-    """Return the ConfigMaps with the memory of a recommendation: with `forEach`, as many as it may ever take."""
+    """Return the names of the ConfigMaps with the memory of a recommendation; with `forEach`, those of all shards."""
     for_each, name = needs_of_one(recommendation).for_each, recommendation.policy.name
     if for_each is None:
         return (memory_name(name, None),)
@@ -154,7 +160,7 @@ def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tu
 
 
 def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
-    """Yield the rights to watch nodes, pods, HPAs, counted kinds, and whole objects."""
+    """Yield the permissions to watch nodes, pods, HPAs, scheduling kinds, counted kinds, and other objects."""
     needs = needs_of(configuration)
     if needs.nodes:
         yield RoleRule("", "", "nodes", "", WATCH)
@@ -175,7 +181,7 @@ def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
 
 
 def _merge_rights(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:
-    """Return one right for each resource and list of verbs, with all of its names."""
+    """Return one rule for each resource and list of verbs, with all names, sorted."""
     names: dict[RoleRule, set[str]] = {}
     for right in rights:
         rule = RoleRule(right.namespace, right.api_group, right.resource, right.subresource, right.verbs)

@@ -1,4 +1,4 @@
-"""Determines which objects count beside the file, which has precedence, and within their namespaces' quotas (pure)."""
+"""Determines which Recommendation objects take effect: the file takes precedence, and namespaces have quotas. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_TARGETS: Final = "recommendationObjects.maxTargetsPerNamespace"
 
 @dataclass(frozen=True, slots=True)
 class ReadObject:
-    """An object with the recommendation of its spec, or its refusal."""
+    """An object with the recommendation that its spec describes, or with the reason why it is refused."""
 
     about: RecommendationObject
     read: Recommendation | ObjectRefusal
@@ -33,17 +33,17 @@ class ReadObject:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The configuration with the objects that count, and why the others do not."""
+    """The configuration with the objects that take effect, and the reasons why the others are refused."""
 
     configuration: Configuration
     objects: Mapping[str, RecommendationObject] = field(default_factory=dict)
-    """All objects, by `NAMESPACE/NAME`."""
+    """All objects, refused ones included, by `NAMESPACE/NAME`."""
     refusals: Mapping[str, ObjectRefusal] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Quota:
-    """The part of a namespace's quotas that its objects have taken so far."""
+    """The part of the quotas of a namespace that its objects have used so far."""
 
     objects: int = 0
     targets: int = 0
@@ -55,7 +55,10 @@ class _Quota:
 
 
 def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
-    """Return the configuration of the file with the objects that count: none if the file does not enable them."""
+    """Return the configuration of the file together with the objects that take effect.
+
+    No object does if the file does not enable them. Older objects take precedence over newer ones.
+    """
     if not file.objects.enabled:
         return Admission(file)
     owners = {identity_of(target): _in_file(each) for each in file.recommendations for target in each.policy.targets}
@@ -79,7 +82,7 @@ def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
 
 
 def _age(each: ReadObject) -> tuple[str, str, str]:
-    """Return a sort key of objects, the oldest first: RFC 3339 in UTC sorts as text."""
+    """Return a key that sorts objects by age, the oldest first; RFC 3339 times in UTC can be sorted as text."""
     return each.about.created, each.about.namespace, each.about.name
 
 
@@ -114,12 +117,12 @@ def _over_quota(read: Recommendation, used: _Quota, settings: RecommendationObje
 
 
 def most_read(settings: RecommendationObjectSettings) -> int:
-    """Return how many objects of a namespace are read: refused ones take no quota, but each costs work."""
+    """Return the maximum number of objects of a namespace that are read, as even refused ones cost work."""
     return _READ_RATIO * settings.max_per_namespace
 
 
 def unread(namespace: str, settings: RecommendationObjectSettings) -> ObjectRefusal:
-    """Return why an object does not count if the most objects that are read are older."""
+    """Return the refusal of an object that is not read because `most_read` objects of its namespace are older."""
     message = (
         f"namespace {namespace} has at least {most_read(settings)} older objects, and {_MAX_OBJECTS} lets "
         f"{settings.max_per_namespace} count, so this one is not read"
@@ -128,6 +131,9 @@ def unread(namespace: str, settings: RecommendationObjectSettings) -> ObjectRefu
 
 
 def _targets(read: Recommendation) -> int:
-    """Return the targets that count for the quota; the loads of an object without any count as one."""
+    """Return how many targets a recommendation counts for in the quota.
+
+    This is `forEach.max` with `forEach`, and otherwise the number of listed targets, but at least 1.
+    """
     each = needs_of_one(read).for_each
     return max(1, len(read.policy.targets)) if each is None else each.max_targets

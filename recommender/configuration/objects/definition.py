@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of recommendations, made from the strict reader of the file (pure)."""
+"""Makes the CustomResourceDefinition of Recommendation objects from the strict reader of the file. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recommender.decisions.record import Status, TargetAction
 
 KINDS: Final = ("proportional", "predictive")
 REFUSED: Final = "refused"
-"""The status of an object that does not count."""
+"""The status of an object that is refused, and so takes no effect."""
 LIMITS: Final = StructuralLimits(items=200, keys=50, characters=4096)
 _MOST_TARGETS: Final = 20
 _EACH: Final = "has(self.predictive) && has(self.predictive.forEach)"
@@ -97,7 +97,7 @@ def schema() -> dict[str, Any]:
 
 
 def _spec() -> dict[str, Any]:
-    """Return the schema of an entry of the file, without what only the file may have."""
+    """Return the schema of `spec`: that of an entry of the file, without the keys that only the file may have."""
     schema = deepcopy(entry_section(KINDS).schema)
     properties = schema["properties"]
     del properties["name"], schema["required"]

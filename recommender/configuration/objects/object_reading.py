@@ -1,4 +1,4 @@
-"""Reads an object of the kind Recommendation: its spec is an entry of the file, for targets of its own namespace."""
+"""Reads a Recommendation object, whose spec has the form of an entry of the file, for targets of its own namespace."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
 _MOST_VALUES: Final = 8192
-"""Most values of a spec. It is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
+"""The maximum number of values in a spec. A namespace can cause the cost of keeping and reading its specs: a megabyte
+takes 25 MiB of memory and a second."""
 _MOST_STATUS_VALUES: Final = 2 * _MOST_VALUES
-"""Most values of a status: more than this program writes into one."""
+"""The maximum number of values in a status, which is more than this program ever writes."""
 _OVERSIZED: Final = "oversized"
-"""Replaces a spec with more values. A spec that is a text is always refused."""
+"""Replaces a spec with more than `_MOST_VALUES` values. A spec that is a string is always refused."""
 _OVERSIZED_MESSAGE: Final = (
     "spec has more values and characters than any recommendation needs: write shorter lists, or several objects"
 )
@@ -38,26 +39,26 @@ _OVERSIZED_MESSAGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RecommendationObject:
-    """The parts of an object of the kind Recommendation that are used."""
+    """The used parts of a Recommendation object."""
 
     namespace: str
     name: str
     uid: str
     generation: int
     created: str
-    """Time of creation (RFC 3339), by which ages are compared."""
+    """The time of creation (RFC 3339), which determines which object is older."""
     spec: object
     status: Mapping[str, object]
 
     @property
     def key(self) -> str:
-        """The name of the recommendation, which no entry of the file can have: `NAMESPACE/NAME`."""
+        """The name of the recommendation, `NAMESPACE/NAME`. No entry of the file can have such a name."""
         return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRefusal:
-    """Why an object does not count."""
+    """The reason why an object is refused."""
 
     reason: str
     """The reason in CamelCase, as in conditions."""
@@ -65,7 +66,7 @@ class ObjectRefusal:
 
 
 def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
-    """Return an object; None for one that is being deleted, which counts as gone."""
+    """Return the used parts of an object; None if the object is being deleted, since it then counts as deleted."""
     metadata = document["metadata"]
     if not isinstance(metadata, dict) or metadata.get("deletionTimestamp"):
         return None
@@ -84,7 +85,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
 def read_object(
     found: RecommendationObject, shared: Shared, settings: RecommendationObjectSettings
 ) -> Recommendation | ObjectRefusal:
-    """Return the recommendation in an object, or why it does not count."""
+    """Return the recommendation that an object describes, or the reason why the object is refused."""
     if found.spec == _OVERSIZED:
         return ObjectRefusal("InvalidSpec", _OVERSIZED_MESSAGE)
     tree = SpecTree(f"{KIND} {found.key}")
@@ -109,7 +110,7 @@ def read_object(
 
 
 def _entry(tree: SpecTree, found: RecommendationObject) -> Node:
-    """Return the spec as an entry of the file: with a name, and with the namespace of the object for its targets."""
+    """Return the spec as an entry of the file, with a name, and with the object's namespace for targets without one."""
     node = tree.node(found.spec, "spec")
     if not isinstance(node, MappingNode):
         return node
@@ -135,7 +136,7 @@ def _with_namespace(tree: SpecTree, targets: Node, namespace: str) -> Node:
 
 
 def _check_policy(policy: RecommendationPolicy, namespace: str, settings: RecommendationObjectSettings) -> None:
-    """Raise NotForObjectsError for targets and outputs that the object may not have."""
+    """Raise NotForObjectsError if the object may not have one of its targets or outputs."""
     for target in policy.targets:
         if target.namespace != namespace:
             message = f"{target} is in another namespace: an object sizes targets of its own namespace alone"
@@ -149,7 +150,7 @@ def _check_policy(policy: RecommendationPolicy, namespace: str, settings: Recomm
 
 
 def _check_series(read: Recommendation, settings: RecommendationObjectSettings) -> None:
-    """Raise NotForObjectsError for targets that series name but that may not be sized."""
+    """Raise NotForObjectsError if objects may not size targets of the kind that `forEach` names."""
     each = needs_of_one(read).for_each
     if each is not None:
         _check_kind(TargetKind(each.api_version, each.kind), settings)
@@ -162,7 +163,7 @@ def _check_kind(kind: TargetKind, settings: RecommendationObjectSettings) -> Non
 
 
 def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSettings) -> str:
-    """Return a query that sees only series of the namespace. Raises NotForObjectsError."""
+    """Return the query, restricted to series of the namespace unless that is trusted. Raises NotForObjectsError."""
     if namespace in settings.trusted_namespaces:
         return query
     matchers = Matchers.read(f"{settings.namespace_label}={go_quoted(namespace)}")

@@ -1,4 +1,4 @@
-"""The key `recommendationObjects` of the configuration file: whether objects count, and what they may do."""
+"""The key `recommendationObjects` of the configuration file: whether objects take effect, and what they may do."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ VERSION: Final = "v1alpha1"
 PLURAL: Final = "recommendations"
 KIND: Final = "Recommendation"
 OBJECT_OUTPUTS: Final = (Output.METRIC, Output.SCALE)
-"""Outputs of objects. A CapacityBuffer belongs to cluster sizes, which only the file has."""
+"""The outputs that objects may have. A CapacityBuffer belongs to cluster sizes, which only the file may contain."""
 OBJECTS_MEMORY: Final = "objects.tidewatch.io"
-"""The memories of all objects are stored under this name, which no entry of the file can have."""
+"""The name under which the memories of all objects are stored. No entry of the file can have this name."""
 OBJECTS_SHARDS: Final = 32
-"""Number of ConfigMaps with the memories of objects, however many objects there are."""
+"""The number of ConfigMaps that hold the memories of objects, whatever the number of objects."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TargetKind:
-    """A kind of targets."""
+    """A kind of object that may be a target, with its API version."""
 
     api_version: str
     kind: str
@@ -36,13 +36,13 @@ class TargetKind:
         return self.api_version.rpartition("/")[0]
 
     def __str__(self) -> str:
-        """`Deployment of apps/v1`."""
+        """Return text such as `Deployment of apps/v1`."""
         return f"{self.kind} of {self.api_version}"
 
 
 @dataclass(frozen=True, slots=True)
 class RecommendationObjectSettings:
-    """What objects of the kind Recommendation may do."""
+    """The settings that state what Recommendation objects may do."""
 
     enabled: bool = False
     outputs: frozenset[Output] = frozenset({Output.METRIC})
@@ -50,16 +50,16 @@ class RecommendationObjectSettings:
     trusted_namespaces: frozenset[str] = frozenset()
     """Namespaces whose objects may query the series of all namespaces."""
     backends: tuple[str, ...] = ()
-    """Names of the backends that objects may choose besides the default one, which all may query."""
+    """The names of the backends that objects may choose, in addition to the default backend."""
     namespace_label: str = "namespace"
     """The label of series that names their namespace."""
     max_per_namespace: int = 20
     max_targets_per_namespace: int = 100
-    """Targets that the objects of a namespace may size: those that they list, and `forEach.max` of each `forEach`."""
+    """The number of targets that the objects of a namespace may size: listed ones, and `forEach.max` per `forEach`."""
 
 
 def collection_path(namespace: str) -> str:
-    """Return the path of the objects of a namespace at the API server."""
+    """Return the path under which the API server serves the objects of a namespace."""
     return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
 
 

@@ -1,6 +1,6 @@
-"""The spec of an object as the tree that the strict reader of files takes (pure).
+"""Turns the spec of an object into the tree that the strict reader of files expects. Pure.
 
-An object has no lines, so each node has the number of its place instead, and problems name the place: a path such as
+An object has no lines, so each node has the number of a path instead of a line, and problems name that path, such as
 `spec.predictive.horizon`.
 """
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _MOST_PROBLEMS: Final = 5
 _DEEPEST: Final = 32
-"""Deepest spec in levels, which no key needs."""
+"""The maximum depth of a spec in levels, which is more than any key needs."""
 _LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
 
 
 def bounded(value: object, depth: int = 0) -> object:
-    """Return a spec without the levels below the first one that `SpecTree` refuses.
+    """Return a spec without the levels below the first one that `SpecTree` refuses; they are replaced by None.
 
-    Two versions of a spec are compared, and no comparison can follow a thousand levels.
+    Versions of a spec are compared with each other, and a comparison of a thousand levels would fail.
     """
     if depth > _DEEPEST:
         return None
@@ -48,7 +48,7 @@ class SpecTree:
     file: str
     """The name of the object in problems."""
     _paths: list[str] = field(default_factory=lambda: [""])
-    """Paths by the number of the place; lines count from 1."""
+    """The paths, by number. The first is unused, since lines count from 1."""
 
     def node(self, value: object, path: str, depth: int = 0) -> Node:
         """Return the node of a JSON value. Raises TooDeepError."""
@@ -71,16 +71,16 @@ class SpecTree:
                 return ScalarNode(*place, json.dumps(value), plain=True, null=value is None)
 
     def entry(self, key: str, value: object, path: str, depth: int = 1) -> MappingEntry:
-        """Return a key with its value in the mapping at this path. Raises TooDeepError."""
+        """Return the entry of a key and its value in the mapping at this path. Raises TooDeepError."""
         node = self.node(value, f"{path}.{key}", depth)
         return MappingEntry(ScalarNode(self.file, node.line, 1, (), key, plain=True, null=False), node)
 
     def message(self, problems: Iterable[DocumentProblem]) -> str:
-        """Return the problems, each with its place and what to do."""
+        """Return the text of at most five problems, each with its path and fix, and the number of the others."""
         found = [f"{self._paths[each.line]}: {self._message_with_path(each.message)}: {each.fix}" for each in problems]
         rest = len(found) - _MOST_PROBLEMS
         return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {rest} more problems"] if rest > 0 else [])])
 
     def _message_with_path(self, message: str) -> str:
-        """Return a message in which another place is named by its path."""
+        """Return a message in which references to other lines are replaced by paths."""
         return _LINE.sub(lambda found: f"at {self._paths[int(found[1])]}", message)
