@@ -1,1 +1,1 @@
-"""Heavy work in spawned processes with limits of their own."""
+"""Runs heavy work in spawned processes that have limits of their own."""

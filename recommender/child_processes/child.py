@@ -1,9 +1,8 @@
-"""The child's side of `children`: what a spawned process does before, during and after the function that it runs.
+"""The program of a child process (`parent`): it runs one function within limits and reports the outcome.
 
-Started as `python -m recommender.child_processes.child PARENT NICE ADDRESS_SPACE_BYTES RESULT_BYTES`. The child
-reads the
-pickled function and its arguments from stdin and writes the pickled outcome to the original stdout; what the function
-prints goes to stderr. This module imports nothing of Tidewatch, because each child loads it.
+It is started as `python -m recommender.child_processes.child PARENT NICE ADDRESS_SPACE_BYTES RESULT_BYTES`. It reads
+the pickled function and its arguments from stdin and writes the pickled outcome to the original stdout; anything that
+the function prints goes to stderr. This module imports nothing else from Tidewatch, because each child loads it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TEXT_CHARACTERS = 2000
 
 
 def main() -> None:
-    """Run the function from stdin, within the limits of the command line."""
+    """Run the function that is read from stdin, within the limits given on the command line."""
     parent, nice, address_space_bytes, result_bytes = map(int, sys.argv[1:])
     _die_with(parent)
     outcome_to = os.dup(1)

@@ -1,4 +1,4 @@
-"""Errors of a child process that returned no result."""
+"""Errors for child processes that returned no result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class ChildError(Exception):
     """A child returned no result."""
 
     outcome: ClassVar[str] = "error"
-    """Label of the error in counters."""
+    """The value of the label `outcome` in the counters of `Children`."""
 
 
 class ChildDeadlineError(ChildError):
-    """The child exceeded its deadline, at work or in the queue."""
+    """The child exceeded its deadline, either while it was at work or while it waited in the queue."""
 
     outcome = "deadline"
 
@@ -36,7 +36,7 @@ class ChildCrashError(ChildError):
     outcome = "crash"
 
     def __init__(self, message: str, status: int) -> None:
-        """Keep the status; `message` is the text of the error."""
+        """Store the exit status; `message` is the text of the error."""
         super().__init__(message)
         self.status = status
 

@@ -4,9 +4,10 @@
     context.on_stop(children.close)
     forecast = children.run("fit", fit_model, (history,), ChildLimits(seconds=60.0))
 
-The child is spawned, not forked, because a fork would inherit the locks of threads that do not exist in it. It has its
-own process group, computes on one thread at a low priority with a limited address space, and is killed together with
-everything that it has started when its time is over, when this process shuts down, and when this process dies.
+The child is spawned, not forked, because a fork would inherit locks of threads that do not exist in the child. It has
+its own process group, and computes on one thread at a low priority with a limited address space. When its time is over
+or this process shuts down, it is killed together with everything that it has started; if this process dies, the kernel
+kills the child itself.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _ONE_THREAD = (
     "BLIS_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-"""Environment variables that libraries of linear algebra read when they are loaded."""
+"""Environment variables for the number of threads, which linear algebra libraries read when they are loaded."""
 _PIECE_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
 _REAP_SECONDS = 5.0
@@ -58,20 +59,23 @@ class ChildLimits:
     """Limits on what one child may use."""
 
     seconds: float
-    """Time from the call to the result: the wait in the queue, the start with its imports, and the work."""
+    """The time limit from the call to the result, which includes the wait in the queue, the imports, and the work."""
     nice: int = 10
-    """Increment to this process's own niceness."""
+    """The increment to the niceness of this process."""
     address_space_bytes: int = 2 << 30
-    """RLIMIT_AS. Libraries reserve far more than they use: numpy alone about 300 MB."""
+    """The limit RLIMIT_AS. Libraries reserve far more than they use: numpy alone reserves about 300 MB."""
     result_bytes: int = 16 << 20
-    """Limit on the size of the pickled result."""
+    """The maximum size of the pickled result."""
 
 
 class Children:
     """Runs functions in child processes, with a limit on how many run at once. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *, most: int) -> None:
-        """Register `PREFIX_child_runs_total`, `PREFIX_child_seconds_total` and `PREFIX_children`."""
+        """Register `PREFIX_child_runs_total`, `PREFIX_child_seconds_total` and `PREFIX_children`.
+
+        At most `most` functions run at the same time; further calls wait.
+        """
         self._limit = ThreadLimit(most)
         self._lock = threading.Lock()
         self._running: set[int] = set()
@@ -93,9 +97,10 @@ class Children:
         )
 
     def run(self, name: str, function: Callable[..., T], arguments: tuple[Any, ...], limits: ChildLimits) -> T:
-        """Return what the function returns for the arguments, all of which are pickled. Raises ChildError.
+        """Return the result of `function(*arguments)`, which is computed in a child. Raises ChildError.
 
-        The function must be at the top level of a module that the child can import. `name` labels it in metrics.
+        Function, arguments and result are pickled, so the function must be at the top level of a module that the child
+        can import. `name` is the label of the function in metrics.
         """
         request = pickle.dumps((function, arguments))
         began = time.monotonic()
@@ -179,7 +184,7 @@ def _spawned_child(limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class _Exchange:
-    """One request to a child, and its response."""
+    """The exchange of one request and one response with a child."""
 
     def __init__(self, child: subprocess.Popen[bytes], request: bytes, result_bytes: int) -> None:
         assert child.stdin is not None
@@ -199,11 +204,14 @@ class _Exchange:
 
     @property
     def last_words(self) -> str:
-        """Return the last line that the child wrote."""
+        """Return the last 2000 bytes that the child wrote to stderr, as one line, or that it wrote nothing."""
         return " ".join(self._words.decode(errors="replace").split()) or "it wrote nothing"
 
     def until(self, end: float) -> bool:
-        """Run until the child has exited and its pipes are closed; return whether that was in time."""
+        """Exchange data until the child has exited and its pipes are closed.
+
+        Return whether that happened before `end`, in seconds of the monotonic clock.
+        """
         try:
             while self._selector.get_map():
                 left = end - time.monotonic()
