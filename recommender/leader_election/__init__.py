@@ -1,1 +1,1 @@
-"""Election of the one replica that may write, by a Lease."""
+"""Elects the replica that may write, by means of a Lease."""

@@ -1,4 +1,4 @@
-"""Leader election by a Lease: at most one process leads at any moment, and it knows for how long.
+"""Leader election by a Lease: at most one process leads at any moment, and knows how long it may lead.
 
     elector = LeaseElector(objects, LeaseSettings(namespace="monitoring", name="recommender", identity=…))
     tasks.running("leader", lambda stop: elector.run(stop.event))
@@ -8,11 +8,13 @@
     …
     context.on_stopping(lambda: elector.release(2.0))
 
-All decisions are in `rules`. This module has the effects: requests with deadlines, a clock, and a loop.
+All decisions are made in `lease_rules`. This module has the effects: requests with deadlines, a clock, and a loop.
 
-A process that loses the Lease continues to try to get it back; code that depends on the leadership checks it each time.
-`may_write`, as the permit of a write, is called when the connection of the write is open. A process that is suspended
-between that and the first byte may still write late; the object's resourceVersion protects against this.
+A process that loses the Lease keeps trying to get it back, so code that depends on the leadership must check it each
+time.
+
+`may_write`, as the permit of a write, is called once the connection of the write is open. A process that is suspended
+between this call and the first byte may still write late; the resourceVersion of the object protects against this.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from recommender.leader_election.lease_settings import LeaseEvents, LeaseSetting
 _log = logging.getLogger(__name__)
 
 _LEAST_SECONDS = 0.05
-"""Shortest time limit, for a request that begins when the leadership is about to end."""
+"""The minimum time limit of a request, even if the leadership is about to end."""
 
 
 def since_boot() -> float:
-    """Return seconds of a clock that, unlike `time.monotonic`, continues while the machine is suspended."""
+    """Return the seconds since boot. Unlike `time.monotonic`, this clock also runs while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -52,7 +54,7 @@ class LeaseEffects:
 
 
 class LeaseElector:
-    """One candidate. `is_leader`, `may_write` and `release` may be called from any thread."""
+    """One candidate for leadership. `is_leader`, `may_write` and `release` may be called from any thread."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class LeaseElector:
         events: LeaseEvents | None = None,
         effects: LeaseEffects = LeaseEffects(),
     ) -> None:
-        """Create a follower; no request is sent before `run`."""
+        """Create an elector that does not lead. It sends no request before `run` is called."""
         self._objects = objects
         self._settings = settings
         self._events = events or NoEvents()
@@ -73,14 +75,17 @@ class LeaseElector:
         self._wait_at_least = 0.0
         self._over = threading.Event()
         self._turn = threading.Lock()
-        """A lock that is held during a request."""
+        """The lock that is held during each request."""
 
     def is_leader(self) -> bool:
-        """Return whether this process leads now, by its own clock, even while the API server does not answer."""
+        """Return whether this process leads now by its own clock. No request to the API server is needed."""
         return not self._over.is_set() and self._standing.leads(self._effects.clock())
 
     def may_write(self, seconds: float) -> bool:
-        """Return whether this process may write for this many seconds, during which no other process leads."""
+        """Return whether this process may begin a write that takes this many seconds.
+
+        It may if it leads, and if no other process can become the leader in that time.
+        """
         return not self._over.is_set() and self._standing.may_write(self._effects.clock(), seconds)
 
     def holder(self) -> str:
@@ -89,7 +94,7 @@ class LeaseElector:
         return "" if seen is None else seen.holder
 
     def run(self, stop: threading.Event) -> None:
-        """Try to become and to remain the leader, until the stop or a release."""
+        """Try to become the leader and to remain so, until `stop` is set or `release` is called."""
         while not stop.is_set() and not self._over.is_set():
             self._round()
             self._note()
@@ -97,10 +102,11 @@ class LeaseElector:
         self._note()
 
     def release(self, seconds: float) -> bool:
-        """Stop leading at once, and let another process lead; return whether the Lease was released.
+        """Stop leading at once, and release the Lease so that another process can lead.
 
-        Takes at most `seconds`. Call it when no write is in progress that the leadership permitted. If the API server
-        does not answer, the Lease expires by itself.
+        Return True if the Lease was released or was not held. The release takes about `seconds` at most; if the API
+        server does not answer in that time, the Lease expires by itself. Call this method only when no write that
+        depends on the leadership is in progress.
         """
         self._over.set()
         end = self._effects.clock() + seconds
@@ -156,7 +162,7 @@ class LeaseElector:
                 return
 
     def _request_seconds(self) -> float:
-        """Return the time limit of a request, so that the loss of the leadership is noticed when it happens."""
+        """Return the time limit of a request in seconds. No request outlasts the leadership, so a loss is noticed."""
         now, until = self._effects.clock(), self._standing.leads_until
         most = self._settings.timing.request_seconds
         return most if until is None or until <= now else max(_LEAST_SECONDS, min(most, until - now))
@@ -203,7 +209,7 @@ class LeaseElector:
             _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
 
     def _note(self) -> None:
-        """Report changes to the log and the events."""
+        """Report changes of the leadership and of the holder to the log, and changes of the leadership as events."""
         leading, holder = self.is_leader(), self.holder()
         if leading:
             self._told_failure = ""

@@ -1,15 +1,16 @@
-"""Determines who may lead by a Lease: only the decisions, without clock, network or threads.
+"""Determines which process may lead by a Lease. Pure: without clock, network or threads.
 
-The protocol is that of client-go's leader election (`k8s.io/client-go/tools/leaderelection`), so that both can hold one
-Lease. An elector writes its name and the duration of its Lease, and renews the Lease with the resourceVersion that it
-knows. It takes over a Lease only if nobody has renewed it for the whole duration.
+The protocol is that of leader election in client-go (`k8s.io/client-go/tools/leaderelection`), so that programs with
+either implementation can share a Lease. An elector writes its identity and the duration of its Lease, and renews the
+Lease with the resourceVersion that it knows. It takes over a Lease only if nobody has renewed the Lease for the whole
+duration.
 
 No two clocks are compared. The time without a renewal by another holder is measured by this process's clock, from the
 moment *after* it read the newest record. The time for which this process itself may lead is measured from the moment
 *before* its last renewal was sent, so the duration of a request only shortens its own time.
 
-At most one elector leads at a time: it stops `renew_deadline_seconds` after its moment, and all others wait for
-`lease_seconds` from a later one. The rates of clocks may differ by the ratio of both.
+At most one elector leads at a time: the leader stops `renew_deadline_seconds` after it began its last renewal, and all
+others wait for `lease_seconds` from a later moment. The rates of two clocks may differ by the ratio of these durations.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _JITTER = 1.2
-"""Jitter of client-go: a follower waits for 1 to 2.2 times the retry period."""
+"""The jitter factor of client-go, with which a follower waits for 1 to 2.2 times the retry period."""
 _REQUESTS_WITHIN_DEADLINE = 3
-"""A renewal that hangs, a read of the Lease and a second renewal fit into the renew deadline."""
+"""The number of requests that fit into the renew deadline: a renewal that hangs, a read, and a second renewal."""
 _SLACK_RATIO = 0.05
 
 
@@ -35,11 +36,11 @@ class LeaseTiming:
     """The duration of a Lease, and how often it is renewed. Raises ValueError for times that cannot work."""
 
     lease_seconds: int = 15
-    """How long other processes wait after a renewal before one of them takes over."""
+    """How long the other processes wait after a renewal before one of them may take over."""
     renew_deadline_seconds: float = 10.0
     """How long this process leads after its last renewal."""
     retry_seconds: float = 2.0
-    """Time between two renewals, or two reads of a Lease that another process holds."""
+    """The time between two renewals, or between two reads of a Lease that another process holds, without jitter."""
 
     def __post_init__(self) -> None:
         if not self.lease_seconds > self.renew_deadline_seconds > _JITTER * self.retry_seconds > 0:
@@ -51,7 +52,7 @@ class LeaseTiming:
 
     @property
     def request_seconds(self) -> float:
-        """Time limit of one request."""
+        """The time limit of one request."""
         return self.renew_deadline_seconds / _REQUESTS_WITHIN_DEADLINE
 
     @property
@@ -60,7 +61,7 @@ class LeaseTiming:
         return _SLACK_RATIO * self.lease_seconds
 
     def delay(self, *, leads: bool, share: float) -> float:
-        """Return the seconds until the next try; `share`, from 0 to 1, is the jitter."""
+        """Return the seconds until the next attempt; `share`, from 0 to 1, is a random share of the jitter."""
         return self.retry_seconds * (1.0 - 0.2 * share if leads else 1.0 + _JITTER * share)
 
 
@@ -69,16 +70,16 @@ class LeaseRecord:
     """The part of a Lease's `spec` that client-go compares."""
 
     holder: str
-    """Identity of the holder; empty if there is none."""
+    """The identity of the holder; empty if there is none."""
     lease_seconds: float
     acquire_time: str
-    """Time in RFC 3339 with microseconds, like `renew_time`; only for people."""
+    """The time of acquisition in RFC 3339 with microseconds. Like `renew_time`, it is only meant for people."""
     renew_time: str
     transitions: int
-    """How often the holder has changed."""
+    """The number of times that the holder has changed."""
 
     def spec(self) -> dict[str, Any]:
-        """Return the fields as the API has them (`coordination.k8s.io/v1 LeaseSpec`)."""
+        """Return the record as fields of the API (`LeaseSpec` of `coordination.k8s.io/v1`)."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": int(self.lease_seconds),
@@ -120,13 +121,13 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Replace the known version of the Lease by one with this record."""
+    """Replace the known version of the Lease with one that has this record."""
 
     lease: Mapping[str, Any]
     record: LeaseRecord
 
     def document(self) -> dict[str, Any]:
-        """Return the object to send, with all fields of others unchanged."""
+        """Return the object to send, in which all fields outside the record are unchanged."""
         return {**self.lease, "spec": {**(self.lease.get("spec") or {}), **self.record.spec()}}
 
 
@@ -140,24 +141,24 @@ Action: TypeAlias = Read | Create | Write | Wait
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of one elector, as an immutable value. Times are seconds of its own clock."""
+    """The state of one elector, as an immutable value. Times are in seconds of the clock of the elector."""
 
     identity: str
     timing: LeaseTiming
     seen: LeaseRecord | None = None
     """The newest record that was read or written."""
     seen_at: float = 0.0
-    """When that record was first read; for a record of this process, when it was sent."""
+    """When that record was first read or, if this process wrote it, when the write was sent."""
     lease: Mapping[str, Any] | None = None
     """The newest version of the object; None if it must be read first."""
     is_absent: bool = False
-    """Whether there is no such Lease."""
+    """Whether the Lease is known not to exist."""
     renewed_at: float | None = None
     """When the last confirmed renewal was about to be sent; None if this process does not hold the Lease."""
 
     @property
     def leads_until(self) -> float | None:
-        """When the leadership ends without a further renewal."""
+        """When the leadership ends without a further renewal; None if this process does not hold the Lease."""
         return None if self.renewed_at is None else self.renewed_at + self.timing.renew_deadline_seconds
 
     def leads(self, now: float) -> bool:
@@ -165,17 +166,20 @@ class Standing:
         return self.leads_until is not None and now < self.leads_until
 
     def may_write(self, now: float, seconds: float) -> bool:
-        """Return whether a write that begins now and takes this long ends before another process may lead."""
+        """Return whether a write that begins at `now` and takes `seconds` ends before another process may lead."""
         if self.renewed_at is None or not self.leads(now):
             return False
         return now + seconds + self.timing.slack_seconds < self.renewed_at + self.timing.lease_seconds
 
     def begun(self, now: float) -> Standing:
-        """Begin a round: the leader renews the version that it knows; all others read the Lease first."""
+        """Return the state at the start of a round: a leader keeps the version that it knows; others forget theirs.
+
+        So a leader renews that version at once, and all others first read the Lease.
+        """
         return self if self.leads(now) else self.failed()
 
     def next_action(self, now: float, wall: datetime) -> Action:
-        """Return what to do next in a round; `wall` is the time that is written to the Lease for people."""
+        """Return the next action in a round; `wall` is the time that is written to the Lease for people."""
         if self.lease is None and not self.is_absent:
             return Read()
         if self._is_held_by_another(now):
@@ -190,7 +194,7 @@ class Standing:
         return Write(self.lease, replace(fresh, transitions=self.seen.transitions + 1))
 
     def observed(self, lease: Mapping[str, Any] | None, now: float) -> Standing:
-        """Return the state after the Lease was read at `now`; None if there is no such Lease."""
+        """Return the state after the Lease was read at `now`; `lease` is None if the Lease does not exist."""
         if lease is None:
             # The holder of the deleted Lease may not know that yet, so the rest of its time must pass.
             return replace(self, lease=None, is_absent=True, renewed_at=None)
@@ -205,26 +209,27 @@ class Standing:
         )
 
     def wrote(self, lease: Mapping[str, Any], sent_at: float, now: float) -> Standing:
-        """Return the state after a write that was sent at `sent_at` and is confirmed `now`, with its result."""
+        """Return the state after a write that was sent at `sent_at` and confirmed at `now`; `lease` is its result."""
         if record_of(lease).holder != self.identity:
             return self.observed(lease, now)
         return replace(self, seen=record_of(lease), seen_at=sent_at, lease=lease, is_absent=False, renewed_at=sent_at)
 
     def failed(self) -> Standing:
-        """Forget the version of the Lease, because a request was refused, or its outcome is unknown."""
+        """Return the state without a known version, because a request was refused or its outcome is unknown."""
         return replace(self, lease=None, is_absent=False)
 
     def released(self, wall: datetime) -> Write | None:
-        """Return the write that releases the Lease, as client-go does; None if it is not held or not known."""
+        """Return the write that releases the Lease as client-go does; None if it is not held here or not known."""
         if self.lease is None or self.seen is None or self.seen.holder != self.identity:
             return None
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return Write(self.lease, LeaseRecord("", 1, micro_time, micro_time, self.seen.transitions))
 
     def seconds_to_next_round(self, now: float, share: float) -> float:
-        """Return how long to wait, but not beyond the end of a Lease; `share`, from 0 to 1, is the jitter.
+        """Return how many seconds to wait until the next round, which is no later than the end of the current Lease.
 
-        client-go waits for the whole period also as a follower, and so takes over up to 4.4 s later.
+        `share`, from 0 to 1, is a random share of the jitter. client-go does not stop the wait of a follower at the end
+        of the Lease, and so takes over up to 4.4 s later.
         """
         leads = self.leads(now)
         end = self.leads_until if leads else self._others_until
@@ -233,7 +238,7 @@ class Standing:
 
     @property
     def _others_until(self) -> float | None:
-        """When the Lease of another ends without a further renewal; None if no other holds it."""
+        """When the Lease of another process ends without a further renewal; None if no other process holds it."""
         if self.seen is None or self.seen.holder in {"", self.identity}:
             return None
         return self.seen_at + self.seen.lease_seconds

@@ -10,14 +10,14 @@ from recommender.leader_election.lease_rules import LeaseTiming
 
 
 class LeaseEvents(Protocol):
-    """Gets the events of an election, in the elector's own thread."""
+    """Receives the events of an election, in the thread of the elector."""
 
     def acquired(self) -> None:
-        """Handle that this process leads from now on."""
+        """Handle that this process has become the leader."""
         ...
 
     def renewed(self, until: float) -> None:
-        """Handle that this process leads until this time of the elector's clock, unless it releases the Lease first."""
+        """Handle a renewal: this process leads until this time of the elector's clock, or until a release."""
         ...
 
     def lost(self) -> None:
@@ -25,7 +25,7 @@ class LeaseEvents(Protocol):
         ...
 
     def failed(self, error: str) -> None:
-        """Handle the failure of a request; `error` is the name of the error's class."""
+        """Handle the failure of a request; `error` is the name of the class of the error."""
         ...
 
 
@@ -52,7 +52,7 @@ class LeaseSettings:
     namespace: str
     name: str
     identity: str
-    """Identity that no other process ever has; see `unique_identity`."""
+    """An identity that no other process ever has (`unique_identity`)."""
     timing: LeaseTiming = field(default_factory=LeaseTiming)
 
     @property
@@ -65,5 +65,5 @@ class LeaseSettings:
 
 
 def unique_identity(pod: str) -> str:
-    """Return an identity that contains the pod's name, and that no other process has, not even after a restart."""
+    """Return an identity that begins with the name of the pod and is unique to this process, even after a restart."""
     return f"{pod}_{uuid.uuid4()}"
