@@ -1,4 +1,4 @@
-"""The routes of the process. A changed configuration puts new handlers behind the same routes."""
+"""The routes of `nodes`, which stay the same when a changed configuration brings new handlers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GET: Final = ("GET", "HEAD")
 _SLASHES: Final = re.compile("/{2,}")
 _SERVED: Final = ("/watcher", "/scheduler/", "/nodes/unmapped", "/scores", "/hotspots", "/api/v1/query")
 _MOST_READERS: Final = 2
-"""Limit on the requests for metrics that wait on the main port for the text at once; each has a thread."""
+"""The maximum number of requests on the main port that wait for the text of metrics; each occupies a thread."""
 _LONGEST_WAIT_SECONDS: Final = 10.0
 
 
@@ -51,11 +51,11 @@ class Answers:
         self._handles = _by_place(self._first)
 
     def use(self, settings: SchedulingSettings) -> None:
-        """Use the handlers of another configuration from now on."""
+        """Replace the handlers with those of another configuration."""
         self._handles = _by_place(self._make_routes(settings))
 
     def routes(self) -> tuple[Route, ...]:
-        """Return the routes, which stay the same."""
+        """Return the routes. They stay the same, and call the handlers of the configuration in force."""
         return tuple(
             Route(
                 route.path,
@@ -97,8 +97,8 @@ def own_routes(
 ) -> tuple[Route, ...]:
     """Return the routes for health and metrics on the main port.
 
-    `own` is the text of the process's own metrics; `pieces` returns the metrics of nodes as text, `packed` the same
-    in the gzip format.
+    `own` is the text of the metrics of the process itself. `pieces` returns the metrics of nodes as text, and `packed`
+    returns the same text in gzip format.
     """
 
     def answer_health(request: Request) -> Response:
@@ -131,10 +131,10 @@ def own_routes(
 
 
 def not_found(request: Request) -> Response:
-    """Answer a path that is not served; a path with an extra slash is redirected to the path without it.
+    """Answer a path that is not served with 404, or redirect a path with repeated slashes to the path without them.
 
-    load-watcher's server does the same, and its clients follow the redirect: a `watcherAddress` that ends in a slash
-    asks `//watcher`.
+    The server of load-watcher does the same, and its clients follow the redirect: with a `watcherAddress` that ends in
+    a slash, they request `//watcher`.
     """
     meant = _SLASHES.sub("/", request.path)
     if meant != request.path and meant.startswith(_SERVED):

@@ -1,6 +1,6 @@
-"""Determines whether a client has a certificate of the scheduler's CA.
+"""Determines whether a client has a certificate from the CA of the scheduler.
 
-It is imported only where such a CA is configured: the library of certificates takes 8 MiB in each process.
+This module is imported only if such a CA is configured, since the certificate library takes 8 MiB in each process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClientCertificate:
-    """Requires a certificate that a CA of the file has signed, and that is valid now."""
+    """Requires a client certificate that is valid now and that leads to one of the configured CAs."""
 
     def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
         self._authorities = authorities
@@ -26,7 +26,7 @@ class ClientCertificate:
         self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_anchor_or_problem)
 
     def problem(self, request: Request) -> str | None:
-        """Return why the request may not be answered; None if its connection has such a certificate."""
+        """Return why the request must not be answered; None if its client presented a valid certificate."""
         if not request.peer_chain:
             return "a client certificate is required"
         verdict = self._verdicts.of(request.peer_chain, self._authorities())

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS: Final = 5.0
-"""Limit on how long the lists and the port wait for the state file, which takes half a second for 5,000 nodes."""
+"""How long the lists and the port wait for the state file at most. Reading it takes half a second for 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSource:
-    """Nodes and pods, as far as they are known now."""
+    """A source of the nodes and pods that are known now."""
 
     facts: Callable[[], NodeFacts]
     has_tried_lists: Callable[[], bool] = lambda: True
@@ -52,10 +52,10 @@ def node_source(
     changed: Callable[[], None],
     begin: threading.Event,
 ) -> NodeSource:
-    """Return the source, and start its tasks; raises StartError.
+    """Return the source of nodes and pods, and start its tasks. Raises StartError.
 
-    `changed` is called when a fact changes. Lists begin with the event `begin`, or a little later without it: tens of
-    thousands of pods would delay more urgent work.
+    `changed` is called when a fact changes. The first lists begin once the event `begin` is set, or after
+    `LONGEST_WAIT_SECONDS`, because tens of thousands of pods would delay more urgent work.
     """
     if objects is None:
         return NodeSource(NodeFacts)

@@ -1,4 +1,4 @@
-"""`tidewatch-adapter nodes`: the load of nodes for Trimaran, the stock scheduler, the descheduler and people."""
+"""`tidewatch-adapter nodes`: serves the load of nodes to Trimaran, kube-scheduler, the descheduler and people."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _log = logging.getLogger(__name__)
 
 
 def nodes(arguments: Sequence[str]) -> None:
-    """Run the command; leaves by SystemExit."""
+    """Run the command, which ends by raising SystemExit."""
     values = with_log_level(flags_or_exit(NODES, arguments, os.environ), os.environ)
-    # The worker imports it; this process, which lives as long, does not.
+    # The worker imports numpy; this process, which lives as long, does not.
     if find_spec("numpy") is None:
         exit_for_missing_package(PROGRAM, "nodes", "numpy")
     configure_logs_by(values, queued=True)
@@ -50,8 +50,8 @@ def nodes(arguments: Sequence[str]) -> None:
 def _make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     """Return the application of the worker's process.
 
-    What only the worker needs is imported there. If its parent imported it, too, both would end up with a copy, since
-    counting references writes to the pages that they share.
+    Modules that only the worker needs are imported in the worker. If its parent imported them as well, each process
+    would end up with its own copy, since counting references writes to the pages that the processes share.
     """
     from adapter.commands.nodes.worker import make_worker  # noqa: PLC0415 - see above
 

@@ -36,7 +36,7 @@ class ExtenderMetrics:
             self._seconds.labels(verb)
 
     def counted(self, route: Route) -> Route:
-        """Return a route of the scheduler that counts its answers, and any other route as it is."""
+        """Return a route that counts and times its answers if kube-scheduler uses it; any other route is unchanged."""
         verb = _verb(route.path)
         if verb is None:
             return route
@@ -58,7 +58,7 @@ class ExtenderMetrics:
         return replace(route, handle=answer, admit=judge)
 
     def refuse(self, request: Request, error: RefusedRequestError) -> Response:
-        """Answer a request that no handler sees, such as one that is too large."""
+        """Answer and count a request that is refused before any handler sees it, such as one that is too large."""
         verb = _verb(request.path)
         if verb is not None:
             self._requests.labels(verb, str(error.status)).inc()

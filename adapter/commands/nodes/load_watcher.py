@@ -1,4 +1,4 @@
-"""The environment variables of load-watcher, so that its manifests run unchanged. A flag wins over its variable.
+"""Reads the environment variables of load-watcher, so that its manifests work unchanged. Flags take precedence.
 
 Messages never repeat a value, since it may be a secret.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
 
 DEFAULT_ADDRESS: Final = "http://prometheus-k8s:9090"
-"""load-watcher's default."""
+"""The default address of Prometheus in load-watcher."""
 
 NAME: Final = "METRICS_PROVIDER_NAME"
 ADDRESS: Final = "METRICS_PROVIDER_ADDRESS"
@@ -50,7 +50,7 @@ _LEVELS: Final = {
     "debug": "debug",
     "trace": "debug",
 }
-"""The levels of logrus, and the nearest of ours."""
+"""The nearest log level of Tidewatch for each level of logrus, the logger of load-watcher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class LoadWatcherFlags:
 
 
 def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> LoadWatcherFlags:
-    """Return the flags with variables in place of those that are not set. Raises UsageError."""
+    """Return the flags, with the values of variables for flags that are not set. Raises UsageError."""
     found = {name: text.strip() for name, text in environment.items() if text.strip()}
-    # load-watcher looks whether the variable is there, not at its value.
+    # load-watcher checks whether the variable is set, and ignores its value.
     is_openshift = OPENSHIFT in environment
     changed: dict[str, object] = {}
     warnings: list[str] = []
@@ -88,7 +88,7 @@ def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> Loa
 
 
 def with_log_level(values: FlagValues, environment: Mapping[str, str]) -> FlagValues:
-    """Return the flags with the level of LOG_LEVEL if no flag sets one; an unknown level means info."""
+    """Return the flags with the log level from LOG_LEVEL if no flag sets one; an unknown level counts as info."""
     level = environment.get(LOG_LEVEL, "").strip().lower()
     if not level or values.given & {"log-level", "v"}:
         return values

@@ -1,4 +1,4 @@
-"""The settings of `nodes`, made from its flags; every error in them is found before a port is opened."""
+"""Makes the settings of `nodes` from its flags, and reports every error in them before a port is opened."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
 METRICS_PREFIX: Final = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS: Final = 1.0
 LONGEST_REFRESH_SECONDS: Final = 300.0
-"""The shortest window: a longer refresh interval would leave it without a sample at times."""
+"""The length of the shortest window. With a longer refresh interval, that window would sometimes have no sample."""
 RESERVED_THREADS: Final = 4
-"""Threads for the scheduler's calls alone, as many as are answered at once."""
+"""The number of threads that are reserved for calls of kube-scheduler, which is how many are answered at once."""
 COMMON_THREADS: Final = 4
-"""All answers come from memory, so more threads would only wait for each other."""
+"""The number of threads for all other requests. Their answers come from memory, so more threads would only wait for
+each other."""
 _LARGEST_ANSWER_BYTES: Final = LARGEST_BODY_BYTES + 4 * 2**20
-"""The filter returns the nodes of its request, and a reason for each node that fails."""
+"""The size of the largest answer: the filter returns the nodes of its request, and a reason for each rejected node."""
 _MOST_UNREAD_BYTES: Final = 160 * 2**20
-"""Room for two of the largest answers in addition to the usual ones."""
+"""The maximum size of all answers that clients have not read yet: two of the largest, besides the usual ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class NodesSettings:
     scheduling_file: Path | None
     prometheus: PrometheusSettings
     objects: ObjectSettings | None
-    """Where nodes and pods come from; None if nothing names a cluster or a folder."""
+    """The source of nodes and pods; None if no cluster and no folder is configured."""
     refresh_interval_seconds: float
     state_file: Path | None
     node_metrics: tuple[LoadResource, ...]
@@ -68,7 +69,7 @@ class NodesSettings:
 
 
 def nodes_settings(values: FlagValues, environment: Mapping[str, str] = os.environ) -> NodesSettings:
-    """Return the settings; raises UsageError with one line that says what to do."""
+    """Return the settings. Raises UsageError, whose message is one line that states what to do."""
     completed = with_load_watcher(values, environment)
     values = completed.values
     authorities = _authorities(values)

@@ -1,4 +1,4 @@
-"""Determines who may read what: the bearer token of readers, and the client certificate of the scheduler."""
+"""Determines which clients may use which paths, by a bearer token or by the client certificate of the scheduler."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
     from adapter.foundation.web.routes import Admit, Route
 
 QUERY_PATH: Final = "/api/v1/query"
-"""The path whose errors have the form of Prometheus's."""
+"""The path whose errors have the form of errors of the Prometheus API."""
 SCHEDULER: Final = "/scheduler/"
 TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
 OPEN_PATHS: Final = ("/watcher/health",)
 LARGEST_STRANGERS_BODY_BYTES: Final = 4 * 2**20
-"""For callers of `/scheduler` without a token or certificate: the names of 20,000 nodes, and a pod."""
+"""The largest body from callers of `/scheduler` without credentials, which has room for the names of 20,000 nodes and
+a pod."""
 WATCHER_PATHS: Final = ("/watcher", "/watcher/<host>")
 """The routes that Trimaran's plugins request; the plugins cannot send a token."""
 
 
 class BearerToken:
-    """The token of a file, which may be replaced while the process runs. Safe to use from many threads."""
+    """A bearer token that is read from a file, which may be replaced while the process runs. Thread-safe."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the file; raises OSError or ValueError with the reason, never with its content."""
+        """Read the file. Raises OSError or ValueError, whose message states the reason but never the content."""
         self._followed = CredentialFiles("token file", [path], lambda: _digest(token_of(path).encode()), clock)
 
     def is_in(self, head: Head) -> bool:
@@ -44,11 +45,11 @@ class BearerToken:
         return self.problem(Request(head.method, head.target, "", head.headers)) is None
 
     def problem(self, request: Request) -> str | None:
-        """Return why the request may not be answered; None if it carries the token."""
+        """Return why the request must not be answered; None if it carries the token."""
         scheme, _, token = request.header("Authorization").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             return "a bearer token is required"
-        # Digests have equal lengths, so the time of the comparison shows nothing.
+        # Digests have equal lengths, so the duration of the comparison reveals nothing.
         given = _digest(token.strip().encode(errors="surrogateescape"))
         return None if hmac.compare_digest(given, self._followed.current()) else "the bearer token is not valid"
 
@@ -59,7 +60,11 @@ def protected(
     certificate: ClientCertificate | None,
     open_paths: Collection[str] = OPEN_PATHS,
 ) -> tuple[Route, ...]:
-    """Return the routes; each answers 401, before the body, to requests without the required credentials."""
+    """Return the routes with their access rules.
+
+    A request that lacks the required credentials gets status 401 before its body is read. If a token but no client CA
+    is configured, `/scheduler` is open, but accepts only smaller bodies.
+    """
     return tuple(_protected_route(route, token, certificate, open_paths) for route in routes)
 
 

@@ -1,4 +1,4 @@
-"""Puts the parts of `nodes` together, in the worker process. All background work is done by named tasks."""
+"""Assembles the parts of `nodes` in the worker process. All background work is done by named tasks."""
 
 from __future__ import annotations
 
@@ -54,21 +54,22 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 LISTS_SECONDS: Final = 10.0
-"""Limit on how long the first refresh, and readiness, wait for the first lists of nodes and pods."""
+"""How long the first refresh and readiness wait at most for the first lists of nodes and pods."""
 PAUSE_SECONDS: Final = 0.001
-"""Pause after half a millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading Prometheus's
-answer about 5,000 nodes would take longer than a refresh may.
+"""The pause after each half millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading the
+answer of Prometheus about 5,000 nodes would take longer than a refresh may take.
 """
 _CHANGES_A_SECOND: Final = 2.0
 _SHARE_OF_REBUILDING: Final = 0.2
-"""Largest share of the time that may be spent on following changes of pods."""
+"""The largest share of the time that may be spent on rebuilding after changes of pods."""
 _STOP_NOTICED_SECONDS: Final = 0.5
 _OWN_METRICS_BURST_SECONDS: Final = 0.25
-"""Processor time that readers of the process's own metrics may use before they are slowed down; a text takes 2 ms."""
+"""The processor time that the text of the process's own metrics may take before readers are slowed down; one text takes
+2 ms."""
 
 
 def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
-    """Build the worker and start its tasks; raises StartError."""
+    """Return the application of the worker, and start its tasks. Raises StartError."""
     pace, clock, wake, file_is_read = Pace(pause_seconds=0.0), Clock(), threading.Event(), threading.Event()
     reloader = _reloader(settings, context)
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
@@ -95,7 +96,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     own_metrics = PacedText(lambda: [exposition(context.registry)[0]], burst_seconds=_OWN_METRICS_BURST_SECONDS)
     own_metrics.start()
     context.on_stop(own_metrics.stop)
-    # The port opens after this, so that the first request of a restarted process is answered from its file.
+    # The port opens after this, so that the first request to a restarted process is answered from its state file.
     file_is_read.wait(LONGEST_WAIT_SECONDS)
     own = own_routes(context.health, own_metrics, metrics.pieces, metrics.packed)
     return wsgi_application(
@@ -149,7 +150,7 @@ def _keeper(
 
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
-    """Return the source of the samples in the state file, as text without credentials."""
+    """Return a text without credentials that identifies the source of the samples in the state file."""
     about: dict[str, object] = {
         "prometheus": settings.prometheus.endpoint.shown,
         "names": "instance" if settings.objects is None else scheduling.match,
@@ -183,7 +184,7 @@ def _start_tasks(
 
 
 class _RefreshLoop:
-    """Refreshes repeatedly, after the samples of the state file have been published."""
+    """Publishes the samples of the state file, and then refreshes at intervals."""
 
     def __init__(
         self,
@@ -192,14 +193,17 @@ class _RefreshLoop:
         beginning: tuple[threading.Event, Callable[[], bool]],
         pace: Pace,
     ) -> None:
-        """Set the event of `beginning` once the file has been read; refresh once its function returns true."""
+        """`beginning` is an event and a function.
+
+        `run` sets the event once the state file has been read, and begins to refresh once the function returns True.
+        """
         self._keeper = keeper
         self._pace = pace
         self._interval_seconds = interval_seconds
         self._file_is_read, self._lists_are_done = beginning
 
     def run(self, stop: Stop) -> None:
-        """Work until the stop is requested."""
+        """Read the state file, and then refresh until the stop is requested."""
         if not self._file_is_read.is_set():
             try:
                 self._keeper.read_file()
@@ -214,7 +218,7 @@ class _RefreshLoop:
             self._keeper.refresh()
             if is_first:
                 self._pace.set_pause(PAUSE_SECONDS)
-                # What is there now stays: the collector need not look at it again.
+                # The objects that exist now will stay, so the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()
             return_free_memory()
@@ -222,7 +226,7 @@ class _RefreshLoop:
 
 
 def _follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> None:
-    """Rebuild after changes: immediately after the first one, then only so often that requests are not delayed."""
+    """Rebuild the board after changes: immediately after the first, then at a rate that does not delay requests."""
     while not stop.requested:
         if not wake.wait(_STOP_NOTICED_SECONDS):
             continue
@@ -234,21 +238,21 @@ def _follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> N
 
 
 class _NodeMetrics:
-    """The metrics of nodes, as the last refresh prepared them."""
+    """The metrics of nodes that the last refresh prepared."""
 
     def __init__(self, keeper: BoardKeeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the metrics as text; nothing before the first data."""
+        """Yield the metrics as text; yield nothing before the first data."""
         published = self._keeper.published
         if published.exposition is not None:
             yield from published.exposition.pieces(self._clock.wall())
             yield published.hot
 
     def packed(self) -> bytes:
-        """Return the same in the gzip format."""
+        """Return the same text in gzip format; empty before the first data."""
         published = self._keeper.published
         if published.exposition is None:
             return b""
@@ -261,7 +265,7 @@ def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
 
 
 def _client_certificate(settings: NodesSettings) -> ClientCertificate | None:
-    """Return the check of the scheduler's certificate, if a CA of clients is configured."""
+    """Return the check of the scheduler's certificate; None if no CA of clients is configured."""
     if settings.client_authorities is None:
         return None
     from adapter.commands.nodes.client_certificate import ClientCertificate  # noqa: PLC0415 - large, see the module
@@ -270,10 +274,10 @@ def _client_certificate(settings: NodesSettings) -> ClientCertificate | None:
 
 
 def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
-    """Return the plan: only callers that these routes admit may send bodies to the frequent routes.
+    """Return a plan for bodies, by which only callers that a frequent route admits may send it bodies.
 
-    Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate only those
-    with small bodies. A request thread judges, and refuses, all other requests.
+    Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate, only those
+    with small bodies do. For all other requests the plan is None, and an ordinary request thread decides.
     """
     by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
 
