@@ -1,8 +1,8 @@
-"""The serving certificate that `serve` keeps in a Secret: flags, the first certificate, and the task that renews it.
+"""Keeps the serving certificate of `serve` in a Secret: flags, the first certificate, and the task that renews it.
 
 The Secret is read before a port is opened, so that all replicas present the same certificate from their first
-connection on. If the Secret cannot be read or created, the process exits with the reason: kube-apiserver would refuse a
-certificate that only this replica knows, and its callers would see that as random failures.
+connection on. If the Secret cannot be read or created, the process exits and states the reason: kube-apiserver would
+refuse a certificate that only this replica knows, and users would see random failures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
-"""Limit on the wait for the first certificate to exist and be trusted: roles may be created just after the pod."""
+"""How long to wait at most until the first certificate exists and is trusted. Roles may be created just after the
+pod."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ CERTIFICATE_FLAGS: tuple[Flag, ...] = in_group(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCertificate:
-    """How to keep a serving certificate in a Secret."""
+    """The settings for keeping a serving certificate in a Secret."""
 
     wanted: WantedCertificate
     file: Path
@@ -83,7 +84,7 @@ class KeptCertificate:
     cluster: ClusterSettings
 
     def keeper(self, events: CertificateMetrics | None = None) -> CertificateKeeper:
-        """Return the keeper for this replica, which continues from the file. Raises KubernetesError."""
+        """Return the keeper for this replica, which starts with the certificate in `file`. Raises KubernetesError."""
         return CertificateKeeper(
             self.wanted,
             ObjectClient(kubernetes_client(self.cluster)),
@@ -99,7 +100,7 @@ class KeptCertificate:
 
 
 def kept_certificate(values: FlagValues) -> KeptCertificate | None:
-    """Return what the flags ask for; None if they name no Secret. Raises UsageError."""
+    """Return the settings from the flags; None if they name no Secret. Raises UsageError."""
     secret = values.text("serving-secret")
     if not secret:
         _refuse_without_secret(values)
@@ -145,8 +146,8 @@ def first_certificate(
 ) -> ServingCertificate:
     """Return the first certificate to present, once it is in the Secret and the APIServices trust it.
 
-    Raises StartError if it is not in the Secret within half a minute. An APIService that does not trust it by then is
-    logged, and the others are still served.
+    Raises StartError if the certificate is not in the Secret within half a minute. If an APIService does not trust the
+    certificate by then, the problem is logged, and the other APIServices are still served.
     """
     troubles, backoff = _Troubles(), Backoff(first_seconds=0.5, longest_seconds=5.0)
     end = clock() + FIRST_LOOK_SECONDS
@@ -176,7 +177,7 @@ def _cannot_start(kept: KeptCertificate, problems: Sequence[RotationProblem]) ->
 
 
 def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
-    """Start the task of the worker that keeps the certificate. Raises StartError."""
+    """Start the task that keeps the certificate, in the worker. Raises StartError."""
     try:
         keeper = kept.keeper(CertificateMetrics(context.registry))
     except KubernetesError as e:
@@ -196,14 +197,14 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
 
 
 class _Troubles:
-    """Logs each problem when it begins, changes and ends."""
+    """Logs each problem when it begins, when it changes, and when it ends."""
 
     def __init__(self) -> None:
         self._state = StateLog(_log)
         self._known: set[str] = set()
 
     def report(self, problems: Sequence[RotationProblem]) -> None:
-        """Log how the present problems differ from the previous ones."""
+        """Log how the current problems differ from those of the previous call."""
         by_subject = {problem.about: problem.message for problem in problems}
         for about, message in by_subject.items():
             self._state.failed(about, f"serving certificate: {about}: {message}")

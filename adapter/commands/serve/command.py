@@ -1,4 +1,4 @@
-"""`tidewatch-adapter serve`: flags become settings before a port is opened, and the worker is built after the fork."""
+"""`tidewatch-adapter serve`: reads the settings before a port is opened, and builds the worker after the fork."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Run the command; leaves by SystemExit."""
+    """Run the command, which ends by raising SystemExit."""
     values = flags_or_exit(SERVE, arguments, os.environ)
     configure_logs_by(values, queued=True)
     try:
@@ -42,8 +42,8 @@ def serve(arguments: Sequence[str]) -> None:
 def _make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Return the application of the worker's process.
 
-    What only the worker needs is imported there. If its parent imported it, too, both would end up with a copy, since
-    counting references writes to the pages that they share.
+    Modules that only the worker needs are imported in the worker. If its parent imported them as well, each process
+    would end up with its own copy, since counting references writes to the pages that the processes share.
     """
     from adapter.commands.serve.worker import make_worker  # noqa: PLC0415 - see above
 

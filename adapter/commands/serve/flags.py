@@ -1,7 +1,7 @@
-"""The flags of `tidewatch-adapter serve`: prometheus-adapter's and its own.
+"""The flags of `tidewatch-adapter serve`: those of prometheus-adapter, and further ones.
 
-Each flag of prometheus-adapter works, is accepted with a warning that says why it has no effect, or is refused with the
-reason.
+Each flag of prometheus-adapter either works, is accepted with a warning that states why it has no effect, or is refused
+with the reason.
 """
 
 from __future__ import annotations

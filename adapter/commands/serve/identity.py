@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.caller_authorities import AuthenticationMaterial
 
 MOST_WAITING = 8
-"""Limit on the direct callers that wait for reviews at the same time: half of the request threads."""
+"""The maximum number of direct callers that wait for reviews at the same time: half of the request threads."""
 RENEWING_THREADS = 4
 LONGEST_LOOKUP_WAIT_SECONDS = 10.0
 
@@ -58,13 +58,16 @@ def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTel
 
 
 class _Clients:
-    """Makes one client for each server, and remembers it."""
+    """Makes one client for each API server, and returns the same client afterwards."""
 
     def __init__(self) -> None:
         self._made: dict[ReviewServer, KubernetesClient | None] = {}
 
     def of(self, server: ReviewServer | None) -> KubernetesClient | None:
-        """Return a client; None without a server, or in a pod without a service account. Raises StartError."""
+        """Return the client of a server; None without a server, or if the pod has no service account.
+
+        Raises StartError if a kubeconfig cannot be used.
+        """
         if server is None:
             return None
         if server not in self._made:
@@ -85,7 +88,7 @@ def _client(server: ReviewServer) -> KubernetesClient | None:
 def _know_front_proxy(
     identity: ServeIdentity, context: WorkerContext, client: KubernetesClient | None, watches: WatchTelemetry
 ) -> None:
-    """Start the task that reads the CAs, and the check that is ready once a front proxy is known."""
+    """Start the task that reads CAs from the cluster, and add the check that passes once a front proxy is known."""
     materials, lookup = identity.materials, authentication_config_map.Lookup(identity.materials)
     looked_up = client is not None and materials.settings.looked_up
     if client is not None and looked_up:
@@ -95,7 +98,7 @@ def _know_front_proxy(
             authentication_config_map.NAMESPACE,
             field_selector=f"metadata.name={authentication_config_map.NAME}",
         )
-        # Each list clears the error that an earlier failure has left.
+        # Each list clears the error that an earlier failure left behind.
         settings = WatchSettings(telemetry=watches, backoff=_backoff, resumes=False)
         store: SingleObject[authentication_config_map.ConfigMap] = SingleObject(
             authentication_config_map.NAME, lookup.take

@@ -1,7 +1,7 @@
-"""The flags of `serve` that say how callers are authenticated and authorized.
+"""The flags of `serve` that determine how callers are authenticated and authorized.
 
-In a pod, the process asks the API server of the pod's cluster, as other servers behind kube-apiserver do. Elsewhere it
-asks only a server that a kubeconfig names, and with `--objects` no cluster is assumed at all.
+In a pod, the API server of the pod's cluster reviews callers, as it does for other servers behind kube-apiserver.
+Elsewhere, or with `--objects`, only an API server that a kubeconfig names is asked.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class ReviewServer:
     """An API server that reviews callers."""
 
     kubeconfig: str | None
-    """Path of a kubeconfig; None for the pod's own cluster."""
+    """The path of a kubeconfig; None means the cluster of the pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,17 +136,17 @@ class ServeIdentity:
     open_paths: OpenPaths
     ready_without_front_proxy: bool
     warnings: tuple[str, ...]
-    """One warning for each flag that has no effect beside the others."""
+    """One warning for each flag that has no effect because of the other flags."""
 
 
 def identity_of_flags(values: FlagValues, environment: Mapping[str, str]) -> ServeIdentity:
-    """Return what the flags ask for; raises UsageError or IdentitySettingsError."""
+    """Return the settings from the flags. Raises UsageError or IdentitySettingsError."""
     at_home = "KUBERNETES_SERVICE_HOST" in environment and values.path("objects") is None
     authentication = _server(values.path("authentication-kubeconfig"), at_home=at_home)
     authorization = _server(values.path("authorization-kubeconfig"), at_home=at_home)
     looks_up = authentication is not None and not values.boolean("authentication-skip-lookup")
     front_proxy, client_ca_file = _front_proxy(values), values.path("client-ca-file")
-    # What no flag sets is read from the cluster, and nothing is if the flags set everything.
+    # CAs that no flag sets are read from the cluster; if the flags set all of them, nothing is read.
     looks_up = looks_up and (front_proxy is None or client_ca_file is None)
     return ServeIdentity(
         materials=CallerCAs(MaterialSettings(front_proxy, client_ca_file, looks_up)),
@@ -194,7 +194,7 @@ def _not_negative(values: FlagValues, name: str) -> float:
 
 
 def _idle(values: FlagValues, flags: tuple[str, ...], needed: object, reason: str) -> list[str]:
-    """Return a warning for each of the flags that was set without the flag that it needs."""
+    """Return a warning with the reason for each of these flags that is set although `needed` is None."""
     if needed is not None:
         return []
     return [f"--{name} has no effect: {reason}" for name in flags if name in values.given]

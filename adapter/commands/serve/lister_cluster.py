@@ -1,4 +1,4 @@
-"""The cluster that `serve` reads objects from and keeps its certificate in."""
+"""Determines the cluster from which `serve` reads objects, and in which it keeps its certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the statuses of MetricRule objects: by server-side apply, only what has changed, and at a limited rate."""
+"""Writes changed statuses of MetricRule objects by server-side apply, at a limited rate."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _ROUND_SECONDS: Final = 0.3
 _WRITES_A_SECOND: Final = 20.0
 _MOST_WRITES_AT_ONCE: Final = 40
 _RETRY_SECONDS: Final = 10.0
-"""How long no status is written after the API server has failed, and how long an object waits after a write."""
+"""The pause of all writes after the API server has failed, and the pause of an object after a write."""
 _SHARE: Final = 2
-"""Number of statuses of one namespace that are written in one pass while other namespaces may be waiting."""
+"""The maximum number of statuses of one namespace that a pass writes if several namespaces are due."""
 _NOTHING: Final = NamespaceObjects()
 _PAUSE_RATIO: Final = 4.0
-"""Pause of a namespace after it was examined, in proportion to the time that this took."""
+"""The pause of a namespace after it was examined, as a multiple of the time that the examination took."""
 
 
 class RuleObjectStatuses:
-    """Compares what is known of the objects with their statuses, namespace by namespace, and writes what differs."""
+    """Compares the wanted and the present status of each object by namespace, and writes statuses that differ."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RuleObjectStatuses:
         """When a status of each namespace was last written."""
 
     def run(self, stop: Stop) -> None:
-        """Write until the stop is requested."""
+        """Write statuses until the stop is requested."""
         while not stop.wait(_ROUND_SECONDS):
             self.look()
 
@@ -107,14 +107,15 @@ class RuleObjectStatuses:
         known = objects.keys() | untold
         self._written_at = {name: at for name, at in self._written_at.items() if name in known}
         due = [namespace for namespace in self._due.pop_due(now, len(known)) if namespace in known]
-        # Those first that have waited longest: a namespace whose objects change all the time must not take every turn.
+        # Namespaces that have waited longest come first, so that one whose objects change all the time does not take
+        # every turn.
         for namespace in sorted(due, key=lambda name: self._written_at.get(name, -math.inf)):
             self._look_at(
                 namespace, objects.get(namespace, _NOTHING), files, _SHARE if len(due) > 1 else _MOST_WRITES_AT_ONCE
             )
 
     def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue, most: int) -> None:
-        """Write the statuses that are due in a namespace, up to this number."""
+        """Write at most `most` of the statuses that are due in a namespace."""
         began = self._clock()
         with self._pace.slice():
             known = list(objects.judged(files))
@@ -150,11 +151,11 @@ class RuleObjectStatuses:
         if not may_write or now < self._resumes_at or not self._limit.take(0.0):
             return _ROUND_SECONDS
         self._write(content, wanted)
-        # The watch brings the new status. Until then, or if it was not written, it must not be forgotten.
+        # The watch brings the new status. The object is checked again in case the write failed.
         return _RETRY_SECONDS
 
     def _tell_one(self, namespace: str) -> bool:
-        """Write the status of one object beyond the quota of its namespace; return whether there was one."""
+        """Write the status of one object beyond the quota of its namespace; return whether a write was attempted."""
         if namespace not in self._store.untold() or self._clock() < self._resumes_at or not self._limit.take(0.0):
             return False
         identity = self._store.take_untold(namespace)
@@ -171,11 +172,11 @@ class RuleObjectStatuses:
         try:
             self._client.apply(path, apply_document(content, status), FIELD_MANAGER)
         except (NotFoundError, ConflictError):
-            # It is gone, or another object has its name now: the watch brings that.
+            # The object is gone, or another object has its name now; the watch brings this change.
             return True
         except KubernetesError as error:
             if is_of_the_server(error) or isinstance(error, ForbiddenError):
-                # What is wrong with one object keeps no other from its status.
+                # All writes pause. Any other error concerns a single object, and must not delay the others.
                 self._resumes_at = self._clock() + _RETRY_SECONDS
             self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
             return False

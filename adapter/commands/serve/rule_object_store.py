@@ -19,7 +19,7 @@ from adapter.metrics.rulebook.objects.rule_object_status import says_too_many
 
 
 class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):
-    """The metadata of an object, as far as it is read."""
+    """The part of the metadata of an object that is read."""
 
     uid: str = ""
     generation: int = 0
@@ -27,7 +27,7 @@ class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp
 
 
 class RuleObjectForm(msgspec.Struct):
-    """A MetricRule object, without what other programs keep in it."""
+    """The parts of a MetricRule object that are read."""
 
     metadata: RuleObjectMeta
     spec: Any = None
@@ -36,13 +36,13 @@ class RuleObjectForm(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class SeenStatus:
-    """The status of an object as the API server has it."""
+    """The status of an object as the API server sent it."""
 
     uid: str
     content: dict[str, Any]
-    """Empty for an object that has none yet."""
+    """The content of the status; empty for an object that has no status yet."""
     since: float
-    """Since when the object has been in this state, in monotonic seconds of this process."""
+    """When this process first saw the object with this status, in seconds of the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ RuleObjectStore: TypeAlias = "QuotaStore[RuleObjectForm, SeenObject]"
 
 
 class RuleObjectChanges:
-    """The changes of a store since it was last examined. For any thread."""
+    """The changes of a store since it was last examined. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._statuses: set[str] = set()
         self.contents = threading.Event()
-        """Set when a spec has changed, or an object has come or gone; the reader clears it."""
+        """An event that is set when a spec has changed or an object was added or deleted; the reader clears it."""
 
     def note(self, changes: Sequence[ObjectChange[SeenObject]]) -> None:
-        """Take changes of the store."""
+        """Record changes of the store."""
         if any((each.before and each.before.content) != (each.after and each.after.content) for each in changes):
             self.contents.set()
         with self._lock:
@@ -77,7 +77,7 @@ class RuleObjectChanges:
             }
 
     def take_statuses(self) -> frozenset[str]:
-        """Return the namespaces with an object whose status has changed since the last call."""
+        """Return the namespaces in which the status of an object has changed since the last call."""
         with self._lock:
             changed = frozenset(self._statuses)
             self._statuses.clear()
@@ -89,7 +89,10 @@ def rule_object_store(
     clock: Callable[[], float] = time.monotonic,
     most: int = ReadingSettings().max_rule_objects_per_namespace,
 ) -> RuleObjectStore:
-    """Return an empty store that keeps up to this number of objects of each namespace whole, and notes changes."""
+    """Return an empty store, which passes its changes to `changes`.
+
+    It keeps the full content of at most `most` objects of each namespace, and only the identity of the others.
+    """
 
     def convert(item: RuleObjectForm, before: SeenObject | None) -> KeptObject[SeenObject]:
         metadata = item.metadata
@@ -103,7 +106,7 @@ def rule_object_store(
 
 
 def _seen(identity: ObjectIdentity, item: RuleObjectForm, before: SeenObject | None, now: float) -> SeenObject:
-    """Return an object with the parts of `before` that are equal."""
+    """Return the object, which shares with `before` the parts that are equal."""
     content = ObjectContent(
         identity.namespace, identity.name, identity.uid, identity.generation, identity.created, item.spec
     )

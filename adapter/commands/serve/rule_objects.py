@@ -1,7 +1,7 @@
-"""The MetricRule objects of a running process: watched, read, and put in force.
+"""Watches the MetricRule objects, reads them, and puts them in force while `serve` runs.
 
-A cluster without their definition is one warning in the log, and everything else works. While the API server cannot be
-reached, the last objects stay in force. An object that cannot be used harms no other.
+If the cluster does not have their CustomResourceDefinition, one warning is logged, and everything else works. While the
+API server cannot be reached, the last objects stay in force. An object that cannot be used does not affect the others.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 KIND = ObjectKind(GROUP, PLURAL, METRIC_RULE)
 _GROUP = "MetricRule objects"
 _LOOK_SECONDS = 0.2
-"""How soon a changed object is read."""
+"""The maximum time until a changed object is read."""
 _RESOLVE_AGAIN_SECONDS = 15.0
-"""How often to retry an object that names a kind of object which the cluster does not know."""
+"""The time between two attempts to read an object that names a kind that the cluster does not know."""
 _FIRST_LIST_SECONDS = 10.0
-"""How long requests for unknown metrics wait, in total, for the first list of objects."""
+"""The maximum time for which the loader, and with it each request for an unknown metric, waits for the first list."""
 _READING_SECONDS = 1.0
-"""How long objects are read before those already read are put in force."""
+"""The maximum time for which objects are read before those already read are put in force."""
 _PAUSE_SECONDS = 0.001
-"""Pause between the objects that are read, since a request may be waiting for the processor."""
+"""The pause after each slice of reading, since a request may be waiting for the processor."""
 
 METRIC_RULE_FLAGS = in_group(
     _GROUP,
@@ -86,13 +86,13 @@ METRIC_RULE_FLAGS = in_group(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleObjectSettings:
-    """How MetricRule objects are served."""
+    """The settings for serving MetricRule objects."""
 
     namespace_label: str
     max_per_namespace: int
-    """Number of objects of a namespace that are read; of the others only the identity is kept."""
+    """The maximum number of objects of a namespace that are read. Only the identity of the others is kept."""
     objects: ObjectSettings
-    """Where the cluster is."""
+    """The connection to the cluster."""
 
 
 def rule_object_settings(values: FlagValues, objects: ObjectSettings) -> RuleObjectSettings | None:
@@ -130,12 +130,14 @@ class RuleObjectLoader:
         self._clock = clock
         self._known: dict[tuple[str, str], RuleObject] = {}
         self._spent: dict[str, float] = {}
-        """Seconds that reading the objects of each namespace has taken, as long as it has any."""
+        """The seconds that reading the objects of each namespace has taken so far. Namespaces without objects are
+        forgotten."""
         self._resolved_at = clock()
 
     def run(self, stop: Stop, first_list: Callable[[float], bool], is_removed: Callable[[], bool]) -> None:
-        """Load until the stop is requested. `first_list` waits some seconds for the first list, or its failure.
+        """Load objects until the stop is requested.
 
+        `first_list` waits at most the given seconds for the first list, and returns whether it has arrived or failed.
         `is_removed` returns whether the API server has answered that the kind is not installed.
         """
         until = self._clock() + _FIRST_LIST_SECONDS
@@ -144,7 +146,7 @@ class RuleObjectLoader:
         has_more = self.load()
         while not stop.requested:
             if is_removed() and len(self._store):
-                # The definition went with its objects while no watch stood.
+                # The definition was deleted together with its objects while no watch was open.
                 self._store.replacement().commit()
             if has_more or self._changes.contents.wait(_LOOK_SECONDS) or self._may_resolve():
                 has_more = self.load()
@@ -152,8 +154,8 @@ class RuleObjectLoader:
     def load(self) -> bool:
         """Read changed objects for at most a second, and put them in force; return whether more are left.
 
-        The namespace whose objects have taken the least time so far is read first, so that nobody's change waits for
-        the many or slow objects of another namespace. A former version stays in force until the new one has been read.
+        Namespaces whose objects have taken the least time so far are read first, so that a change does not have to wait
+        for many or slow objects of another namespace. A former version stays in force until the new one has been read.
         """
         self._changes.contents.clear()
         if self._may_resolve():
@@ -217,7 +219,7 @@ def serve_rule_objects(
     run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait, is_removed), reads_only=True)
     fetch = partial(fetch_absent, partial(list_one, client, collection_path), RuleObjectForm, store)
     run("MetricRules within quotas", lambda stop: fetch(stop.event), reads_only=True)
-    # A status that is not written at the end of a process is written by the next one.
+    # A status that is still unwritten when a process ends is written by the next process.
     run("statuses of MetricRules", statuses.run, reads_only=True)
 
 

@@ -1,7 +1,7 @@
-"""The rule files of a running process: read, watched, and turned into the rulebook that is in force.
+"""Reads the rule files of a running process, follows their changes, and makes the rulebook that is in force.
 
-Every valid rule takes effect. A file that cannot be used keeps its last good content, and a rule that a change broke
-keeps its last good version (`rulebook/reload/last_good`).
+Every valid rule takes effect. If a file cannot be used, its last good content stays in force, and if a change breaks a
+rule, the last good version of the rule stays in force (`rulebook/reload/last_good`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RESOLVE_AGAIN_SECONDS = 15.0
-"""How often to retry a rule that names a kind of object which the cluster does not know."""
+"""The time between two attempts to use a rule that names a kind of object that the cluster does not know."""
 MOST_LOGGED = 500
-"""Limit on the logged findings of one pass: a megabyte of garbage may hold a hundred thousand rules."""
+"""The maximum number of findings that one pass logs, since a megabyte of garbage may contain a hundred thousand
+rules."""
 _VANISHED = "all rules of one kind vanished from the file with it"
 
 
@@ -50,7 +51,7 @@ class _Loaded(NamedTuple):
     parsed: Rulebook
     broken: tuple[Finding, ...]
     empty: tuple[Path, ...]
-    """Folders that hold no rule file."""
+    """Folders that contain no rule file."""
 
 
 class RuleReloader:
@@ -64,9 +65,9 @@ class RuleReloader:
         metrics_prefix: str,
         kept: KeptContents | None = None,
     ) -> None:
-        """Read the files; raises FilesError or DocumentError, since there is no last good value at the start.
+        """Read the files. Raises FilesError or DocumentError, since there is no last good content at the start.
 
-        After the end of a worker, that is what it `kept`.
+        `kept` holds the contents that a former worker had in force, which replace files that cannot be used now.
         """
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
@@ -91,12 +92,12 @@ class RuleReloader:
         self._put_in_force(self._followed.value)
 
     def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
-        """Pass every further rulebook to this function, after its doubtful queries have been tried on Prometheus."""
+        """Pass every further rulebook to `apply`. With `trials`, unreadable queries are first tried on Prometheus."""
         self._apply = apply
         self._trials = trials
 
     def check(self) -> None:
-        """Check whether the files changed, or a kind of object that a rule waits for has become known."""
+        """Apply changes of the files, and rules that waited for a kind of object that has now become known."""
         self._followed.check()
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
@@ -165,7 +166,7 @@ class RuleReloader:
 
 
 def log_findings(rulebook: Rulebook) -> None:
-    """Log each finding with file, line and fix; if there are very many, only the first ones."""
+    """Log each finding with file, line and fix, but no more than `MOST_LOGGED` findings."""
     for finding in rulebook.findings[:MOST_LOGGED]:
         about = fields(code=str(finding.code), rule=finding.rule or "", file=finding.file, line=finding.line)
         _log.log(_level(finding), "%s", finding, extra=about)
@@ -175,14 +176,14 @@ def log_findings(rulebook: Rulebook) -> None:
 
 
 def _log_broken(finding: Finding, *, goes_on: bool) -> None:
-    """Log what is wrong with a whole file, and what is served instead."""
+    """Log the problem of a whole file, and what is served instead."""
     about = fields(code=finding.code, file=finding.file, line=finding.line)
     what = "its last good rules stay in force" if goes_on else "nothing is served from it"
     _log.error("%s; %s", finding, what, extra=about)
 
 
 def _log_retention(retention: Retention) -> None:
-    """Log for each refused rule with a possible last good version whether that version stays in force."""
+    """Log, for each refused rule that may have a last good version, whether that version stays in force."""
     unsure = {rule.id for rule in retention.unsure}
     for rule in retention.rulebook.refused[:MOST_LOGGED]:
         about = {"rule": rule.id, "file": rule.file, "line": rule.line}

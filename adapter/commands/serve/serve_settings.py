@@ -1,4 +1,4 @@
-"""The settings of `serve`, made from its flags; every error in them is found before a port is opened."""
+"""Makes the settings of `serve` from its flags, and reports every error in them before a port is opened."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SelfMade:
     hostname: str
 
     def renew(self) -> ServingCertificate:
-        """Return the certificate, or a new one if it expires soon. Raises IdentitySettingsError."""
+        """Return the certificate, which is made anew if it is missing or expires soon. Raises IdentitySettingsError."""
         return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 
@@ -62,23 +62,23 @@ class ServeSettings:
     readings: ReadingSettings
     objects: ObjectSettings
     rule_objects: RuleObjectSettings | None
-    """How MetricRule objects are served; None if they are not."""
+    """The settings for MetricRule objects; None if they are not served."""
     identity: ServeIdentity
     certificate: ServingCertificate
     self_made: SelfMade | None
     kept: KeptCertificate | None
-    """How to keep the certificate in a Secret; None if it is not kept there."""
+    """The settings for keeping the certificate in a Secret; None if it is not kept there."""
     empty_is_error: bool
     compatibility: Compatibility
     server: ServerOptions
     warnings: tuple[str, ...]
-    """Warnings to log about flags that are not followed exactly."""
+    """Warnings about flags that do not have their full effect, which are logged."""
 
 
 def serve_settings(values: FlagValues) -> ServeSettings:
-    """Return the settings; raises UsageError with one line that says what to do.
+    """Return the settings. Raises UsageError, whose message states what to do.
 
-    Raises StartError if the certificate should come from a Secret and cannot be read or created there.
+    Raises StartError if the certificate should be kept in a Secret but cannot be read or created there.
     """
     if not values.paths("config"):
         raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
@@ -175,7 +175,7 @@ def _folder(path: Path | None) -> Path | None:
 
 
 def _self_made(values: FlagValues) -> SelfMade | None:
-    """Return how to make the certificate; None if flags name its files."""
+    """Return the settings of a self-signed certificate; None if flags name the files of a certificate."""
     given = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if all(given):
         return None
@@ -232,21 +232,21 @@ def _server(values: FlagValues, certificate: ServingCertificate, materials: Call
 
 @dataclass(frozen=True, slots=True)
 class TlsChoice:
-    """TLS versions and cipher suites to offer to clients, with warnings if they differ from what the flags ask for.
+    """TLS versions and cipher suites to offer to clients, with warnings if they differ from those in the flags.
 
-    Manifests that were written for Go's servers name what Go offered years ago. Refusing those values would keep the
-    adapter from starting, and offering them would be insecure; every client of the metrics APIs supports something
-    newer.
+    Manifests that were written for servers in Go may name versions and suites that Go offered years ago. Refusing these
+    values would keep the adapter from starting, and offering them would be insecure. Every client of the metrics APIs
+    supports newer ones.
     """
 
     min_version: ssl.TLSVersion
     cipher_suites: tuple[str, ...]
-    """Cipher suites of TLS 1.2 by OpenSSL's names; empty for OpenSSL's default."""
+    """The OpenSSL names of the cipher suites of TLS 1.2; empty means the default of OpenSSL."""
     warnings: tuple[str, ...]
 
 
 def tls_choice(values: FlagValues) -> TlsChoice:
-    """Return what to offer; raises UsageError for a cipher suite that Go does not know."""
+    """Return the TLS versions and cipher suites to offer. Raises UsageError for a suite that Go does not know."""
     wanted = values.text("tls-min-version")
     warnings = []
     if wanted in OLD_VERSIONS:

@@ -1,4 +1,4 @@
-"""Puts the parts of `serve` together, in the worker process. All background work is done by named tasks."""
+"""Assembles the parts of `serve` in the worker process. All background work is done by named tasks."""
 
 from __future__ import annotations
 
@@ -49,21 +49,22 @@ _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 0.5
-"""Time after which the process is ready without the list of pods: in a large cluster it takes seconds, during which all
-other metrics can be answered. A request that needs the list waits for it, and then gets 503 with the reason.
+"""The time after which the process is ready even without the list of pods. In a large cluster, the list takes seconds,
+during which all other metrics can be answered. A request that needs the list waits for it, and gets status 503 with the
+reason if the wait takes too long.
 """
 READY_WITHOUT_METRICS_SECONDS = 0.5
-"""Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
-predecessor makes requests wait. It is short because readiness must not depend on Prometheus."""
+"""How long readiness waits for the first look-ups of series. This helps rolling updates, since requests must wait in a
+process that knows fewer metrics than its predecessor. It is short because readiness must not depend on Prometheus."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
-"""prometheus-adapter's name for the duration of requests to Prometheus, on which dashboards rely."""
+"""The metric name of prometheus-adapter for the duration of requests to Prometheus, on which dashboards rely."""
 PREPARE_SECONDS = 0.1
-"""How soon discovery lists a newly found metric; its values are served immediately."""
+"""The maximum time until discovery lists a newly found metric. Its values are served immediately."""
 
 
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
-    """Build the worker and start its tasks; raises StartError."""
+    """Return the application of the worker, and start its tasks. Raises StartError."""
     pace = Pace()
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
     gate = make_gate(settings.identity, context, watches)
@@ -101,7 +102,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
 def _readings(
     settings: ServeSettings, context: WorkerContext, objects: ObjectSource, pace: Pace, configuration: RuleReloader
 ) -> Readings:
-    """Return the readings of the rules in force, which follow the rule files."""
+    """Return the readings, which serve the rules in force and follow changes of the rule files."""
     telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX, request_duration_name=REQUEST_DURATION_NAME)
     prometheus = prometheus_client(settings.prometheus, context, pace, telemetry)
     by_backend = BackendTelemetry(context.registry, METRICS_PREFIX, telemetry)
@@ -125,7 +126,7 @@ def _readings(
 def _backend_client(
     settings: ServeSettings, telemetry: BackendTelemetry, pace: Pace, backend: Backend
 ) -> BackendClient:
-    """Return a client of a backend that rules name; if it has no matchers, those of the flags apply."""
+    """Return a client of a backend that rules name. If the backend has no matchers, those from the flags apply."""
     found = backend.with_matchers(settings.readings.matchers)
     return BackendClient(backend.name, found, telemetry.of(backend.name), pace)
 
@@ -202,9 +203,9 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
 def metrics_probe(
     are_listed: Callable[[], bool], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[], str | None]:
-    """Return the check that passes once all metrics that look-ups found are listed, or when time is up.
+    """Return a check that passes once all metrics found by look-ups are listed, or when the time is up.
 
-    A look-up that failed has found nothing.
+    A failed look-up counts as one that found nothing.
     """
     started = clock()
 
