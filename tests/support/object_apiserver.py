@@ -47,6 +47,7 @@ from tests.support.apiserver_store import Json, RefusedError
 from tests.support.fake_apiserver import FakeApiServer
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
 HPAS: Kind = ("autoscaling", "horizontalpodautoscalers")
@@ -74,8 +75,8 @@ _TIMEOUT = re.compile(r"\d+(ms|s)")
 class ObjectApiServer(FakeApiServer):
     """See the module's docstring."""
 
-    def __init__(self, objects: ObjectStore | None = None) -> None:
-        super().__init__()
+    def __init__(self, objects: ObjectStore | None = None, context: ssl.SSLContext | None = None) -> None:
+        super().__init__(context)
         self.objects = objects or ObjectStore()
         self._runs = threading.Event()
         self._runs.set()

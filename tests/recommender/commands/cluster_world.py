@@ -12,6 +12,7 @@ from tests.support.object_apiserver import HPAS, ObjectApiServer
 from tests.support.recommenders import Recommender, forked_recommender
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -22,9 +23,9 @@ SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "scaledobject"
 COREDNS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}
 
 
-def cluster_server() -> ObjectApiServer:
-    """Return a server in which HPAs are watched, and with one Deployment of two replicas."""
-    server = ObjectApiServer()
+def cluster_server(context: ssl.SSLContext | None = None) -> ObjectApiServer:
+    """Return a server, with TLS if there is a context, in which HPAs are watched, with a Deployment of two replicas."""
+    server = ObjectApiServer(context=context)
     server.watched.add(HPAS)
     deploy(server, "coredns", 2)
     return server

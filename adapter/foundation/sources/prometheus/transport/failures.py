@@ -26,7 +26,7 @@ from adapter.foundation.sources.prometheus.transport.http_answers import (
     BodyUnreadableError,
     HttpAnswer,
 )
-from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError
+from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError, certificate_refusal
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.deadlines import Deadline
@@ -158,6 +158,8 @@ def _cut_reason(error: BaseException) -> str:
     if isinstance(error, urllib3.exceptions.HTTPError) and error.__cause__ is not None:
         # Its own text is a representation of the cause.
         return _cut_reason(error.__cause__)
+    if refusal := certificate_refusal(error):
+        return refusal
     if isinstance(error, http.client.IncompleteRead):
         return "the end is missing"
     if isinstance(error, http.client.RemoteDisconnected):

@@ -199,9 +199,23 @@ def _with_tls(
         raise ConnectFailedError(f"the TLS handshake with {endpoint.shown} failed: {_cause(e)}") from e
 
 
-def _cause(error: Exception | None) -> str:
+def certificate_refusal(error: BaseException | None) -> str:
+    """Return why one side does not accept the other's certificate; empty if the error is another one."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
+    # With TLS 1.3, the server's alert arrives after the handshake, in place of the answer.
+    reason = (isinstance(error, ssl.SSLError) and error.reason) or ""
+    _, _, alert = reason.partition("_ALERT_")
+    if alert == "CERTIFICATE_REQUIRED":
+        return "it requires a client certificate"
+    if "CERTIFICATE" in alert or alert == "UNKNOWN_CA":
+        return f"it does not accept this program's client certificate: {alert.lower().replace('_', ' ')}"
+    return ""
+
+
+def _cause(error: Exception | None) -> str:
+    if refusal := certificate_refusal(error):
+        return refusal
     if isinstance(error, TimeoutError):
         return "it took too long"
     if isinstance(error, OSError) and error.strerror:

@@ -221,9 +221,33 @@ def test_a_client_certificate_is_shown(authority: Authority, tmp_path: Path) -> 
     with raw_server(answering(ONE), server_context(pair, pair.ca_file)) as server:
         shown = {"client_cert_file": client.certificate_file, "client_key_file": client.key_file}
         assert values(server.url, ca_file=pair.ca_file, **shown) == [1.0]
-        for wrong in ({}, {"client_cert_file": stranger.certificate_file, "client_key_file": stranger.key_file}):
-            with pytest.raises(PrometheusUnreachableError):
+        strangers = {"client_cert_file": stranger.certificate_file, "client_key_file": stranger.key_file}
+        for wrong, words in (
+            ({}, "it requires a client certificate"),
+            (strangers, "it does not accept this program's client certificate: unknown ca"),
+        ):
+            with pytest.raises(PrometheusUnreachableError, match=words):
                 values(server.url, ca_file=pair.ca_file, **wrong)
+
+
+def test_a_client_certificate_that_is_refused_within_the_handshake_is_named_too(
+    authority: Authority, tmp_path: Path
+) -> None:
+    pair, stranger = authority.server(), Authority(tmp_path / "other").client("tidewatch")
+    context = server_context(pair, pair.ca_file)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with (
+        raw_server(answering(ONE), context) as server,
+        pytest.raises(
+            PrometheusUnreachableError, match="does not accept this program's client certificate: unknown ca"
+        ),
+    ):
+        values(
+            server.url,
+            ca_file=pair.ca_file,
+            client_cert_file=stranger.certificate_file,
+            client_key_file=stranger.key_file,
+        )
 
 
 def test_a_key_that_does_not_fit_is_refused_at_the_start(authority: Authority) -> None:
