@@ -1,1 +1,1 @@
-"""Trials of rules on a real Prometheus: what they would serve, and whether it accepts their queries."""
+"""Tries rules on a real Prometheus: what they would serve, and whether Prometheus accepts their queries."""

@@ -1,8 +1,8 @@
-"""Tries queries that this program cannot parse on Prometheus when rules change: they may be newer PromQL, or typos.
+"""When rules change, tries queries on Prometheus that this program cannot parse: they may be newer PromQL, or typos.
 
-Accepting a typo would break a metric that worked, while refusing it keeps the last good version of the rule. Only a
-running process tries queries, in the task that reads rule files, since neither the start nor readiness may depend on
-Prometheus. A query that cannot be tried in time is accepted, unless it was refused before.
+If a typo were accepted, it would break a metric that worked; if it is refused, the last good version of the rule stays
+in force. Only a running process tries queries, in the task that reads rule files, since neither the start nor readiness
+may depend on Prometheus. A query that cannot be tried in time is accepted unless it was refused before.
 """
 
 from __future__ import annotations
@@ -30,26 +30,29 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.parsing.metrics_query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
-"""Time limit for all queries of one change to one Prometheus."""
+"""The time limit for all queries of one change to the same Prometheus."""
 CHANGE_SECONDS: Final = 2 * TRIAL_SECONDS
-"""Time limit for all queries of one change: changes should be in force within 15 seconds."""
+"""The time limit for all queries of one change, since changes should be in force within 15 seconds."""
 
 
 class TrialBudget:
     """The time that the queries of one change may take.
 
-    A query may take half of what is left, and a Prometheus that does not answer in time is not asked again. Even if
-    many of them hang, the others get some time, and all together take less than `CHANGE_SECONDS`.
+    A query may take at most half of the time that is left, and a Prometheus that does not answer in time is not asked
+    again. So even if many servers hang, the others get some time, and all queries take less than `CHANGE_SECONDS`.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Nothing has been spent yet."""
+        """Create a budget of which nothing has been spent; `monotonic` returns seconds."""
         self._monotonic = monotonic
         self._spent: defaultdict[Backend | None, float] = defaultdict(float)
         self._late: set[Backend | None] = set()
 
     def ask(self, prometheus: Prometheus, backend: Backend | None, query: str) -> None:
-        """Send the query to a backend, for as long as there is time. Raises PrometheusError."""
+        """Send the query to a backend, with the time that is left as its limit.
+
+        Raises PrometheusError if Prometheus refuses the query, cannot be asked, or if no time is left.
+        """
         left = min(TRIAL_SECONDS - self._spent[backend], (CHANGE_SECONDS - sum(self._spent.values())) / 2)
         if backend in self._late or left <= 0:
             raise PrometheusTimeoutError(query, "not sent: the queries before it took too long")
@@ -64,22 +67,22 @@ class TrialBudget:
 
 
 class QueryTrials:
-    """Tries new and changed rules on Prometheus, and remembers which of them it refused."""
+    """Tries new and changed rules on Prometheus, and remembers which rules Prometheus refused."""
 
     def __init__(self, prometheus_of: Callable[[Backend | None], Prometheus], resolve: ResolveResource) -> None:
-        """`prometheus_of` returns the client of a backend; None is the Prometheus of the flags."""
+        """`prometheus_of` returns the client of a backend; None means the Prometheus that the flags name."""
         self._prometheus_of = prometheus_of
         self._resolve = resolve
         self._refused: dict[Hashable, str] = {}
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
-        """Return the function that judges changed rules; rules in force are not tried, because they may be working."""
+        """Return a function that judges the rules of a change. Rules in force are not tried, since they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_rule_content, rules))
         return partial(self._refusal_of, TrialBudget(), left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
-        """Return why Prometheus refused the rule when it was last tried."""
+        """Return why Prometheus refused the rule when it was last tried; None if it did not."""
         return self._refused.get(_rule_content(rule))
 
     def _refusal_of(self, budget: TrialBudget, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
@@ -101,7 +104,7 @@ class QueryTrials:
         return self._refused.get(said)
 
     def _queries(self, rule: Rule | ResourceRule) -> Iterator[str]:
-        """Yield queries that show whether Prometheus can parse the rule, and that cost it nothing."""
+        """Yield cheap queries that show whether Prometheus can parse the queries of the rule."""
         if isinstance(rule, ResourceRule):
             metrics = rule.metrics
         else:
@@ -123,5 +126,5 @@ def _is_readable(query: str) -> bool:
 
 
 def _rule_content(rule: Rule | ResourceRule) -> Hashable:
-    """Return the content of the rule without its place in the file."""
+    """Return the content of the rule without its position in the file."""
     return tuple(says(metric.rule) for metric in rule.metrics) if isinstance(rule, ResourceRule) else says(rule)

@@ -1,4 +1,4 @@
-"""Tries what each rule would serve from a real Prometheus, and whether Prometheus accepts the rule's query."""
+"""Determines what each rule would serve from a real Prometheus, and whether Prometheus accepts its query."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _NOBODY = ("some-namespace", ("some-object",))
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The series that Prometheus has for one series query."""
+    """The series that Prometheus returned for one series query."""
 
     shapes: SeriesShapes
     missing: str | None
     """Why there may be more series; None if the answer is complete."""
     counts: Mapping[str, int]
-    """Current number of series by metric name."""
+    """The current number of series by metric name."""
 
 
 def served_by(
@@ -49,9 +49,10 @@ def served_by(
     max_age_seconds: float,
     timeout_seconds: float,
 ) -> dict[str, ServedMetrics]:
-    """Return by rule what it serves from the series of the last `max_age_seconds`; each look-up is sent once.
+    """Return, by the ID of each rule, what it serves from the series of the last `max_age_seconds`.
 
-    `client_of` returns the client of a backend; None is the Prometheus of the flags.
+    Rules with the same look-up share one request. `client_of` returns the client of a backend; None means the
+    Prometheus that the flags name.
     """
     known: dict[LookUpKey, _Seen | PrometheusError] = {}
     found: dict[str, ServedMetrics] = {}
@@ -82,7 +83,7 @@ def _look_up_series(client: Prometheus, query: str, start: float, timeout_second
 
 
 def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
-    """Return the current number of series by name, as far as it is known, since it is only for information."""
+    """Return the current number of series by metric name; empty if the query fails, since it is only information."""
     try:
         answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
@@ -99,7 +100,7 @@ def _served_of_rule(
     client: Prometheus,
     timeout_seconds: float,
 ) -> ServedMetrics:
-    """Return what the rule serves: metrics of the series that Prometheus has, and metrics that it names literally."""
+    """Return what the rule serves: metrics of the series in Prometheus, and metrics that the rule names literally."""
     seen_ids = {_id(metric) for metric in metrics}
     listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
     findings = [] if seen.missing is None else [_partial_series_finding(rule, seen.missing)]
@@ -134,7 +135,10 @@ def _query(metric: Metric, planned_as: Metric) -> str:
 
 
 def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float) -> Iterator[Finding]:
-    """Send the query for an object that does not exist, which costs nothing and shows whether Prometheus accepts it."""
+    """Send the query of a metric for an object that does not exist, and yield a finding if the query fails.
+
+    Such a query costs Prometheus almost nothing.
+    """
     try:
         for each in filter(None, (metric, times_of(metric))):
             client.instant(exact_query(each, asked_of_nobody(each)), timeout_seconds=timeout_seconds)

@@ -1,4 +1,4 @@
-"""Tries what each resource rule would serve from a real Prometheus, and whether Prometheus accepts its queries."""
+"""Determines what each resource rule would serve from a real Prometheus, and whether Prometheus accepts its queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def usage_served_by(
     rules: Sequence[ResourceRule], client_of: Callable[[Backend | None], Prometheus], *, timeout_seconds: float
 ) -> dict[str, ServedMetrics]:
-    """Return by rule what it serves for pods and nodes, according to the query for all of them."""
+    """Return, by the ID of each rule, what it serves for pods and nodes according to the query for all of them."""
     return {rule.id: _served_usage(rule, client_of(rule.metrics[0].rule.backend), timeout_seconds) for rule in rules}
 
 
@@ -49,7 +49,7 @@ def _wide(metric: Metric) -> str:
 
 
 def _rows(client: Prometheus, query: str, timeout_seconds: float) -> int | None:
-    """Return the current number of values; None if the query fails, since it is only for information."""
+    """Return the current number of values; None if the query fails, since the number is only information."""
     try:
         answer = client.instant(f"count({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
