@@ -1,4 +1,4 @@
-"""Rule files, each read by itself, so that a broken file does not affect the others."""
+"""Reads each rule file separately, so that a broken file does not affect the others."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _INSTALL = "install the chart with them, which writes the rule file"
 
 @dataclass(frozen=True, slots=True)
 class RuleFiles:
-    """The usable part of some rule files."""
+    """The documents of the usable rule files, and the findings about the broken ones."""
 
     documents: tuple[Document, ...]
     broken: tuple[Finding, ...]
-    """One finding for each file that cannot be used, with the reason."""
+    """One finding, with the reason, for each file that cannot be used."""
 
 
 def load_each(
@@ -51,11 +51,11 @@ def load_each(
     *,
     manifests: bool = False,
 ) -> RuleFiles:
-    """Return the files as documents, with the documents that `instead` returns for broken files.
+    """Return the files as documents, with the documents that `instead` returns in place of broken files.
 
-    With `manifests`, the rule files in the manifest of a ConfigMap and the rules in values of a chart are documents,
-    too; without it, such a file is broken. Raises FilesError or DocumentError, which say what is wrong with each, if
-    all files are broken.
+    With `manifests`, the rule files in the manifest of a ConfigMap and the rules in the values of a chart become
+    documents as well; otherwise, such a file counts as broken. If all files are broken, raises an error that states the
+    problem of each: UnreadFileError or DocumentError for a single file, and FilesError for several.
     """
     documents: list[Document] = []
     errors: list[UnreadFileError | DocumentError] = []
@@ -71,12 +71,15 @@ def load_each(
 
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
-    """Return the files, and those in ConfigMaps and values, as documents; raises DocumentError for an unusable file."""
+    """Return the files as documents, rule files in ConfigMaps and chart values included.
+
+    Raises UnreadFileError or DocumentError for the first file that cannot be used.
+    """
     return tuple(document for content in contents for document in _documents(content, manifests=True))
 
 
 def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
-    """Return the contents of files that are read once; raises FilesError for an empty folder."""
+    """Return the contents of all rule files at these paths. Raises FilesError for a folder without rule files."""
     contents = read_each(paths)
     for folder in empty_folders(paths, contents):
         raise FilesError(f"{folder}: {EMPTY_FOLDER}: name a file or another folder")
@@ -84,9 +87,9 @@ def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
 
 
 def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]:
-    """Return the file as documents; raises UnreadFileError, DocumentError.
+    """Return the documents of the file. Raises UnreadFileError or DocumentError.
 
-    A file without keys is an error, since at a reload it would replace all rules by none.
+    Content that is not a mapping is an error, since at a reload it would replace all rules with none.
     """
     if content.unread is not None:
         raise content.unread
@@ -106,7 +109,7 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
 
 
 def _refuse_other_kind(document: Document) -> None:
-    """Raise DocumentError for the manifest of another kind of object: all its keys would be unknown here."""
+    """Raise DocumentError for the manifest of another kind of object, in which all keys would be unknown."""
     kind = document.root.get("kind") if isinstance(document.root, MappingNode) else None
     if isinstance(kind, ScalarNode) and kind.value != _CONFIG_MAP:
         fix = _FIXES_OF_KINDS.get(kind.value, "name a file that has `rules` or `externalRules`")
@@ -148,11 +151,11 @@ def is_config_map(root: Node | None) -> bool:
 
 
 def rule_files_within(document: Document, text: str) -> tuple[Document, ...]:
-    """Return the rule files of a ConfigMap's manifest, whose text is given; raises DocumentError.
+    """Return the rule files in the manifest of a ConfigMap; `text` is the text of the manifest. Raises DocumentError.
 
-    A rule file in a literal block (`config.yaml: |`) is a part of the manifest's own lines. It is read with as many
-    empty lines before it as the manifest has lines before it. Findings therefore show the lines and columns of the
-    manifest, and `check --fix` fixes the manifest itself.
+    The lines of a rule file in a literal block (`config.yaml: |`) are lines of the manifest. Such a rule file is read
+    with an empty line for each line of the manifest before it, so findings show the lines and columns of the manifest,
+    and `check --fix` fixes the manifest itself.
     """
     assert isinstance(document.root, MappingNode), "the caller knows that it is a ConfigMap"
     entries = tuple(_entries(document.root))
@@ -173,5 +176,5 @@ def _rule_file(entry: MappingEntry, text: str) -> Document:
     own = text.splitlines(keepends=True)[node.line : node.line + len(content.splitlines())]
     if [line.strip() for line in own] == [line.strip() for line in content.splitlines()]:
         return load_documents("\n" * node.line + "".join(own), node.file)
-    # Quoted or folded: its lines are not those of the manifest.
+    # The rule file is quoted or folded, so its lines are not lines of the manifest.
     return load_documents(content, f"{node.file}:{entry.name}")
