@@ -190,14 +190,28 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVe
 
 
 def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
-    """Return the choice that can act: headroom replaces a model without history or fit, and the reason says so."""
+    """Return the choice that can act, and why it is not the whole one.
+
+    Headroom replaces a model without history. A model without a fit, as after a restart, is replaced by those that can
+    act: they have gained beside headroom of the same cost, too. Headroom replaces it if there is none.
+    """
     lacking = {part.model: _lacks(part.model, known_seconds, learned) for part in in_use.blend.parts}
     if not any(lacking.values()):
         return in_use
     parts = tuple(part for part in in_use.blend.parts if not lacking[part.model])
+    able = sum(part.weight for part in parts)
+    unfitted = sum(
+        part.weight for part in in_use.blend.parts if lacking[part.model] and _has_history(part.model, known_seconds)
+    )
+    if able:
+        parts = tuple(replace(part, weight=part.weight * (1 + unfitted / able)) for part in parts)
     blend = replace(in_use.blend, parts=parts)
     why = lacking.get(in_use.model) or next(lack for lack in lacking.values() if lack)
     return replace(in_use, model=blend.leader, reason=why, blend=blend)
+
+
+def _has_history(name: str, known_seconds: float) -> bool:
+    return name in _BY_NAME and not lacks_history(_BY_NAME[name], known_seconds)
 
 
 def _lacks(name: str, known_seconds: float, learned: Learned | None) -> str:

@@ -167,6 +167,30 @@ def test_headroom_of_the_same_bill_takes_the_part_of_a_model_that_cannot_act() -
     assert found.load.predicted == pytest.approx(1.5 * 2800)
 
 
+def test_models_that_can_act_take_the_part_of_one_whose_fit_a_restart_has_lost() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=4 * 3600.0, season_seconds=3600.0)
+    history, now = rising(wanted, minutes=180)
+    delays = DelayMeter().delays(wanted)
+    loads: dict[Target, float] = {None: 2800.0}
+    fitted = Predictor(learned_blend(wanted, Part("linear", 0.8, 1.5)))
+    restarted = Predictor(learned_blend(wanted, Part("linear", 0.2, 1.5), Part("quantile", 0.6, 1.0)))
+    expected = fitted.predictions(wanted, delays, history, loads, now)[None]
+    found = restarted.predictions(wanted, delays, history, loads, now)[None]
+
+    assert found.model == "linear"
+    assert found.model_reason == "quantile is being fitted for the first time"
+    assert found.load.predicted == pytest.approx(expected.load.predicted)
+
+
+def test_headroom_takes_the_part_of_a_model_without_history_beside_one_that_can_act() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    expected = predicted(wanted, learned_blend(wanted, Part("linear", 0.2, 1.5)))
+    found = predicted(wanted, learned_blend(wanted, Part("linear", 0.2, 1.5), Part("seasonal", 0.6, 1.0)))
+
+    assert found.model == "headroom"
+    assert found.load.predicted == expected.load.predicted
+
+
 def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_over_history=1.1)
     found = predicted(wanted, learned_blend(wanted, Part("linear", 0.9, 3.0)))
