@@ -1,1 +1,1 @@
-"""The readiness sidecar of a pod with a limit of connections: reads one metric, and answers the kubelet's probe."""
+"""The readiness sidecar of a pod with a connection limit. It reads one metric and answers probes of the kubelet."""

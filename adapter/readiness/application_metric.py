@@ -1,7 +1,7 @@
-"""Reads one metric's total from Prometheus's text format or OpenMetrics, line by line.
+"""Reads the total of one metric, line by line, from text in the format of Prometheus or OpenMetrics.
 
-Only lines of that metric are parsed, so that a mistake in another metric does no harm. Sources: Prometheus's
-"Exposition formats" (text format 0.0.4) and OpenMetrics 1.0.
+Only lines of that metric are parsed, so an error in another metric does no harm. Sources: "Exposition formats" in the
+documentation of Prometheus (text format 0.0.4) and OpenMetrics 1.0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TIME = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class MissingMetricError(ValueError):
-    """No series matches."""
+    """No series matches the choice."""
 
 
 class MetricValueError(ValueError):
@@ -29,7 +29,7 @@ class MetricValueError(ValueError):
 
 
 class SeriesTotal:
-    """The sum over the chosen series; lines are added in the order of the document."""
+    """The sum over the chosen series, to which lines are added in the order of the document."""
 
     def __init__(self, choice: SeriesChoice) -> None:
         self._choice = choice
@@ -39,7 +39,10 @@ class SeriesTotal:
         self._total = 0.0
 
     def add(self, line: bytes) -> None:
-        """Add one line, without its line feed; raises MetricValueError if it is of this metric but malformed."""
+        """Add one line, given without its line feed. Lines of other metrics are ignored.
+
+        Raises MetricValueError if a line of this metric is malformed or if its series has already been added.
+        """
         sample = line.lstrip(b" \t")
         if not sample.startswith(self._name) or sample[len(self._name) : len(self._name) + 1].strip(b" \t{"):
             return
@@ -66,7 +69,7 @@ class SeriesTotal:
 
 
 def _sample(text: str, end_of_name: int) -> tuple[dict[str, str], float]:
-    """Return labels and value of a line; raises ValueError."""
+    """Return the labels and the value of a line. Raises ValueError if the line is malformed."""
     position = end_of_name
     while text[position : position + 1] in {" ", "\t"}:
         position += 1
@@ -99,5 +102,5 @@ def _count(word: str) -> float:
 
 
 def _quote_text(text: str) -> str:
-    """Return a text for a message, on one line and of limited length."""
+    """Return a text in quotes for a message, on one line and cut to a limited length."""
     return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")

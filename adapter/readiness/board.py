@@ -1,4 +1,4 @@
-"""The state of the sidecar, from which probes are answered, written by the task that reads the metric."""
+"""The state of the sidecar. The task that reads the metric writes it, and probes are answered from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _FAULT = "internal_error"
 
 
 class ReadinessBoard:
-    """Knows the load, and counts the reads: the `TaskEvents` of its task. One thread writes; any thread may ask."""
+    """Stores the known load, and counts reads by result. One thread writes, and any thread may read.
+
+    It is also the `TaskEvents` of the task that reads the metric.
+    """
 
     def __init__(self, rules: ReadinessRules, clock: Callable[[], float] = time.monotonic) -> None:
         self.rules = rules
@@ -29,7 +32,7 @@ class ReadinessBoard:
         self._states = StateLog(_log)
 
     def update(self, read: Callable[[], float]) -> None:
-        """Read the metric once, and remember the value or why there is none."""
+        """Read the metric once, and store the value or the reason why there is none."""
         began = self._clock()
         try:
             connections = read()
@@ -64,7 +67,7 @@ class ReadinessBoard:
             self._known = self._known.after_failure(f"the task {task} failed: see the log of this container")
 
     def stop(self) -> None:
-        """Answer from now on that the pod is not ready."""
+        """Report from now on that the pod is not ready."""
         self._is_stopping = True
 
     def verdict(self) -> ReadinessVerdict:

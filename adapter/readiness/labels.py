@@ -1,4 +1,4 @@
-"""Labels in braces, as Prometheus's text format writes them: `{listener="public"}`."""
+"""Parses labels in braces, as in the text format of Prometheus: `{listener="public"}`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LabelPair:
 
 
 def parse_braces(text: str, start: int) -> tuple[tuple[LabelPair, ...], int]:
-    """Return the pairs in the braces that open at `start`, and the position after them; raises ValueError."""
+    """Return the pairs in the braces that open at `start`, and the position after the braces. Raises ValueError."""
     pairs: list[LabelPair] = []
     position = _after_blanks(text, start + 1)
     while not text.startswith("}", position):

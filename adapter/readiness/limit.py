@@ -13,14 +13,15 @@ class ConnectionLimit:
     resume_below: float
 
     def is_full(self, connections: float, *, was_full: bool) -> bool:
-        """Return whether a pod is full; between the two numbers, nothing changes."""
+        """Return whether a pod is full; between the two numbers, the result is `was_full`."""
         return connections >= self.full_at or (was_full and connections >= self.resume_below)
 
 
 def connection_limit(limit: int, resume_ratio: float) -> ConnectionLimit:
-    """Return the limit for a number of connections and the part of it below which a pod has room again.
+    """Return the limit for a pod that is full at `limit` connections.
 
-    Raises ValueError, with the flag and what to write instead.
+    The pod has room again below `resume_ratio` times that number. Raises ValueError, whose message names the flag and
+    states what to write instead.
     """
     if limit < 1:
         raise ValueError(f"--limit={limit}: write the number of connections at which the pod is full, 1 or more")

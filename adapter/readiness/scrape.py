@@ -1,7 +1,7 @@
 """Reads the metric of the application once, within one deadline and with bounded memory.
 
-The application may hang, send a byte now and then, break off, or never stop sending. A broken answer is never a number:
-it is an error with its reason.
+The application may hang, send a byte now and then, break off, or never stop sending. A broken answer never becomes a
+number, but an error that states the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEADERS = {
 
 
 class ScrapeError(Exception):
-    """The metric cannot be read; `result` is a label of the counter of reads, the message is one line."""
+    """The metric cannot be read. `result` is one of `SCRAPE_RESULTS`; the message is one line."""
 
     def __init__(self, result: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ SCRAPE_RESULTS = ("ok", "unreachable", "late", "bad_answer", "missing", "bad_val
 
 @dataclass(frozen=True, slots=True)
 class MetricsUrl:
-    """Where an application serves its metrics."""
+    """The URL at which an application serves its metrics."""
 
     host: str
     port: int
@@ -55,12 +55,12 @@ class MetricsUrl:
     """Path and query."""
 
     def __str__(self) -> str:
-        """Host and port, for messages."""
+        """Return host and port, for messages."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_metrics_url(text: str) -> MetricsUrl:
-    """Return the parts of an `http://` URL; raises ValueError with what to write instead."""
+    """Return the parts of an `http://` URL. Raises ValueError, whose message states what is wrong."""
     if any(not "!" <= char <= "~" for char in text):
         raise ValueError("the URL contains a blank or a character that must be percent-encoded")
     parts = urlsplit(text)
@@ -75,7 +75,7 @@ def parse_metrics_url(text: str) -> MetricsUrl:
 
 
 def read_total(url: MetricsUrl, choice: SeriesChoice, seconds: float) -> float:
-    """Return the sum over the chosen series, within the given time; raises ScrapeError."""
+    """Return the sum over the chosen series. Raises ScrapeError, also if the answer takes more than `seconds`."""
     until = time.monotonic() + seconds
 
     def remaining() -> float:
@@ -101,7 +101,7 @@ def read_total(url: MetricsUrl, choice: SeriesChoice, seconds: float) -> float:
 
 
 class _TimedSocket(socket.socket):
-    """A socket on which each read may take the time that remains until the deadline of the whole exchange."""
+    """A socket on which each read times out at the deadline of the whole exchange."""
 
     remaining: Callable[[], float]
 
@@ -141,7 +141,7 @@ def _answer(url: MetricsUrl, choice: SeriesChoice, sock: _TimedSocket) -> float:
 
 
 def _total(url: MetricsUrl, choice: SeriesChoice, response: http.client.HTTPResponse) -> float:
-    """Return the sum over the chosen series in a body that is read piece by piece."""
+    """Return the sum over the chosen series in the body, which is read in pieces. Raises ScrapeError."""
     expected, is_delimited = response.length, response.chunked or response.length is not None
     total = SeriesTotal(choice)
     received, rest, last_line = 0, b"", b""

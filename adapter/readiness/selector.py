@@ -1,4 +1,4 @@
-"""Determines which series of an application's metrics count: a name, and matchers for labels if needed."""
+"""Selects series of an application by the name of their metric and, if needed, by matchers for labels."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 @dataclass(frozen=True, slots=True)
 class SeriesChoice:
-    """A metric's name and matchers; a missing label counts as an empty one, as in PromQL."""
+    """The name of a metric, and matchers for its labels. A missing label counts as empty, as in PromQL."""
 
     text: str
-    """As the user wrote it."""
+    """The choice as the user wrote it."""
     name: str
     matchers: tuple[LabelPair, ...]
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether a series of this name counts."""
+        """Return whether a series of this metric with these labels is chosen."""
         return all(
             (labels.get(matcher.name, "") == matcher.value) == (matcher.operator == "=") for matcher in self.matchers
         )
 
 
 def parse_series_choice(text: str) -> SeriesChoice:
-    """Return the choice of `NAME` or `NAME{label="value", other!="value"}`; raises ValueError."""
+    """Parse a choice such as `NAME` or `NAME{label="value", other!="value"}`. Raises ValueError."""
     written = text.strip()
     name = _NAME.match(written)
     if name is None:

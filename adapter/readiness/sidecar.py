@@ -1,4 +1,4 @@
-"""The process: one task that reads the metric, one thread that answers probes, and the wait for the end."""
+"""Runs the sidecar: a task reads the metric, and a thread answers probes until a signal ends the process."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 1.0
-"""Time from the start of one read to the start of the next, whatever the number of probes."""
+"""The time from the start of one read to the start of the next, whatever the number of probes."""
 READ_SECONDS = 0.8
-"""Deadline of a read."""
+"""The time limit of one read."""
 _ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
 def hold_endings() -> None:
-    """Keep SIGTERM and SIGINT for `run_sidecar`.
+    """Block SIGTERM and SIGINT, so that `run_sidecar` can wait for them.
 
-    Call it before anything is logged: threads inherit the blocked signals.
+    Call this function before anything is logged, so that all threads inherit the blocked signals.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
 
 
 def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], float]) -> None:
-    """Answer probes until SIGTERM or SIGINT arrives, which `hold_endings` has blocked; raises StartError."""
+    """Answer probes until SIGTERM or SIGINT arrives. Raises StartError if the port cannot be opened.
+
+    `hold_endings` must have blocked these signals before.
+    """
     listener = listening_socket(address)
     tasks = Tasks(board)
     tasks.periodic("metric", lambda: board.update(read), every_seconds=EVERY_SECONDS, deadline_seconds=EVERY_SECONDS)
@@ -56,7 +59,7 @@ _READS: Final = "tidewatch_readiness_reads_total"
 
 
 def sidecar_answer(board: ReadinessBoard, path: str) -> PlainAnswer:
-    """Return the answer to a path; every path but `/livez` and `/metrics` is the readiness probe."""
+    """Return the answer to a path. Every path other than `/livez` and `/metrics` is a readiness probe."""
     if path == "/livez":
         return PlainAnswer(200, b"ok\n")
     if path == "/metrics":
@@ -66,7 +69,7 @@ def sidecar_answer(board: ReadinessBoard, path: str) -> PlainAnswer:
 
 
 def own_metrics(board: ReadinessBoard) -> str:
-    """Return the sidecar's metrics in Prometheus's text format; an unknown number of connections is left out."""
+    """Return the metrics of the sidecar in the text format of Prometheus, without the load if it is unknown."""
     verdict, limit = board.verdict(), board.rules.limit
     reads = (sample(_READS, label("result", name), count) for name, count in board.reads().items())
     return "".join(

@@ -11,49 +11,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessRules:
-    """The settings by which a verdict is reached."""
+    """The settings that determine a verdict."""
 
     metric: str
     """The metric as the user wrote it."""
     limit: ConnectionLimit
     stale_after_seconds: float
-    """Age from which a value no longer counts."""
+    """The age in seconds above which a value counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLoad:
-    """The known load. Times are monotonic seconds."""
+    """The known load. Times are in seconds of the monotonic clock."""
 
     connections: float | None = None
-    """The last value that could be read."""
+    """The last value that could be read; None if there is none."""
     read_at: float = 0.0
-    """When that read began."""
+    """When the read of this value began."""
     is_full: bool = False
-    """Whether the pod was full by the last value. It is kept after failures."""
+    """Whether the pod was full according to the last value. A failed read does not change it."""
     failure: str = "the metric has not been read yet"
     """Why the newest read failed; empty if it succeeded."""
 
     def after_value(self, limit: ConnectionLimit, connections: float, read_at: float) -> KnownLoad:
-        """Return what is known after a read that succeeded."""
+        """Return the known load after a read that succeeded."""
         return KnownLoad(connections, read_at, limit.is_full(connections, was_full=self.is_full), "")
 
     def after_failure(self, reason: str) -> KnownLoad:
-        """Return what is known after a read that failed."""
+        """Return the known load after a read that failed; value and time stay the same."""
         return replace(self, failure=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadinessVerdict:
-    """Whether the pod takes new connections, and why, in one line."""
+    """Whether the pod should get new connections, and the reason in one line."""
 
     is_ready: bool
     reason: str
     connections: float | None
-    """The number of connections behind the verdict; None if it is unknown or does not matter."""
+    """The number of connections on which the verdict is based; None if it is unknown or does not matter."""
 
 
 def readiness_verdict(rules: ReadinessRules, known: KnownLoad, now: float) -> ReadinessVerdict:
-    """Return the verdict at a time. A pod whose load is unknown is ready: otherwise, one fault empties the Service."""
+    """Return the verdict at `now`, in seconds of the monotonic clock.
+
+    A pod whose load is unknown is ready, since a common fault would otherwise leave the Service without endpoints.
+    """
     age = now - known.read_at
     if known.connections is None:
         return _ready_without_value(rules, known.failure)
