@@ -1,6 +1,6 @@
-"""`tidewatch-adapter readiness`: the readiness probe of a pod with a limit of connections.
+"""`tidewatch-adapter readiness`: the readiness probe of a pod with a connection limit.
 
-It runs beside every pod, so it must be small: nothing here may import more than the standard library.
+The command runs as a sidecar in many pods, so it must be small: it may not import packages beyond the standard library.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 SHORTEST_STALE_SECONDS = 2.0
-"""Two reads: with a shorter time, one slow read would count as an outage."""
+"""The time of two reads. With a shorter time, one slow read would count as an outage."""
 
 READINESS = CommandFlags(
     program=f"{PROGRAM} readiness",
@@ -82,7 +82,7 @@ READINESS = CommandFlags(
 
 
 def readiness(arguments: Sequence[str]) -> None:
-    """Run the command; leaves by SystemExit if it cannot start."""
+    """Run the command until a signal ends it. Raises SystemExit if it cannot start."""
     values = flags_or_exit(READINESS, arguments, os.environ)
     url = _checked_flag("--metrics-url: ", lambda: parse_metrics_url(values.text("metrics-url")))
     choice = _checked_flag("--metric: ", lambda: parse_series_choice(values.text("metric")))
@@ -105,7 +105,7 @@ def readiness(arguments: Sequence[str]) -> None:
 
 
 def _checked_flag(prefix: str, read: Callable[[], T]) -> T:
-    """Return the value of a flag; exits with status 2 if it makes no sense."""
+    """Return the value of a flag, or exit with status 2 if the value is not valid."""
     try:
         return read()
     except ValueError as error:

@@ -32,7 +32,7 @@ Rivals: TypeAlias = "Mapping[TargetReference, tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class EachTarget:
-    """How a recommendation with `forEach` is decided."""
+    """The settings for deciding a recommendation with `forEach`."""
 
     calculate: Callable[[TargetReference | None], Calculate]
     """Returns the calculation of one target."""
@@ -133,9 +133,9 @@ def _reason(load: object) -> str:
 
 @dataclass(slots=True)
 class Expansion:
-    """Decides the targets of one recommendation. For one thread.
+    """Decides the targets of one recommendation. Not thread-safe.
 
-    Values that are derived for each target are kept from poll to poll while the policy stays the same.
+    The policy and the calculation of each target are kept from poll to poll.
     """
 
     policy: RecommendationPolicy

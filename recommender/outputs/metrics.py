@@ -52,7 +52,10 @@ class MeasuredKind(Protocol):
 
 
 class RecommendationMetrics:
-    """The metrics of each recommendation, only on the leader. `publish` is for one thread, `text` for any."""
+    """The metrics of recommendations, which only the leader exposes.
+
+    `publish` must be called from a single thread; `text` may be called from any thread.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class RecommendationMetrics:
         kinds: Sequence[MeasuredKind],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Both functions are called at each scrape: the leadership or the polls may have ended since the last one."""
+        """`is_leader` and `wall_clock` are called at each scrape, since the leadership or the polls may have ended."""
         self._kinds = kinds
         self._families = dict(_HELP)
         for kind in kinds:
@@ -149,7 +152,7 @@ def _bindings(records: Iterable[Record]) -> Samples:
 
 
 def _timestamps(records: Iterable[Record]) -> Samples:
-    """Return the time of each recommendation or target; of several records, the oldest counts, as it is most stale."""
+    """Return the time of each recommendation or target. If there are several records, their oldest time is used."""
     samples: Samples = {}
     for record in records:
         name = of_recommendation(record)

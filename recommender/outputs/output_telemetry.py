@@ -23,7 +23,7 @@ def counted_as(recommendation: str) -> str:
 
 
 class RecommenderTelemetry:
-    """Counters and histograms, registered in the given registry. For any number of threads."""
+    """Counters and histograms, registered in the given registry. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._scale_calls = Counter(

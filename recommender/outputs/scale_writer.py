@@ -75,7 +75,7 @@ class ScaleEffects:
 
 
 class ScaleWriter:
-    """Carries out the scale calls of the latest decisions. For any number of threads."""
+    """Carries out the scale calls of the latest decisions. Thread-safe."""
 
     def __init__(
         self,
