@@ -7,6 +7,7 @@ give the same result: a node that is full for one of them is not tried again, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
@@ -102,7 +103,7 @@ class _Packing:
         self._limit = limit
         self._is_at_limit = False
         self._opened: list[NodeInfo] = []
-        self._existing = tuple(snapshot.nodes.values())
+        self._existing_count = len(snapshot.nodes)
         self._roomy: list[NodeInfo] | None = None
         """Existing nodes that have resources for the smallest pod; None until they are needed."""
         self._progress: dict[int, _ShapeProgress] = {}
@@ -219,7 +220,8 @@ class _Packing:
             return None
         if progress.elsewhere is None:
             if self._roomy is None:
-                self._roomy = _roomy(self._existing, [group.shape for group in self._groups])
+                existing = islice(self._snapshot.nodes.values(), self._existing_count)  # Opened nodes come last.
+                self._roomy = _roomy(existing, [group.shape for group in self._groups])
             roomy = (info for info in self._roomy if has_resources(info, progress.shape))
             progress.elsewhere = Candidates(progress.filter, roomy)
         return progress.elsewhere.first_fit() or self._first_opened(progress)

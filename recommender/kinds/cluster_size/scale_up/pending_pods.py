@@ -47,13 +47,11 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
     waiting: list[ClusterPod] = []
     expendable: list[ClusterPod] = []
     drained: list[ClusterPod] = []
-    bound: set[tuple[str, str]] = set()
     for pod in situation.pods:
         if pod.has_ended:
             continue
         is_expendable = pod.priority < settings.expendable_pods_priority_cutoff
         if pod.node:
-            bound.add((pod.namespace, pod.name))
             if is_expendable:
                 expendable.append(pod)
             elif pod.node in deleting and _comes_back(pod):
@@ -61,7 +59,7 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
         elif not is_expendable and not pod.is_terminating:
             waiting.append(pod)
     moved = [replace(pod, node="") for pod in drained]
-    once, repeated = _each_once([*waiting, *situation.future_pods], bound)
+    once, repeated = _each_once([*waiting, *situation.future_pods], situation.pods)
     taken, refused = _that_count(once, settings.scheduler_names)
     left_out = left_out_pods([*refused, *((pod, _REPEATED) for pod in repeated)])
     return PendingPods((*taken, *moved), left_out, tuple(expendable), tuple(drained))
@@ -130,8 +128,13 @@ def _comes_back(pod: ClusterPod) -> bool:
     return pod.controller is not None and not stays and not pod.is_terminating
 
 
-def _each_once(pods: Iterable[ClusterPod], bound: set[tuple[str, str]]) -> tuple[list[ClusterPod], list[ClusterPod]]:
-    seen = set(bound)
+def _each_once(pods: Sequence[ClusterPod], present: Iterable[ClusterPod]) -> tuple[list[ClusterPod], list[ClusterPod]]:
+    """Return the pods with a namespace and name that no bound pod of `present` and no earlier pod has, and the others.
+
+    Most bound pods are left out by their names alone, since there may be hundreds of thousands of them.
+    """
+    names = {pod.name for pod in pods}
+    seen = {(pod.namespace, pod.name) for pod in present if pod.name in names and pod.node and not pod.has_ended}
     once: list[ClusterPod] = []
     repeated: list[ClusterPod] = []
     for pod in pods:
