@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.constraints.brakes import MAX_STEP, step_limit
-from recommender.kinds.cluster_size.model.answer import SizeStep
+from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, SizeStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -100,7 +100,7 @@ def _changed_answer(
         groups=groups,
         removals=removals,
         steps=(*answer.steps, *steps),
-        binding=step if steps else answer.binding,
+        binding=step if steps or answer.binding == SCALE_DOWN else answer.binding,
         saved_per_hour=sum(known) if known and len(known) == len(prices) else None,
     )
 

@@ -12,7 +12,7 @@ from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_bound
 from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
-from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
+from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.pod_places import PlaceKind
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
@@ -50,7 +50,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         waiting=scaled.waiting,
         waits_until=scaled.waits_until,
         steps=scaled.steps,
-        binding=scaled.binding,
+        binding=scaled.binding or (SCALE_DOWN if due else None),
         bound=scaled.bound,
         advice=lowered.advice,
         saved_per_hour=_savings_per_hour(lowered.removals),

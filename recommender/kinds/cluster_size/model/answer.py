@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.reports.counts import count_of
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import ScalableReference
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName, PodPlace, UnavailableNode
+
+SCALE_DOWN: Final = "scaleDown"
+"""What decides if nodes are only removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,7 @@ class ClusterSizeAnswer:
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None if there are none."""
     steps: tuple[SizeStep, ...] = ()
     binding: str | None = None
+    """As in `ScaleUp`; without any, `SCALE_DOWN` if a node is removed now."""
     bound: LowerBound | None = None
     advice: tuple[Advice, ...] = ()
     saved_per_hour: float | None = None

@@ -118,6 +118,20 @@ def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> Non
     assert [removal.node for removal in answer.removals if removal.is_due] == ["n2"]
 
 
+def test_removals_alone_decide_until_a_brake_postpones_them() -> None:
+    now = NOW + 11 * MINUTE
+    first = decided(cluster(NOW, running=2))
+
+    young, free, paused = (
+        first,
+        decided(cluster(now, running=2), now, first.memory),
+        decided(cluster(now, running=2), now, first.memory, brakes=Brakes(paused=Pause(Direction.DOWN))),
+    )
+
+    assert [sizes(each) for each in (young, free, paused)] == [(3, 3), (3, 2), (3, 3)]
+    assert [each.record.binding for each in (young, free, paused)] == [None, "scaleDown", "paused"]
+
+
 def test_without_its_memory_the_timer_would_begin_again() -> None:
     assert sizes(decided(cluster(NOW + 10.1 * MINUTE, running=2), NOW + 10.1 * MINUTE)) == (3, 3)
 
