@@ -150,7 +150,7 @@ class RuleObjectStatuses:
             return wait
         if not may_write or now < self._resumes_at or not self._limit.take(0.0):
             return _ROUND_SECONDS
-        self._write(content, wanted)
+        self._write(content, wanted, stored.resource_version)
         # The watch brings the new status. The object is checked again in case the write failed.
         return _RETRY_SECONDS
 
@@ -166,13 +166,15 @@ class RuleObjectStatuses:
             self._store.tell_again(identity.key)
         return True
 
-    def _write(self, content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> bool:
+    def _write(
+        self, content: ObjectContent | ObjectIdentity, status: Mapping[str, Any], resource_version: str = ""
+    ) -> bool:
         """Write a status; return whether the write need not be retried."""
         path = f"{collection_path(content.namespace)}/{content.name}/status"
         try:
-            self._client.apply(path, apply_document(content, status), FIELD_MANAGER)
+            self._client.apply(path, apply_document(content, status, resource_version), FIELD_MANAGER)
         except (NotFoundError, ConflictError):
-            # The object is gone, or another object has its name now; the watch brings this change.
+            # The object is gone or has changed, or another object has its name now; the watch brings this change.
             return True
         except KubernetesError as error:
             if is_of_the_server(error) or isinstance(error, ForbiddenError):

@@ -18,12 +18,15 @@ from adapter.metrics.rulebook.objects.rule_object import ObjectContent
 from adapter.metrics.rulebook.objects.rule_object_status import says_too_many
 
 
-class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):
+class RuleObjectMeta(
+    ObjectMeta, gc=False, rename={"created": "creationTimestamp", "resource_version": "resourceVersion"}
+):
     """The part of the metadata of an object that is read."""
 
     uid: str = ""
     generation: int = 0
     created: str = ""
+    resource_version: str = ""
 
 
 class RuleObjectForm(msgspec.Struct):
@@ -51,6 +54,8 @@ class SeenObject:
 
     content: ObjectContent
     status: SeenStatus
+    resource_version: str = ""
+    """The resourceVersion with which it was last seen."""
 
 
 RuleObjectStore: TypeAlias = "QuotaStore[RuleObjectForm, SeenObject]"
@@ -111,10 +116,12 @@ def _seen(identity: ObjectIdentity, item: RuleObjectForm, before: SeenObject | N
         identity.namespace, identity.name, identity.uid, identity.generation, identity.created, item.spec
     )
     status = item.status if isinstance(item.status, dict) else {}
+    version = item.metadata.resource_version
     if before is None:
-        return SeenObject(content, SeenStatus(identity.uid, status, now))
+        return SeenObject(content, SeenStatus(identity.uid, status, now), version)
     is_same = (before.status.uid, before.status.content) == (identity.uid, status)
     return SeenObject(
         before.content if before.content == content else content,
         before.status if is_same else SeenStatus(identity.uid, status, now),
+        version,
     )

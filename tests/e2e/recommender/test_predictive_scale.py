@@ -95,8 +95,9 @@ def test_a_deployment_without_an_hpa_is_scaled_before_the_wave(
     watched.program.process.kill()
     open_now = {when: needed(item["load"]["now"], PER_REPLICA) for when, item in watched.decisions.items()}
     assert {when for when, item in watched.decisions.items() if item["replicas"] < open_now[when]} == set()
+    # The call that was under way is in the audit log once the API server has answered it.
+    cluster.wait_for("a write in the audit log for each change", lambda: len(chat.writes()) == chat.changes())
     writes = [event.start.timestamp() for event in chat.writes()]
-    assert len(writes) == chat.changes()
     times = ", ".join(f"{moment - begin:.1f} s" for moment in [*refusals(predicting, chat), writes[before]])
     state(
         "a Deployment before a wave",

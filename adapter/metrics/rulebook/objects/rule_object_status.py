@@ -82,12 +82,19 @@ def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
     return is_current and (refused.get("status"), refused.get("reason")) == ("True", Reason.TOO_MANY_RULES)
 
 
-def apply_document(content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document that applies (server-side) a status to exactly this object, and to no other of its name."""
+def apply_document(
+    content: ObjectContent | ObjectIdentity, status: Mapping[str, Any], resource_version: str = ""
+) -> dict[str, Any]:
+    """Return the document that applies (server-side) a status to exactly this object, and to no other of its name.
+
+    With a `resource_version`, the API server refuses it with 409 if the object has changed since: another replica may
+    have written the same finding with a time of its own.
+    """
+    metadata = {"namespace": content.namespace, "name": content.name, "uid": content.uid}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": METRIC_RULE,
-        "metadata": {"namespace": content.namespace, "name": content.name, "uid": content.uid},
+        "metadata": metadata | ({"resourceVersion": resource_version} if resource_version else {}),
         "status": status,
     }
 
