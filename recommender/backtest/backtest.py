@@ -250,7 +250,7 @@ def _simulate(
 
 
 def _act(actuator: Actuator, fleet: FleetSettings, limits: ScaleDownLimits | None) -> Act:
-    """Return the actuator's function; `limits` are those of `scaleDown` and `connections`."""
+    """Return the function that simulates the actuator; `limits` are those of `scaleDown` and `connections`."""
     if actuator is Actuator.HPA:
         return lambda sizes: through_hpa(sizes if limits is None else limits.ask(sizes, fleet), fleet)
     ask: Ask = largest_of_window if limits is None else limits.ask

@@ -97,7 +97,7 @@ class FollowedFiles(Generic[C, T]):
         return self._value
 
     def check(self) -> None:
-        """Look once, and load what has changed; the body of a periodic task."""
+        """Check the files once, and load them if they have changed. A periodic task calls this function."""
         try:
             seen, content = self._look()
         except self._unusable as e:

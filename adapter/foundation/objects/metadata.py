@@ -31,7 +31,7 @@ class KindObject(Protocol):
 
 
 def states_kind(form: type[msgspec.Struct]) -> TypeGuard[type[KindObject]]:
-    """Return whether a Struct keeps the kind of its object."""
+    """Return whether a Struct has the fields `kind` and `apiVersion` of its object, and metadata."""
     types = {field.name: field.type for field in msgspec.structs.fields(form)}
     metadata = types.get("metadata")
     return isinstance(metadata, type) and issubclass(metadata, ObjectMeta) and {"kind", "api_version"} <= types.keys()

@@ -67,7 +67,7 @@ class AccessReviews:
 
     @property
     def patience_seconds(self) -> float:
-        """Longest duration of a review, retries included."""
+        """The longest duration of a review, including retries."""
         return self._reviews.patience_seconds
 
     def review(self, caller: Caller, attributes: Attributes) -> ReviewDecision | Unreviewed:

@@ -34,7 +34,7 @@ class ReadingSettings:
     max_answer_age_seconds: float = 60.0
     """Longest time since the query's evaluation; an answer that is older is an error."""
     look_back_seconds: float = LOOK_BACK_SECONDS
-    """How long Prometheus uses a series' last sample as its value (`--query.lookback-delta`)."""
+    """How long Prometheus uses the last sample of a series as its value (`--query.lookback-delta`)."""
     relist_interval_seconds: float = 60.0
     """How often each rule's series are looked up."""
     metrics_max_age_seconds: float = 60.0
@@ -51,7 +51,7 @@ class ReadingSettings:
     first_answer_wait_seconds: float = 2.0
     """How long the first request for an answer waits for it."""
     max_waiting_requests: int = 12
-    """Requests that may wait at once; beyond that, a first asker is refused instead of occupying one more thread."""
+    """How many requests may wait at once; beyond that, a first request is refused instead of occupying a thread."""
     max_waiting_requests_per_namespace: int = 8
     """Requests of one namespace that may wait at once, so that others find room. If there are several Prometheus
     servers, each has its part of both limits (`answering/waiting_requests`)."""

@@ -145,7 +145,7 @@ class BoardKeeper:
         self.rebuild()
 
     def write_file(self) -> None:
-        """Write the samples and the past to their files if that is due; the body of a periodic task."""
+        """Write the samples and the past to their files if that is due. A periodic task calls this function."""
         if self._file is not None:
             self._file.write_if_due()
         self._past.write_files()

@@ -43,7 +43,7 @@ class WeekKeeper:
         self._states = StateLog(_log)
 
     def read_file(self) -> None:
-        """Take the content of the state file."""
+        """Use the week of the state file, if there is one."""
         week = None if self._file is None else self._file.read()
         if week is not None:
             self._use(week_at(week, self._clock.wall()))

@@ -59,7 +59,7 @@ class SchedulingReloader:
         self._on_change = on_change
 
     def check(self) -> None:
-        """Look whether the file has changed; the body of a periodic task."""
+        """Check whether the file has changed, and load it if so. A periodic task calls this function."""
         if self._followed is not None:
             self._followed.check()
 

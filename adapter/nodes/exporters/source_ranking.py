@@ -104,7 +104,7 @@ def trusted_sources(order: Iterable[Source], covered: Mapping[Source, set[str]])
 
 
 def _speaking_for_themselves(claims: Iterable[ExporterClaim]) -> set[Source]:
-    """Return the sources of whose exporters at least half have the address or name of their node."""
+    """Return the sources for which at least half of the live exporters have the address or name of their node."""
     counts: dict[Source, int] = {}
     for claim in claims:
         if claim.is_live:

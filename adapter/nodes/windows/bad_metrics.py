@@ -58,7 +58,10 @@ def is_served(verdicts: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def last_sample_at(grid: SampleGrid) -> Floats:
-    """Return the Unix seconds of each node's newest sample: as scraped, else the last step that has one, else NaN."""
+    """Return the time of each node's newest sample, in Unix seconds.
+
+    It is the time of the scrape or, if that is not known, of the last step with a sample; NaN if there is none.
+    """
     if not grid.values.shape[1]:
         return grid.newest
     present = ~np.isnan(grid.values)

@@ -114,9 +114,9 @@ def with_estimates(
     """Return a snapshot in which nodes that have been bad for five minutes have estimates, marked as such.
 
     The average is the requests of the node's pods, times the ratio of usage to requests when both were last known
-    (for a node without a known ratio, the median of all nodes), bounded to 0..1. The standard deviation is the
-    node's last one, else the median; the 95th percentile and the maximum are as far above the average as before.
-    A node whose requests are unknown stays without numbers. `bad_since` is the value after this refresh.
+    (for a node without a known ratio, the median of all nodes), bounded to 0..1. The standard deviation is the last
+    one of the node, or else the median; the 95th percentile and the maximum are as far above the average as before.
+    A node whose requests are unknown gets no estimate. `bad_since` is the value after this refresh.
     """
     rows = rows_of(snapshot.nodes, bad_since.nodes)
     resources = {

@@ -1,4 +1,4 @@
-"""Carries out decisions in a cluster, with a writer for each kind of object, removals of nodes, and events."""
+"""Carries out decisions in a cluster: writes objects of each kind, removes nodes, and records events."""
 
 from __future__ import annotations
 

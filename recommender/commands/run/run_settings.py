@@ -101,7 +101,10 @@ def page_hosts(values: FlagValues, listen: Listen) -> AllowedHosts:
 
 
 def own_namespace(election: LeaderElection) -> str:
-    """Return the namespace of the Lease and the memories: the configured one, else the pod's. Raises UsageError."""
+    """Return the namespace of the Lease and the memories: the configured one, or else that of the pod.
+
+    Raises UsageError if neither is known.
+    """
     if election.namespace:
         return election.namespace
     if named := pod_namespace():

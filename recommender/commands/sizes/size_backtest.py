@@ -57,7 +57,10 @@ def backtest_sizes(
 
 
 def _short_histories(days: int) -> Iterator[str]:
-    """Yield how much history each policy had: on the first judged days, it may be less than the policy uses."""
+    """Yield a sentence for each policy about how much history it had.
+
+    On the first judged days, it may have had less history than it uses.
+    """
     for name, wanted in (("sizes", HISTORY_DAYS), ("vpa", HISTORY_DAYS), ("krr", KRR_DAYS)):
         most = min(days - 1, wanted)
         had = f"{most} days" if most == FEWEST_HISTORY_DAYS else f"{FEWEST_HISTORY_DAYS} to {most} days"

@@ -1,4 +1,4 @@
-"""The effects of brakes and HPAs on sizes that follow the cluster and that the output resize writes (pure).
+"""The effects of brakes and HPAs on sizes that follow the cluster and are written by the output `resize` (pure).
 
 Without that output, nothing acts on these sizes, not even a brake.
 """

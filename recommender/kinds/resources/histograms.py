@@ -75,7 +75,7 @@ class UsageHistograms:
         self.weights[day] += flat.reshape(self.weights.shape[1:])
 
     def cumulated(self, day_weights: FloatArray) -> FloatArray:
-        """Return the sum of the days with these weights, by row, cumulated along the buckets."""
+        """Return the weighted sum of the days as cumulative weights, shape (rows, buckets)."""
         combined = np.tensordot(day_weights.astype(np.float32), self.weights, axes=1)
         return np.asarray(np.cumsum(combined, axis=1, dtype=np.float64), dtype=np.float64)
 
@@ -86,14 +86,14 @@ class UsageHistograms:
 
     @property
     def days_with_samples(self) -> IntArray:
-        """Number of days with samples, by row."""
+        """The number of days with samples, by row."""
         return np.asarray((self.weights.sum(axis=2) > 0).sum(axis=0), dtype=np.int64)
 
 
 def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> FloatArray:
-    """Return, for each row of cumulated weights, the end of the first bucket up to which `share` of the weight is.
+    """Return, for each row of cumulative weights, the end of the first bucket by which `share` of the weight occurs.
 
-    NaN for a row without weight.
+    The result is NaN for a row without weight.
     """
     totals = cumulated[:, -1]
     # Rounding must not put the threshold above the sum: then no bucket would reach it.
@@ -103,11 +103,11 @@ def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> Floa
 
 
 def knees(cumulated: FloatArray, scale: BucketScale) -> FloatArray:
-    """Return, for each row of cumulated weights, the request above which more capacity costs more than it is worth.
+    """Return, for each row of cumulative weights, the request above which more capacity costs more than it is worth.
 
     A request costs its amount in multiples of the mean usage; usage above the request costs `_COST_OF_TIME` of the mean
     usage if it lasts all the time. So nothing is reserved for a rare spike, and steady usage is almost always covered.
-    NaN for a row without weight.
+    The result is NaN for a row without weight.
     """
     totals = cumulated[:, -1:]
     ends = scale.ends()

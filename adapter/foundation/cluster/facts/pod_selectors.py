@@ -65,7 +65,7 @@ def _requirements(kind: str, raw: msgspec.Raw) -> Iterator[Requirement]:
 
 
 def selector_requirements(form: LabelSelectorForm) -> Iterator[Requirement]:
-    """Yield what a label selector requires. Raises SelectorError."""
+    """Yield the requirements of a label selector. Raises SelectorError."""
     for key, value in (form.labels or {}).items():
         yield Requirement(key, Operator.EQUALS, (value,))
     for expression in form.expressions or ():

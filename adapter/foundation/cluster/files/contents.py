@@ -162,7 +162,7 @@ def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeed
 
 
 def whole_objects_in(body: Document, *, is_json: bool, kinds: frozenset[ObjectKind]) -> Contents:
-    """Return the objects of some kinds alone; those that cannot be read are skipped. Raises ManifestError."""
+    """Return only the objects of the given kinds; unreadable objects are skipped. Raises ManifestError."""
     contents, needs = Contents(), ClusterNeeds(objects=kinds)
     forms = {GroupKind(kind.group, kind.kind): ContentForm for kind in kinds}
     for part in read_objects(body, forms, is_json=is_json, pace=UNPACED, leave_out=_pass_over):

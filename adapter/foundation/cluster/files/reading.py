@@ -77,7 +77,7 @@ def read_contents(path: Path, needs: ClusterNeeds = NO_NEEDS) -> Contents:
 
 
 def read_whole_objects(path: Path, kinds: frozenset[ObjectKind]) -> Contents:
-    """Return only the objects of some kinds, which is much faster than reading all. Raises ClusterFilesError.
+    """Return only the objects of the given kinds, which is much faster than reading all. Raises ClusterFilesError.
 
     An object that cannot be read is skipped, since `read_contents` names it.
     """

@@ -16,7 +16,7 @@ READY_WITHOUT_LISTS_SECONDS: Final = 10.0
 """Readiness waits no longer than this for lists, as it must not depend on the API server to serve metrics and page."""
 
 Probe: TypeAlias = "Callable[[], str | None]"
-"""Returns None if the check passes, else the reason in one line. Never waits, never raises."""
+"""Returns None if the check passes, or else the reason in one line. A probe never waits and never raises."""
 
 
 @dataclass(frozen=True, slots=True)

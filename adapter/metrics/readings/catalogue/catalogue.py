@@ -61,7 +61,7 @@ class Catalogue:
     def find_custom(self, resource_qualified: str, namespaced: bool, name: str) -> Metric | None:  # noqa: FBT001 - part of the key
         """Return the metric of that name for `pods`, `deployments.apps`, …; None if no rule provides it.
 
-        For cluster-scoped objects, it also exists within namespaces: see `narrowed`.
+        A metric of cluster-scoped objects also exists within namespaces: see `narrowed`.
         """
         found = self._custom.get((resource_qualified, namespaced, name))
         if found is not None or not namespaced:

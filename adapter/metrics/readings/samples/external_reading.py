@@ -41,7 +41,7 @@ LEFT_OUT = "a sum without them would be too low"
 
 @dataclass(frozen=True, slots=True)
 class Flawed:
-    """Rows of an answer that are no asker's value, by their identity: the reading that holds them keeps them alive."""
+    """Rows of an answer that cannot be used as values, identified by `id`: the reading keeps the rows alive."""
 
     histograms: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
@@ -215,7 +215,7 @@ class ExternalReading:
         return rows if self._planned.fold is None else fold_rows(self._planned.fold, rows)
 
     def _selected_rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
-        """Return the received rows that are an asker's."""
+        """Return the received rows that an asker's namespace and selector match. Raises UnanswerableSelectorError."""
         planned = self._planned
         if planned.kind is PlanKind.EXACT:
             return self._rows

@@ -49,7 +49,7 @@ class Asking:
     age: float
     """Age of the reading in seconds."""
     look_back_seconds: float
-    """How long Prometheus uses a series' last sample as its value."""
+    """How long Prometheus uses the last sample of a series as its value."""
     ranges_seconds: float = 0.0
     """The longest range that the rule's query looks over."""
     allow_foreign: bool = False

@@ -77,7 +77,7 @@ class SilentSeries:
     """The memory of a process. Any thread may call it."""
 
     def __init__(self, look_back_seconds: float) -> None:
-        """`look_back_seconds` is how long Prometheus uses a series' last sample as its value."""
+        """`look_back_seconds` is how long Prometheus uses the last sample of a series as its value."""
         self._look_back = look_back_seconds
         self._lock = threading.Lock()
         self._memories: dict[tuple[object, ...], _Memory] = {}

@@ -1,7 +1,7 @@
-"""Scores for nodes that are ordered by levels, so that the ten integers that the scheduler reads distinguish them.
+"""Scores for nodes that are ordered by levels, spread over the ten integers above 0 that the scheduler distinguishes.
 
-The scores of a request's nodes are distributed from 100 down: the best node has an integer to itself as long as there
-is one to spare. Pure.
+The scores of the nodes of a request are distributed from 100 down. The best node has an integer to itself as long as
+there is one to spare. Pure.
 """
 
 from __future__ import annotations

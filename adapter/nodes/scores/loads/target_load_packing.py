@@ -63,7 +63,8 @@ def scores_of_load(
 def predicted_cpu_milli(resources: PodResources, args: TargetLoadPackingArgs) -> int:
     """Return the CPU in millicores that a pod is expected to use, with its overhead and without init containers.
 
-    For each container, it is its limit, else its request times the multiplier, else the default.
+    A container is expected to use its limit; without a limit, its request times the multiplier; without either, the
+    default.
     """
     total = resources.overhead_cpu_milli
     for container in resources.containers:

@@ -58,8 +58,7 @@ class DiscoveryFacts:
     ) -> NodeTemplate | None:
         """Return the template of a group: made from one of its ready nodes, or else from the stated node.
 
-        Ready nodes without GPUs are no example if the group is stated to have some, since theirs may not be available
-        yet.
+        Ready nodes without GPUs are not used if the stated node has GPUs, since theirs may not be available yet.
         """
         present = [self.nodes[name] for name in members if name in self.nodes]
         offered = () if stated is None else extended_resources(stated)
@@ -70,7 +69,7 @@ class DiscoveryFacts:
         return None if stated is None else self.stated(stated, source)
 
     def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
-        """Return the stated template, with the pods of the DaemonSets that would run on it."""
+        """Return a template of the node that `source` states, with the pods of the DaemonSets that would run on it."""
         meant = self._shared_template(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
         return replace(meant, pods=pods_on(node, meant.pods))
 

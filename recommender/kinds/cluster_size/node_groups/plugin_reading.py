@@ -42,7 +42,7 @@ class PluginError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PluginGroup:
-    """A group, with the statements of its plugin."""
+    """A node group as its plugin describes it."""
 
     name: str
     min_size: int = 0
@@ -55,9 +55,9 @@ class PluginGroup:
     gpu_label: str = ""
     """The label of nodes with GPUs, in addition to the known ones; empty if there is none."""
     has_writes: bool = False
-    """Whether it has the methods by which its size is changed."""
+    """Whether the plugin's object for the group has the methods that change its size."""
     age_seconds: float = 0.0
-    """How old the size and the machines were when the plugin stated them."""
+    """How old the size and the list of machines were when the plugin stated them."""
     problem: str = ""
 
 
@@ -130,7 +130,7 @@ def group_id(group: ProviderNodeGroup) -> str:
 
 
 def read_group(group: ProviderNodeGroup) -> PluginGroup:
-    """Return the statements of a group. Raises PluginError for impossible ones."""
+    """Return a group as its plugin describes it. Raises PluginError if something in it is impossible."""
     low, high, target = (_size(name, getattr(group, name)()) for name in ("min_size", "max_size", "target_size"))
     if high < low:
         raise PluginError(f"max_size() returns {high}, which is less than min_size(), {low}")

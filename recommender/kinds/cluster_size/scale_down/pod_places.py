@@ -123,9 +123,9 @@ class PodPlaces:
         return FULL if search.closed.find(_OPEN) < 0 else None
 
     def _new_search(self, shape: PodShape) -> _Search:
-        """Return a search for the shape; independent shapes that are alike share one.
+        """Return a search for the shape; independent shapes with equal filters and requests share one search.
 
-        Clusters have far more workloads than different requests, and each search knows every destination.
+        Each search holds data about every destination, and a cluster has far more workloads than distinct requests.
         """
         static = self._snapshot.static_filter(shape.scheduling)
         refused = self._refused.get(static)

@@ -144,7 +144,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
 
 
 def _binding(state: SizingState, remaining: LeftPending) -> str | None:
-    """Return the limit that keeps pods pending, or else the last step."""
+    """Return the limit that keeps pods pending, or else the last step; None if there is neither."""
     if remaining.limits:
         return remaining.limits[0]
     return state.steps[-1].step if state.steps else None

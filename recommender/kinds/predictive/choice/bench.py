@@ -202,7 +202,7 @@ class Bench:
         )
 
     def begin(self, number: int) -> int:
-        """Return the decision after which the judged period of a decision begins."""
+        """Return the number of the decision after which the judged period of decision `number` begins."""
         return max(0, number - self._judged)
 
     def begins(self, number: int) -> IntArray:

@@ -39,7 +39,11 @@ class Bills:
     """Number of decisions over which costs are measured."""
 
     def first_ratio(self, number: int, series: int) -> FloatArray:
-        """Return the headroom that acts while no model does: that of the budget, or else the configured one."""
+        """Return the headroom that acts while no model does, shape (series).
+
+        With a budget, it is the headroom that costs as much as the budget allows, and for the first decision the
+        smaller one of budget and configured headroom. Without a budget, it is the configured headroom.
+        """
         budget, configured = self.task.budget_ratio, self.task.headroom_ratio
         if budget is None or not number:
             return np.full(series, configured if budget is None else min(budget, configured))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledBound:
-    """A lower bound of a schedule that applies at a moment."""
+    """The lower bound that a schedule sets at one moment."""
 
     replicas: int
     detail: str

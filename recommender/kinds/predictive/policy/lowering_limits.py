@@ -81,7 +81,10 @@ def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: 
 
 
 def drain_seconds(scale_down: ScaleDown, load: float, memory: PolicyMemory) -> float | None:
-    """Return how long open sessions last: `drain`, else the measured time; None if none are open or it is unknown."""
+    """Return how many seconds open sessions last: `drain`, or else the measured time.
+
+    None if no session is open, or if the time is not known.
+    """
     if load <= 0:
         return None
     return scale_down.drain_seconds if scale_down.drain_seconds is not None else session_seconds(memory.sessions)

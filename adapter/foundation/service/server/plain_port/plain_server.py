@@ -149,7 +149,7 @@ class PlainServer:
         self._poller.register(sock, selectors.EVENT_READ, visitor)
 
     def _make_room(self) -> bool:
-        """Close the slowest reader, else the oldest connection; return whether there was one."""
+        """Close the slowest reader or, if there is none, the oldest connection; return whether one was closed."""
         readers = self._readers()
         victim = taken_slowest(readers) if readers else next(iter(self._visitors), None)
         if victim is not None:
