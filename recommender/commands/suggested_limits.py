@@ -25,7 +25,10 @@ QUERY_SECONDS: Final = 20.0
 
 
 def with_suggested_limits(configuration: Configuration, values: FlagValues) -> Configuration:
-    """Return the configuration with suggested limits in the entries' problems; each entry queries Prometheus."""
+    """Return the configuration, in which the problem of each entry that lacks a limit now suggests one.
+
+    Prometheus is queried once for each of these entries.
+    """
     unlimited = {each.name for each in configuration.refused if any(map(_lacks_limit, each.problems))}
     if not unlimited:
         return configuration

@@ -262,7 +262,7 @@ class RecommendationKind(Protocol[S]):
         return message_without_notes(record, self.notes(record))
 
     def explained_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
-        """Return further details as text, which `recommend --explain` asks for."""
+        """Return further details as lines of text, for `recommend --explain`."""
         return ()
 
     def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002

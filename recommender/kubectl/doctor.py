@@ -48,7 +48,7 @@ DOCTOR: Final = CommandFlags(
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; always raises SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
     configure_quiet_logs_by(values)
     deadlines = RequestDeadlines(connect=3.0, silence=_CALL_SECONDS, total=2 * _CALL_SECONDS)

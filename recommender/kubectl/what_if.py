@@ -33,6 +33,6 @@ WHAT_IF: Final = replace(
 
 
 def what_if(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; always raises SystemExit."""
+    """Run the command. Always raises SystemExit."""
     flags_or_exit(WHAT_IF, arguments, os.environ)
     recommend(arguments)

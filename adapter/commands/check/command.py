@@ -95,7 +95,7 @@ class _Checked:
 
 
 def check(arguments: Sequence[str]) -> NoReturn:
-    """Run the command, which always raises SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(CHECK, arguments, os.environ)
     configure_logs_by(values)
     try:

@@ -128,7 +128,7 @@ DOCTOR = CommandFlags(
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
     configure_logs_by(values)
     try:

@@ -102,7 +102,7 @@ EXPLAIN = CommandFlags(
 
 
 def explain(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(EXPLAIN, arguments, os.environ)
     configure_logs_by(values)
     try:

@@ -73,7 +73,7 @@ class _NothingToServeError(Exception):
 
 
 def init(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(INIT, arguments, os.environ)
     configure_logs_by(values)
     try:

@@ -46,10 +46,10 @@ def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds
 
 
 def collecting_since(first_answer: float, started: Started | None) -> float:
-    """Return the time since which Prometheus has collected samples, as far as known; all times are by one clock.
+    """Return the time since which Prometheus is known to have collected samples; all times are by the same clock.
 
-    If the server does not report its start, that is when it first answered this process. If it does, that is when it
-    loaded its configuration, or earlier if the same server process answered before.
+    If the server does not report its start, this is the time of its first answer to this process. If it does, this is
+    the time at which it loaded its configuration, or the first answer if the same server process gave that earlier.
     """
     if started is None:
         return first_answer

@@ -119,7 +119,7 @@ class Readings:
         return self._cataloguer.catalogue
 
     def has_looked_up_all(self) -> bool:
-        """Return whether the catalogue contains the metrics that existed at the start, as far as Prometheus reports."""
+        """Return whether the series of every rule have been looked up once, with or without success."""
         return self._cataloguer.has_looked_up_all()
 
     def catalogue_of(self, namespace: str | None) -> Catalogue:

@@ -1,7 +1,7 @@
-"""Analyses what a `seriesQuery` selects, as far as its text shows that.
+"""Analyses what a `seriesQuery` selects, as far as its text shows.
 
-It is parsed by the parser of query plans, so that the whole program interprets PromQL in the same way; that parser also
-supports quoted names and the `or` of VictoriaMetrics.
+The text is parsed by the parser of query plans, so that the whole program interprets PromQL in the same way. That
+parser also supports quoted names and the `or` of VictoriaMetrics.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Prioritizer:
         self._state = StateLog(_log)
 
     def priorities(self, board: Board, pod: PendingPod, names: Sequence[str]) -> list[int]:
-        """Return 0..10 for each name; if all scores are equal, log once that they have no influence."""
+        """Return a priority of 0 to 10 for each name; if all scores are equal, log once that they have no influence."""
         scores = score_request(self._policies, pod, board, rows_in(board.columns.index, names))
         if scores.without_influence:
             self._state.failed(

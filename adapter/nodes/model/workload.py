@@ -1,4 +1,4 @@
-"""The kinds of pods that a cluster runs, as far as they matter for the use of its GPUs."""
+"""The kinds of pods that a cluster runs, distinguished only by what matters for the use of its GPUs."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class KeptSurvey:
         self._due = self._monotonic() + (SURVEY_SECONDS if is_measured else 0.0)
 
     def may_answer(self, resource: LoadResource) -> bool:
-        """Return whether a query can have a result, as far as is known."""
+        """Return whether a query may have a result; True if nothing is known about its series."""
         is_known = resource in self.last.series and resource not in self._settings.queries
         return not is_known or self.last.series[resource] > 0 or resource in self.last.recorded
 

@@ -49,7 +49,7 @@ _LONGEST_STARTUP_SECONDS: Final = 86_400.0
 
 
 def backtest(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(BACKTEST, arguments, os.environ)
     configure_logs_by(values)
     configuration = configuration_or_exit(values, for_backtest=True)[1] if values.path("config") else None

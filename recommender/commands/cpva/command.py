@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def cpva(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
     values = flags_or_exit(CPVA, arguments, os.environ)
     try:
         settings = settings_of(values, os.environ)

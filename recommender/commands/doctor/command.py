@@ -95,7 +95,7 @@ class RecommenderDoctorSettings:
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
     configure_quiet_logs_by(values)
     _, configuration = configuration_or_exit(values)

@@ -42,7 +42,7 @@ _NODES: Final = 21
 
 
 def expander(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(EXPANDER, arguments, os.environ)
     configure_logs_by(values)
     try:

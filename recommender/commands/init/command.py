@@ -67,7 +67,7 @@ INIT = CommandFlags(
 
 
 def init(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(INIT, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:

@@ -35,7 +35,7 @@ _LEAST_IDLE_SECONDS: Final = 60.0
 
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
     values = flags_or_exit(POD_NANNY, arguments, os.environ)
     try:
         settings = settings_of(values, os.environ)

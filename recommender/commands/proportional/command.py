@@ -36,7 +36,7 @@ _POLLS_UNTIL_STALE = 3
 
 
 def proportional(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command and end the process. Raises SystemExit only if the flags or --help end it before the start."""
     values = flags_or_exit(PROPORTIONAL, arguments, os.environ)
     try:
         configuration = configuration_of(values, os.environ)

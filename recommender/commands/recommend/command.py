@@ -106,7 +106,7 @@ _ANSWER_QUERY: Final = "vector(1)"
 
 
 def recommend(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(RECOMMEND, arguments, os.environ)
     configure_quiet_logs_by(values)
     with rare_collections():

@@ -48,7 +48,7 @@ _MOST_INTERRUPTIONS: Final = 60.0
 
 
 def replay(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(REPLAY, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(RUN, arguments, os.environ)
     configure_logs_by(values, queued=not values.boolean("validate"))
     path, configuration = configuration_or_exit(values)

@@ -58,7 +58,7 @@ _PRINTED: Final[dict[str, Callable[[Sizes], str]]] = {
 
 
 def sizes(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(SIZES, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:

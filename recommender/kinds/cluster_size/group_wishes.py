@@ -91,7 +91,10 @@ def _refusal(group: NodeGroup) -> str:
 
 
 def plan_node_removals(group: NodeGroup, nodes: Iterable[str]) -> RemovalPlan:
-    """Return the nodes of a provider's group whose removal begins now, in their order, as far as its minimum allows."""
+    """Return which nodes of a provider's group are removed now, in the given order, and why the others are kept.
+
+    No more nodes are removed than the minimum size of the group allows.
+    """
     provider, wanted = group.provider, tuple(nodes)
     if provider is None or not provider.deletes_nodes:
         return RemovalPlan(kept=dict.fromkeys(wanted, "deleteNodes is off, so removals are only recommended"))

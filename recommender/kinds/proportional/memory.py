@@ -22,7 +22,7 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
     rungs: dict[str, int] = msgspec.field(default_factory=dict)
     """The value that hysteresis holds, by driver."""
     sizes: dict[str, dict[str, dict[str, Count]]] = msgspec.field(default_factory=dict)
-    """Sizes by container, section and resource, in millicores and in bytes; empty without the output resize."""
+    """Sizes by container, section and resource, in millicores and in bytes; empty without the output `resize`."""
 
     @property
     def shared(self) -> KindMemory | None:

@@ -44,7 +44,10 @@ def sized_target(policy: RecommendationPolicy) -> TargetReference | None:
 def writes_of(
     wanted: WantedSizes, settings: ResizeSettings, policy: RecommendationPolicy, confirmed: float
 ) -> RequestWrites | None:
-    """Return the writes; None without the output resize, or while another recommendation resizes the same target."""
+    """Return the writes of the output `resize`; None if it is off or if there is nothing to write.
+
+    None as well while another recommendation resizes the same target.
+    """
     target = sized_target(policy)
     if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
         return None

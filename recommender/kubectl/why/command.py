@@ -82,7 +82,7 @@ WHY: Final = CommandFlags(
 
 
 def why(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; always raises SystemExit."""
+    """Run the command. Always raises SystemExit."""
     values = flags_or_exit(WHY, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:

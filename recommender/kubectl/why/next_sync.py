@@ -1,4 +1,4 @@
-"""Predicts what the HPA controller does next, as far as that can be known from outside (pure).
+"""Predicts what the HPA controller does next, to the extent that this can be known from outside (pure).
 
 The controller keeps its last recommendations and changes in memory and does not expose them. So the arithmetic runs
 twice: with a memory that holds nothing back, and with a memory in which the present size was recommended a moment ago.

@@ -1,8 +1,8 @@
 """The nodes of a replayed cluster as columns of numbers, and the scheduling of pods on them.
 
-Scheduling follows kube-scheduler's default profile as far as requests determine it. A node must pass the filters that
-consider only the node, and have the resources that the pod requests. If several nodes do, the pod goes to the one whose
-resources are then requested the least and the most evenly (NodeResourcesFit with LeastAllocated, and
+Scheduling follows the part of kube-scheduler's default profile that requests determine. A node must pass the filters
+that consider only the node, and have the resources that the pod requests. Of several such nodes, the pod goes to the
+one whose resources are then requested the least and the most evenly (NodeResourcesFit with LeastAllocated, and
 NodeResourcesBalancedAllocation).
 """
 

@@ -56,7 +56,7 @@ class Stop:
 
 
 class Tasks:
-    """The tasks of a process; each of them watches `stop`."""
+    """The tasks of a process, all of which end when `stopping` is requested."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class ProvenPlans:
         return remarks
 
     def forget(self) -> None:
-        """Forget all plans and all distrust."""
+        """Forget all plans, and which metrics are distrusted."""
         self._plans.clear()
         self._distrusted.clear()
 

@@ -1,4 +1,4 @@
-"""Maintains the catalogue: looks up each rule's series when due, and swaps in a new catalogue when metrics changed."""
+"""Maintains the catalogue: looks up each rule's series when due, and replaces the catalogue if metrics have changed."""
 
 from __future__ import annotations
 

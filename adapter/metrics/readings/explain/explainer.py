@@ -101,7 +101,7 @@ class Explainer:
     def _metric(
         self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ServedMemory | None
     ) -> Metric:
-        """Return the metric that is meant; raises Answered if no rule provides it."""
+        """Return the metric that the question is about. Raises Answered if no rule provides it."""
         note_refused(progress, rulebook)
         known = list(memory.metrics(progress.question)) if memory else []
         try:

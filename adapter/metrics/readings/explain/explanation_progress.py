@@ -87,7 +87,7 @@ class Progress:
         self.steps.append(ExplanationStep(step, outcome, detail))
 
     def reason(self, error: PrometheusError) -> str:
-        """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
+        """Return why Prometheus did not answer, without what the client must not see; the log has everything."""
         text = None if self.to_owner else public_text(error)
         if text is None:
             return str(error)

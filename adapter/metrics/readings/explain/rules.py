@@ -125,7 +125,7 @@ class RuleSearch:
 
 
 def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
-    """Return the one of several metrics that is meant, and note the others.
+    """Return the metric, of several, that the question is about, and note the others.
 
     A question without a kind does not mean all kinds: the last rule for the likeliest kind wins.
     """

@@ -23,7 +23,7 @@ class SampleTimes:
         self._earliest = evaluated.wall
 
     def admits(self, timestamp: float) -> bool:
-        """Return whether a sample's time (Unix seconds) is about the requested one, and record it if so."""
+        """Return whether a sample's time (Unix seconds) is close to the requested time, and record it if so."""
         if self._oldest <= timestamp <= self._newest:
             self._earliest = min(self._earliest, timestamp)
             return True

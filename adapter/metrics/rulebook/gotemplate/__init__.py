@@ -1,4 +1,4 @@
-"""The language of Go's `text/template`, as far as rule files use it, with the delimiters `<<` and `>>`.
+"""The part of the language of Go's `text/template` that rule files use, with the delimiters `<<` and `>>`.
 
 Rule files were written for a Go program, so its template language is part of their format. Here it works on plain
 values (texts, numbers, lists, maps) and has no function that could reach anything else. Not supported, and refused with

@@ -63,7 +63,7 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
 
 
 def example_query(metric: Metric) -> str:
-    """Return the query for two objects in a namespace, as far as the metric describes such objects.
+    """Return the query for two objects in a namespace, or without objects or namespace if the metric has none.
 
     Raises RenderError.
     """

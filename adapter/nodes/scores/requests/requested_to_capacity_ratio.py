@@ -36,7 +36,10 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCa
 
 
 def broken_linear(shape: Sequence[tuple[int, int]], at: Integers) -> Integers:
-    """Return the piecewise linear function through the points, constant outside them; integers, truncated as in Go."""
+    """Return the values at `at` of the piecewise linear function through the points, truncated to integers as in Go.
+
+    Outside the points, the function is constant.
+    """
     xs = np.array([x for x, _ in shape], dtype=np.int64)
     ys = np.array([y for _, y in shape], dtype=np.int64)
     after = np.searchsorted(xs, at, side="left").clip(0, len(xs) - 1)

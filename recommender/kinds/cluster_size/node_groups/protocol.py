@@ -30,14 +30,14 @@ ENTRY_POINTS: Final = "tidewatch.node_groups"
 
 @dataclass(frozen=True, slots=True)
 class ProviderNode:
-    """A Node object, as far as it helps to find the group that it belongs to."""
+    """The parts of a Node object that help to find the group of the node."""
 
     name: str
     provider_id: str = ""
     """`spec.providerID`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """The annotations that the recommender reads, not all of the object's."""
+    """Only the annotations that the recommender reads."""
 
 
 class InstanceState(StrEnum):

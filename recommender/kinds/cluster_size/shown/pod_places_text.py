@@ -24,7 +24,10 @@ _MOST_MOVES: Final = 250
 
 
 def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[str]]:
-    """Return the lines by heading: pods that move, that the scheduler could place now, and that wait for a node."""
+    """Return the lines by heading.
+
+    They show pods that move, pods that the scheduler could place now, and pods that wait for a node or for evictions.
+    """
     unready = frozenset(one.node for one in answer.unavailable if one.state is NodeState.NOT_READY)
 
     def lines(kind: PlaceKind, origin: PodOrigin, text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""All models by their names."""
+"""All models by name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The one simulation of capacity: from desired replicas to what serves, its shortage and its cost (pure)."""
+"""The only simulation of capacity: computes the replicas that serve, their shortage and their cost (pure)."""

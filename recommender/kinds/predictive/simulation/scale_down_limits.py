@@ -50,7 +50,10 @@ class ScaleDownLimits:
 
 
 def scale_down_limits(settings: PredictiveSettings, load: FloatArray, fleet: FleetSettings) -> ScaleDownLimits | None:
-    """Return the limits on scaling down for a load of shape (steps,); None without `scaleDown` and `connections`."""
+    """Return the limits on scaling down for a load of shape (steps,).
+
+    None if neither `scaleDown` nor `connections` is configured.
+    """
     scale_down, connections = settings.scale_down, settings.connections
     if scale_down is None and connections is None:
         return None

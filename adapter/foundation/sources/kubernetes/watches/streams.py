@@ -117,7 +117,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
 
 @contextmanager
 def when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` from another thread if `stop` is set during the block, since a reading thread would not notice it."""
+    """Call `end` from another thread if `stop` is set during the block: a thread that reads would not notice that."""
     left = threading.Event()
 
     def wait() -> None:

@@ -46,7 +46,7 @@ class AnswerMemory:
 
     @property
     def held_bytes(self) -> int:
-        """Size of all bodies that count."""
+        """The size of all bodies that count, in bytes."""
         with self._changed:
             return sum(self._bytes.values())
 

@@ -48,7 +48,10 @@ class RemovalPlan:
 def plan_removals(
     group: NodeGroup, nodes: Iterable[str], stated: ClusterApiGroups, cluster: ClusterState
 ) -> RemovalPlan:
-    """Return the Machines of nodes to remove, in order, as far as the group may become smaller."""
+    """Return which Machines are removed for the nodes, in the given order, and why the others are kept.
+
+    No more Machines are removed than the minimum size of the group allows.
+    """
     wanted = tuple(nodes)
     reason = _reason_against(group, stated, cluster)
     if reason:
