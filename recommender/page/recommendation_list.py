@@ -109,7 +109,7 @@ _KEYS: Final[dict[SortOrder, Callable[[PageLine], tuple[object, ...]]]] = {
 
 
 def is_found(line: PageLine, text: str) -> bool:
-    """Return whether a name, type, status or message of a line contains the text, which has no capital letters."""
+    """Return whether a name, type, status or message of a line contains the text, which must be casefolded."""
     if text in line.name.casefold() or text in line.type.casefold():
         return True
     return any(_is_in_record(record, text) for record in line.records)

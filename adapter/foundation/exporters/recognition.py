@@ -83,7 +83,7 @@ def _example_order(thing: Mapping[str, str]) -> tuple[int, bool, list[str]]:
 
 
 def names_object(group: Mapping[str, str], namespace_label: str, object_label: str) -> bool:
-    """Return whether these labels hold names that an object of Kubernetes can have."""
+    """Return whether the values of these labels are valid names of a namespace and an object of Kubernetes."""
     return is_namespace_name(group.get(namespace_label, "")) and is_object_name(group.get(object_label, ""))
 
 

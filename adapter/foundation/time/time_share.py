@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class TimeShare:
-    """A budget of seconds that grows by a share of each second, up to `burst_seconds`. For one thread."""
+    """A budget of seconds that grows by a share of each second, up to `burst_seconds`. Not thread-safe."""
 
     def __init__(
         self,

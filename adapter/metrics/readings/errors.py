@@ -58,7 +58,7 @@ class ObjectsNotKnownError(ReadingError):
 
 
 class SourceUnreachableError(ReadingError):
-    """Prometheus was not reached, refused the adapter's credentials, or something else answered in its place."""
+    """Prometheus was not reached or refused the credentials of the adapter, or something else answered in its place."""
 
 
 class SourceSlowError(ReadingError):

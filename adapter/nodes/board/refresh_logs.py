@@ -31,7 +31,7 @@ BASIS_TEXTS: Final = {
 
 
 class RefreshReports:
-    """Remembers what was logged. For one thread at a time."""
+    """Remembers what was logged. Not thread-safe."""
 
     def __init__(self) -> None:
         self._states = StateLog(_log)

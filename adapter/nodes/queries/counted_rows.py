@@ -74,7 +74,7 @@ def claimants_of(mapped: MappedRows, labels: tuple[Mapping[str, str], ...], mapp
 
 
 class ExporterRegister:
-    """Remembers which exporter measures each node, for one resource. For one thread at a time."""
+    """Remembers which exporter measures each node, for one resource. Not thread-safe."""
 
     def __init__(self, past: Mapping[Source, Past], began_at: float) -> None:
         """`past` is what Prometheus knows about sources from before the start."""

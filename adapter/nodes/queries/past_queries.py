@@ -97,7 +97,7 @@ class _ResourceProgress:
 
 
 class PastProgress:
-    """The part of the past that has been requested, by resource. For one thread at a time."""
+    """The part of the past that has been requested, by resource. Not thread-safe."""
 
     def __init__(self, span: PastSpan) -> None:
         self._span = span

@@ -41,7 +41,7 @@ def aligned(seconds: float, step_seconds: int) -> int:
 def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:
     """Return the part of a grid that ends at `end` and has `columns` columns; missing columns are NaN.
 
-    ValueError if `end` is not a whole number of steps away from the grid's.
+    Raises ValueError if `end` is not a whole number of steps away from the end of the grid.
     """
     if (end - grid.end) % grid.step_seconds:
         raise ValueError(f"{end} is not on the {grid.step_seconds} s steps of a grid that ends at {grid.end}")
@@ -104,7 +104,7 @@ def join(older: SampleGrid, newer: SampleGrid) -> SampleGrid:
 
     If both have a step, the newer value counts unless it is NaN; so a late sample fills a former NaN, and a node that
     one answer lacks keeps its samples. An older grid whose steps are all later than the kept steps of the newer one
-    (its clock was wrong) is dropped. ValueError if the grids are of different resources, or on different steps.
+    (its clock was wrong) is dropped. Raises ValueError if the grids are of different resources or on different steps.
     """
     if (older.resource, older.step_seconds) != (newer.resource, newer.step_seconds):
         raise ValueError(

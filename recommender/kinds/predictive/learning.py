@@ -281,7 +281,7 @@ def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
 
 
 def replayed_from(history: LoadHistory) -> int:
-    """Return the step from which on records cover a history."""
+    """Return the first step of a history that records cover."""
     return max(0, history.steps - int(REPLAYED_SECONDS / history.step_seconds))
 
 

@@ -59,15 +59,16 @@ class SharedFit:
 
 
 def shared_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
-    """Return the fits of models to a history, and to the known part of it on the days that records cover.
+    """Return the fits of models by name: those on the days that records cover, each to the history until then.
 
-    A model for whose fit too little is known is left out. Models that are fitted in the same way share a fit.
+    The last fit is to the whole history. A model is left out if too little is known to fit it. Models that are fitted
+    in the same way share their fits.
     """
     return _fits(names, history, task, replayed_from(history))
 
 
 def newest_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
-    """Return only the newest fits of models to a history, which are enough to continue with an earlier choice."""
+    """Return only the newest fits of models to a history; they are enough to continue with an earlier choice."""
     return _fits(names, history, task, history.steps)
 
 

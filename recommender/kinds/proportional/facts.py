@@ -69,7 +69,7 @@ class Facts:
         return value
 
     def pods_and_services(self) -> int:
-        """Return how many pods and Services the cluster has together."""
+        """Return the number of pods plus the number of Services in the cluster."""
         total = 0
         for source in PODS_AND_SERVICES:
             # A driver of the same kind may count only some of them.

@@ -82,9 +82,9 @@ def parameters_of(recommendation: Recommendation) -> ParametersConfigMap | None:
 
 
 def _vertical_autoscalers(recommendation: Recommendation) -> frozenset[ObjectKind]:
-    """Return the objects that show which other programs size the targets.
+    """Return the VerticalPodAutoscalers to read, which may size the targets as well.
 
-    One watch serves all objects of the kind Recommendation.
+    Recommendations that are objects of the API share one watch of all namespaces.
     """
     policy, settings = recommendation.policy, recommendation.subject
     namespaces = [""] if policy.namespace else [target.namespace for target in policy.targets]

@@ -27,7 +27,7 @@ def is_virtual(node: ClusterNode) -> bool:
 
 
 class LastCounts:
-    """Counts nodes again only when they have changed, since there are more polls than changes. For one thread."""
+    """Counts nodes again only when they have changed, since there are more polls than changes. Not thread-safe."""
 
     def __init__(self) -> None:
         self._of: Sequence[ClusterNode] | None = None

@@ -1,4 +1,4 @@
-"""Determines which watches the facts need: each with the smallest scope, and none twice."""
+"""Determines which watches the facts need, each with the smallest scope, and no watch twice."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class WatchMetrics:
         self._synced.labels(resource).set(synced)
 
     def heard(self, resource: str, unix_seconds: float) -> None:
-        """Set the time."""
+        """Set the gauge of the time at which the server last sent something about the kind."""
         self._heard.labels(resource).set(unix_seconds)
 
     def failed(self, resource: str, error: str) -> None:

@@ -171,7 +171,7 @@ class ObjectClient:
 
         Fields that the manager applied before and that the document lacks are removed. Fields in the document that
         belong to other managers are taken over. Returns the changed object. The request is sent at most once. Raises
-        the errors of `replace`; ConflictError if the document names another UID than the object has.
+        the errors of `replace`, and ConflictError if the UID in the document is not that of the object.
         """
         query = {"fieldManager": manager, "force": "true"}
         request, sending = self._request_with_time_limit("PATCH", path, document, fence, query, APPLY_PATCH)

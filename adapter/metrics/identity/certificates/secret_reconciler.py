@@ -88,7 +88,7 @@ class Look:
 
 
 class CertificateKeeper:
-    """Keeps the certificate for one replica. For one thread only."""
+    """Keeps the certificate for one replica. Not thread-safe."""
 
     def __init__(
         self,

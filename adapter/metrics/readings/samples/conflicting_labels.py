@@ -17,7 +17,7 @@ class _Compared:
 
 
 class Rivals:
-    """Objects for which several samples claim to be the value, each as namespace and name. For one thread."""
+    """Objects for which several samples claim to be the value, each as namespace and name. Not thread-safe."""
 
     def __init__(self) -> None:
         self._compared: dict[tuple[str, str], _Compared] = {}

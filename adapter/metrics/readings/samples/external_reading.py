@@ -137,8 +137,9 @@ class ExternalReading:
     def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
         """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if there were none.
 
-        The age is that of the oldest of their series, each by its newest sample; series that fell silent and have
-        disappeared from Prometheus count for `hold_seconds` after that. Raises UnanswerableSelectorError.
+        The age of a series is that of its newest sample, and the oldest of the series counts. Series that fell silent
+        and have disappeared from Prometheus count for `hold_seconds` after their last sample. Raises
+        UnanswerableSelectorError.
         """
         moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
         if self.silent is not None and hold_seconds > 0:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ExternalReadingBuilder:
-    """Collects the rows of one answer. For one thread."""
+    """Collects the rows of one answer. Not thread-safe."""
 
     def __init__(
         self, planned: PlannedQuery, namespace_label: str | None, times: SampleTimes, labels: frozenset[str]

@@ -17,7 +17,7 @@ MOST_STRANGERS = 1000
 
 
 class ForeignSamples:
-    """Collects such samples from one answer to a query that was restricted to one namespace. For one thread."""
+    """Collects such samples from one answer to a query that was restricted to one namespace. Not thread-safe."""
 
     def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
         """`label` contains the namespace.

@@ -217,7 +217,7 @@ class ObjectReading:
     def sample_age(self, namespace: str | None, name: str) -> float | None:
         """Return how old the samples of an object's value were at the evaluation, in seconds; None if there was none.
 
-        The age is that of its oldest series, each by its newest sample.
+        The age of a series is that of its newest sample, and the oldest series of the object counts.
         """
         moment = (self.times or {}).get(namespace or ROOT, {}).get(name)
         return None if moment is None else self.evaluated.wall - moment
@@ -230,7 +230,7 @@ class ObjectReading:
                 yield age is None or age > limit_seconds
 
     def pieces(self) -> list[Sized]:
-        """Return its parts, so that they can be freed one by one."""
+        """Return the parts of the reading, so that they can be freed one by one."""
         more = (self.containers or {}, self.times or {})
         own = (*self.values.values(), *self.faults.values(), self.foreign)
         return [*own, *(part for found in more for part in found.values())]

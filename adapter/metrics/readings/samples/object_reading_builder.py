@@ -64,7 +64,7 @@ OF_ANOTHER_TIME = "Prometheus returned samples of another time than that of the 
 
 
 class ObjectReadingBuilder:
-    """Collects the samples of one answer. For one thread."""
+    """Collects the samples of one answer. Not thread-safe."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ObjectReadingBuilder:
         times: SampleTimes,
         most_strangers: int | None = MOST_STRANGERS,
     ) -> None:
-        """Build by an assignment; `times` judges the times of the samples.
+        """Begin a reading whose samples are assigned by `assignment`; `times` judges the times of the samples.
 
         `most_strangers` limits the objects whose samples from other namespaces are listed one by one; None means no
         limit.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SampleTimes:
-    """The times of the samples of one answer. For one thread."""
+    """The times of the samples of one answer. Not thread-safe."""
 
     def __init__(self, evaluated: Evaluation, most_seconds: float) -> None:
         """Judge by the requested time; a sample that is more than `most_seconds` off is of another time."""

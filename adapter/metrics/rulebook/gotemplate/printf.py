@@ -53,7 +53,7 @@ def printf(template: str, values: tuple[Value, ...]) -> str:
 
 
 def print_values(values: tuple[Value, ...]) -> str:
-    """Return what `print` prints: a space between neighbours neither of which is a text."""
+    """Return what `print` prints: there is a space between two neighbours if neither is a text."""
     parts: list[str] = []
     for position, value in enumerate(values):
         neighbours = (value, values[position - 1])

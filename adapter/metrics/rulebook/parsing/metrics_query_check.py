@@ -81,7 +81,7 @@ def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, no
 def read_usage_query(
     fields: MappingNode, key: str, namespace_label: str | None, group_by: tuple[str, ...], notes: Notes
 ) -> QueryTemplate | None:
-    """Return a query of a resource rule; None if it is absent, or, after noting that, cannot be used.
+    """Return a query of a resource rule; None if it is absent or, after noting why, if it cannot be used.
 
     `group_by` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
     """

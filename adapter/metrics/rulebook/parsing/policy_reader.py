@@ -80,7 +80,7 @@ def _hold_silent(fields: MappingNode, api: Api, notes: Notes) -> float:
 
 
 def _seconds(fields: MappingNode, key: str, notes: Notes) -> float | None:
-    """Return a duration of at least a second; None if it is absent, or, after noting that, invalid."""
+    """Return a duration of at least a second; None if it is absent or invalid, the latter after noting the error."""
     node = fields.get(key)
     text = notes.text(fields, key)
     if node is None or not isinstance(node, ScalarNode):

@@ -82,7 +82,7 @@ class PointsTable:
 
 
 def left_over(cpu_after: Integers, gpus_after_milli: Integers, most_cpu: float, most_gpus_milli: float) -> Floats:
-    """Return 0..1 for the CPU and GPUs that placements leave on their nodes, relative to the largest node."""
+    """Return a number from 0 to 1 for the CPU and GPUs that placements leave free, relative to the largest node."""
     cpu, gpus = cpu_after / max(1.0, most_cpu), gpus_after_milli / max(1.0, most_gpus_milli)
     return np.asarray((np.clip(cpu, 0.0, 1.0) + np.clip(gpus, 0.0, 1.0)) / 2.0)
 

@@ -139,7 +139,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
 
 
 def _limits(obstacles: Mapping[str, str]) -> str:
-    """Return which groups could hold the pods if they could grow; each reason once."""
+    """Return which groups could hold the pods if they could grow, and why they cannot; groups share each reason."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in obstacles.items():
         by_reason.setdefault(reason, []).append(name)
@@ -149,9 +149,10 @@ def _limits(obstacles: Mapping[str, str]) -> str:
 def _lacks(
     shape: PodShape, offer: _Offer, refusals: Sequence[Refusal], of_volumes: Sequence[Refusal]
 ) -> tuple[Lack, ...]:
-    """Return what an empty new node of a group lacks; if that explains no refusal, in the scheduler's words.
+    """Return what an empty new node of a group lacks.
 
-    The filters of volumes come after those that are compared one by one, so their refusals are not among those stated.
+    If that does not explain the refusal, the reason of the scheduler is added. `of_volumes` are the refusals of filters
+    of volumes: these run after the filters that are compared here, so `refusals` may not contain theirs.
     """
     found = tuple(_unmet(shape, offer))
     if refusals and (not found or refusals[0].plugin not in _JUDGED or of_volumes):

@@ -31,7 +31,7 @@ def address_key(host: str) -> bytes:
 
 
 class FamiliarAddresses:
-    """Addresses from which a caller has authenticated recently, up to a limit. For one thread."""
+    """Addresses from which a caller has authenticated recently, up to a limit. Not thread-safe."""
 
     def __init__(
         self,

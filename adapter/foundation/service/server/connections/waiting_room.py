@@ -38,7 +38,7 @@ class AddressTurns:
     many connections one address opens, another address waits for no more than a few of their handshakes. Within an
     address, the order is that of arrival, so the clients behind one proxy all get their turn.
 
-    Only addresses that have a waiting connection take memory. For one thread.
+    Only addresses that have a waiting connection take memory. Not thread-safe.
     """
 
     def __init__(self, is_familiar: Callable[[bytes], bool]) -> None:

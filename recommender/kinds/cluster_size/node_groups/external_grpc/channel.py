@@ -94,10 +94,10 @@ class CertificateFilesError(PluginError):
 
 
 class ProviderChannel:
-    """Calls to one provider. `renew` loads a changed certificate. For one thread."""
+    """Calls to one provider. `renew` loads a changed certificate. Not thread-safe."""
 
     def __init__(self, settings: ExternalGrpcGroups) -> None:
-        """Connect to nothing yet."""
+        """Store the settings; nothing is connected yet."""
         self._settings = settings
         self._files: tuple[bytes | None, ...] | None = None
         self._channel: grpc.Channel | None = None

@@ -54,7 +54,7 @@ class _Asked:
 
 
 class LateGroups:
-    """The groups that are queried in the background. For one thread."""
+    """The groups that are queried in the background. Not thread-safe."""
 
     def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
         """Begin without any group."""

@@ -51,7 +51,7 @@ class _Owner:
 
 
 class ExternalGrpcProvider:
-    """The groups of one provider. For one thread at a time."""
+    """The groups of one provider. Not thread-safe."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ExternalGrpcProvider:
         channel: ProviderChannel | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Connect to nothing yet."""
+        """Store the settings and prepare the channel; nothing is connected yet."""
         self._settings = settings
         self._channel = channel or ProviderChannel(settings)
         self._clock = clock

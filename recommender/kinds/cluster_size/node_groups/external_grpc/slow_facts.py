@@ -60,7 +60,7 @@ class SlowFact:
 
 
 class SlowFacts:
-    """The slow facts of all groups, each kept for a while. For one thread."""
+    """The slow facts of all groups, each kept for a while. Not thread-safe."""
 
     def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
         """Ask for nothing yet."""
