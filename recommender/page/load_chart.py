@@ -105,7 +105,7 @@ _Run = list[tuple[float, float]]
 
 
 def _runs(values: Iterable[tuple[float, float]], scale: Scale) -> list[_Run]:
-    """Return the lines between gaps, each reduced to the largest value of every few pixels."""
+    """Return the points of each line between two gaps; of points within a few pixels, only the largest is kept."""
     runs: list[_Run] = []
     last: float | None = None
     for time, value in values:
@@ -129,7 +129,10 @@ def _line(run: _Run) -> str:
 
 
 def _band(expected: Sequence[_Expected], scale: Scale) -> str:
-    """Return the areas. Both edges have the same x coordinates, since gaps and pixels depend on the times alone."""
+    """Return the SVG path of the areas between median and upper forecast.
+
+    Both edges of an area have the same x coordinates, since gaps and pixels depend only on the times.
+    """
     uppers = _runs(((each.time, each.upper) for each in expected), scale)
     medians = _runs(((each.time, each.median) for each in expected), scale)
     return "".join(

@@ -63,7 +63,7 @@ class Scalar(Generic[T]):
     """Whether the value must not be quoted: a quoted text is parsed as the empty text, which `parse` refuses."""
 
     def read(self, node: Node, key: str = "") -> T:
-        """Return the value. Raises DocumentError."""
+        """Return the value of a scalar node. Raises DocumentError if it cannot be used."""
         if not isinstance(node, ScalarNode) or node.null:
             raise DocumentError(node.problem(f"{node.kind} is not {self.name}", self.fix))
         try:

@@ -32,7 +32,7 @@ class PackedText:
     """Size of the uncompressed text in bytes."""
 
     def unpacked(self) -> bytes:
-        """Return the text."""
+        """Return the uncompressed text."""
         return zlib.decompress(self.member, wbits=_FORMAT, bufsize=self.size)
 
 
@@ -56,7 +56,7 @@ def text_bytes(pieces: Iterable[Piece]) -> int:
 
 
 def joined(pieces: Iterable[Piece]) -> bytes:
-    """Return the whole text."""
+    """Return the text of all pieces, uncompressed."""
     return b"".join(map(text_of, pieces))
 
 

@@ -19,7 +19,7 @@ _DIGITS: Final = 6
 
 
 def backtest_document(report: BacktestReport) -> dict[str, object]:
-    """Return the document."""
+    """Return the report as a document, for JSON and YAML."""
     fleet = report.fleet_settings
     return {
         "apiVersion": API_VERSION,

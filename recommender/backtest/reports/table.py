@@ -30,7 +30,7 @@ _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
 
 def report_text(report: BacktestReport, *, colour: bool = False) -> str:
-    """Return the text."""
+    """Return the report as text for a terminal: a sentence, the facts, a table of the policies, and a legend."""
     bold = _BOLD if colour else "{}"
     lines = [bold.format(sentence(report)), *_shortness(report), "", *_facts(report), ""]
     rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class FollowedConfig:
-    """Keeps the last good configuration. For use by one thread."""
+    """Keeps the last good configuration. Not thread-safe."""
 
     def __init__(self, defaults: ScaleConfig, file: Path | None) -> None:
         self._defaults = defaults

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class CpvaPoll:
-    """Polls for one target. For use by one thread."""
+    """Polls for one target. Not thread-safe."""
 
     def __init__(
         self, settings: CpvaSettings, config: FollowedConfig, client: KubernetesClient, objects: ObjectClient

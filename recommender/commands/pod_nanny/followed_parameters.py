@@ -38,7 +38,7 @@ class _UnknownConfigurationError(Exception):
 
 
 class FollowedParameters:
-    """Keeps the last good parameters. For use by one thread."""
+    """Keeps the last good parameters. Not thread-safe."""
 
     def __init__(self, flags: NannyParameters, read: Callable[[], str | None], origin: str) -> None:
         """`read` returns the configuration's text, or None if there is none; `origin` names the source in messages."""
@@ -53,8 +53,8 @@ class FollowedParameters:
     def current(self) -> tuple[GrowingResource, ...]:
         """Check the configuration, and return the resources that have a base.
 
-        If there is no configuration, or if it has been unusable from the start, the flags alone count, as in
-        addon-resizer. After there has been a good configuration, it stays in use. Raises PollError.
+        If there is no configuration, or if it has been unusable from the start, only the flags count, as in
+        addon-resizer. The last good configuration stays in use while a newer one cannot be used. Raises PollError.
         """
         try:
             self._look()

@@ -36,7 +36,7 @@ WITHIN_LIMITS: Final = "resources_within_limits"
 
 
 class NannyPoll:
-    """Polls for one container. For use by one thread."""
+    """Polls for one container. Not thread-safe."""
 
     def __init__(
         self,

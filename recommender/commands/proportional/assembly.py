@@ -62,7 +62,7 @@ _log = logging.getLogger(__name__)
 
 
 class TargetNotes:
-    """Logs notes on targets, and logs them again only if they change. For use by one thread."""
+    """Logs notes on targets, and logs them again only if they change. Not thread-safe."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OneDecision:
-    """Decides on the only recommendation. For use by one thread."""
+    """Decides on the only recommendation. Not thread-safe."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class NodesAndCores:
 
 
 class ConfirmedCounts:
-    """Rejects an empty list until a second list confirms it. For use by one thread."""
+    """Rejects an empty list until a second list confirms it. Not thread-safe."""
 
     def __init__(self, outcome: str, clock: Callable[[], float] = time.monotonic) -> None:
         """`outcome` is the outcome of a poll whose list is rejected."""

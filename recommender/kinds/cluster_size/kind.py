@@ -158,7 +158,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return size_samples([(record, found) for record in records if (found := answer_of(record)) is not None])
 
     def document(self, record: Record) -> Mapping[str, object]:
-        """Return the whole answer."""
+        """Return the keys that a decision on cluster size adds to the document of its recommendation."""
         return size_keys(answer_of(record))
 
     def value_text(self, record: Record) -> str:

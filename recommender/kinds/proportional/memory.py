@@ -26,7 +26,7 @@ class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
 
     @property
     def shared(self) -> KindMemory | None:
-        """Return the parameters."""
+        """Return a memory with only the parameters; None if there are none."""
         return None if self.parameters is None else ProportionalMemory(self.parameters)
 
 

@@ -150,7 +150,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         return request_lines(records, width)
 
     def logged(self, record: Record) -> Logged | None:
-        """Return the requests."""
+        """Return what the log says about the requests; None if the record has none."""
         found = _sizes_of(record)
         return None if found is None else Logged((record.binding,), {"requests": record.message})
 

@@ -22,7 +22,7 @@ class ResourcesMemory(KindMemory, frozen=True, tag="resources"):
 
     @property
     def amounts(self) -> Mapping[str, float]:
-        """Return the requests."""
+        """Return the requests by `CONTAINER/RESOURCE`, in millicores and in bytes."""
         return {
             f"{name}/{resource}": float(amount)
             for name, amounts in self.sizes.items()

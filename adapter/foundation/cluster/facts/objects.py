@@ -110,7 +110,7 @@ def seconds_of(text: str) -> float:
 
 
 def taint_of(form: TaintForm) -> Taint:
-    """Return the taint."""
+    """Return the taint of a node; a missing value is empty."""
     return Taint(form.key, form.value or "", form.effect)
 
 

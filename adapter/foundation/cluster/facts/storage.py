@@ -33,7 +33,7 @@ _MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 
 
 def claim_of(form: ClaimForm) -> VolumeClaim:
-    """Return the claim."""
+    """Return the facts of a PersistentVolumeClaim. Raises FactError."""
     metadata, spec = form.metadata, form.spec
     namespace = metadata.namespace or "default"
     where = f"PersistentVolumeClaim {namespace}/{metadata.name}"
@@ -56,7 +56,7 @@ def claim_of(form: ClaimForm) -> VolumeClaim:
 
 
 def volume_of(form: PersistentVolumeForm) -> Volume:
-    """Return the volume."""
+    """Return the facts of a PersistentVolume. Raises FactError."""
     metadata, spec = form.metadata, form.spec
     where = f"PersistentVolume {metadata.name}"
     if spec is None:
@@ -77,7 +77,7 @@ def volume_of(form: PersistentVolumeForm) -> Volume:
 
 
 def storage_class_of(form: StorageClassForm) -> StorageClassFacts:
-    """Return the class."""
+    """Return the facts of a StorageClass. Raises FactError."""
     where = f"StorageClass {form.metadata.name}"
     mode = form.volume_binding_mode or "Immediate"
     if mode not in _MODES:

@@ -128,7 +128,7 @@ def forbidding_budget(namespace: str, name: str, problem: str) -> DisruptionBudg
 
 
 def priority_class_of(form: PriorityClassForm) -> PriorityClassFacts:
-    """Return the class."""
+    """Return the facts of a PriorityClass."""
     return PriorityClassFacts(form.metadata.name, form.value, form.global_default is True)
 
 

@@ -98,7 +98,7 @@ class QuotaStore(Generic[F, V]):
             return next(iter(self._objects.take_untold(namespace, 1)), None)
 
     def tell_again(self, key: Key) -> None:
-        """Add an object to the untold ones again, because its status could not be written."""
+        """Let `take_untold` return an object again, because its status could not be written."""
         with self._lock:
             self._objects.tell_again(key)
 

@@ -86,7 +86,7 @@ class WatchMetrics:
         )
 
     def synced(self, resource: str, *, synced: bool) -> None:
-        """Set the gauge to 1 or 0."""
+        """Set the gauge to 1 if the kind is synchronized, and to 0 otherwise."""
         self._synced.labels(resource).set(synced)
 
     def heard(self, resource: str, unix_seconds: float) -> None:
@@ -94,11 +94,11 @@ class WatchMetrics:
         self._heard.labels(resource).set(unix_seconds)
 
     def failed(self, resource: str, error: str) -> None:
-        """Count the failure."""
+        """Count a list or watch that failed; `error` is the name of the error's class."""
         self._failures.labels(resource, error).inc()
 
     def left_out(self, resource: str, objects: int) -> None:
-        """Set the gauge."""
+        """Set the number of unreadable objects of the kind that are left out."""
         self._left_out.labels(resource).set(objects)
 
     def ended(self, resource: str) -> None:
@@ -135,16 +135,16 @@ class LeaseMetrics:
         self._leader.set_function(lambda: float(is_leader()))
 
     def acquired(self) -> None:
-        """Count the event."""
+        """Count that this process became the leader."""
         self._changes.labels("acquired").inc()
 
     def renewed(self, until: float) -> None:
         """Do nothing."""
 
     def lost(self) -> None:
-        """Count the event."""
+        """Count that this process ceased to be the leader."""
         self._changes.labels("lost").inc()
 
     def failed(self, error: str) -> None:
-        """Count the failure."""
+        """Count a request for the Lease that failed; `error` is the name of the error's class."""
         self._failures.labels(error).inc()

@@ -65,7 +65,7 @@ class Gets(Protocol):
     """Reads an object (`ObjectClient`, `Writes`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
+        """Return the object at a path."""
         ...
 
 

@@ -32,15 +32,15 @@ class ServedNames:
 
     catalogue: Catalogue
     places: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Metric name to everything that it is served for."""
+    """Maps the name of each metric to everything that the metric is served for."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Series name to the name under which a metric made of it is served."""
+    """Maps the name of a series to the name of the metric that is made of it, if the names differ."""
     likeliest: dict[str, Metric] = field(default_factory=dict)
-    """Name of a custom metric to the metric that is meant if no kind of object is named."""
+    """Maps the name of a custom metric to the metric that is meant if a request names no kind of object."""
     by_length: dict[int, list[str]] = field(default_factory=dict)
-    """Length to the names of metrics."""
+    """Maps a length to the names of metrics that have it."""
     meant: dict[str, str | None] = field(default_factory=dict)
-    """Requested unknown name to the most similar metric name."""
+    """Maps a requested unknown name to the most similar name of a metric; None if no name is similar."""
 
 
 def served_names(catalogue: Catalogue, slices: Slices) -> ServedNames:

@@ -15,4 +15,4 @@ class AnswerValues:
     warnings: tuple[str, ...] = ()
     """Sentences for people who read the answer."""
     gzipped: bytes | None = None
-    """The body, compressed; None if that is not at hand."""
+    """The compressed body; None if it has not been compressed."""

@@ -43,7 +43,7 @@ class Objects(Protocol):
     """The requests to the API server (`sources.kubernetes.writing.ObjectClient`)."""
 
     def get(self, path: str) -> Reply:
-        """Return the object."""
+        """Return the object at a path."""
         ...
 
     def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:

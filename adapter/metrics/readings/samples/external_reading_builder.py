@@ -26,7 +26,7 @@ class ExternalReadingBuilder:
     def __init__(
         self, planned: PlannedQuery, namespace_label: str | None, times: SampleTimes, labels: frozenset[str]
     ) -> None:
-        """Build for a query.
+        """Begin a reading for a query.
 
         `namespace_label` is the label that contains the namespace; None if the rule names none. `times` judges the
         times of the rows. `labels` are the labels by which askers select rows.
@@ -64,7 +64,7 @@ class ExternalReadingBuilder:
         self._index.add(rows)
 
     def finish(self) -> ExternalReading:
-        """Return the reading."""
+        """Return the reading, and count its unusable rows in `dropped`."""
         counted = {Dropped.STALE: self._late, Dropped.HISTOGRAM: self._histograms, Dropped.DUPLICATE: self._twins()}
         self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
         ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}

@@ -71,9 +71,9 @@ class PlayedChoices:
         options: ChoiceOptions = DEFAULT_OPTIONS,
         proofs: Sequence[SeriesProof | None] = (),
     ) -> None:
-        """`limits` are `choice_limits` of a longer history, shape (series, steps), where there is one.
+        """`limits` are the `choice_limits` of a longer history, shape (series, steps); by default, those of `history`.
 
-        `proofs` are the states that earlier decisions left for each series; without them every series begins anew.
+        `proofs` are the states that earlier decisions left for each series; without them, every series begins anew.
         """
         self._limits = choice_limits(history, task) if limits is None else limits
         self._history = history

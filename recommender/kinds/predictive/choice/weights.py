@@ -76,7 +76,7 @@ def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: 
 def weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the interpolated weighted medians: a median keeps a single expensive expert from raising the cost.
 
-    Values and weights have the shape (series, experts), the answer (series,).
+    Values and weights have the shape (series, experts), and the result has the shape (series,).
     """
     order = np.argsort(values, axis=1)
     values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)

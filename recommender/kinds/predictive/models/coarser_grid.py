@@ -98,7 +98,7 @@ def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> Flo
 def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:
     """Return the values of the bins that end at the origins; NaN where that is before the first bin's end.
 
-    `points` has the shape (bins, series, phases), the answer (series, origins).
+    `points` has the shape (bins, series, phases), and the result has the shape (series, origins).
     """
     starts = _first_step(history) + origins - (grid.steps_per_bin - 1) - grid.first_bin * grid.steps_per_bin
     bins, phases = np.divmod(np.maximum(starts, 0), grid.steps_per_bin)

@@ -100,7 +100,10 @@ def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The present level of each origin, and the floor added to both sides of ratios to it; shape (series, origins)."""
+    """The present level of the load at each origin, shape (series, origins).
+
+    The floor is added to the numerator and the denominator of ratios of loads.
+    """
 
     load: FloatArray
     """The mean of the last five minutes; NaN where it is unknown."""

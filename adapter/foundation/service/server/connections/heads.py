@@ -43,7 +43,7 @@ class BoundedUnreader(Unreader):
         self._deadline = time.monotonic() + seconds
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """Return the next bytes of the socket, or an empty text at its end; raises TimeoutError."""
+        """Return the next bytes of the socket; no bytes at its end. Raises TimeoutError."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the request's body did not arrive in time")
