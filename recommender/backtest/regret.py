@@ -32,7 +32,10 @@ def regret_of(
     fleet: FleetSettings,
     points: Sequence[FrontierPoint],
 ) -> Regret:
-    """Return the regret; `rooms` is each model's requested capacity above the load, `points` the plain headroom."""
+    """Return how `auto` compares with the best single model in hindsight.
+
+    `rooms` is the capacity above the load that each model requested, and `points` is the frontier of plain headroom.
+    """
     best, least = HEADROOM, 1.0
     for name, room in rooms.items():
         if name not in NOT_JUDGED:

@@ -66,7 +66,7 @@ class Extender:
         self._state = StateLog(_log)
 
     def routes(self) -> tuple[Route, ...]:
-        """Return the routes of the filter, of all configured policies together, and of each policy alone."""
+        """Return the routes of the filter, of all configured policies together, and of each single policy."""
         answers = {
             "/scheduler/filter": self._filter,
             "/scheduler/prioritize": self._by(Prioritizer(self._settings.policies)),

@@ -110,7 +110,7 @@ class NodeColumns:
     forecast: HourForecast | None = None
     """The CPU of the next hour; None while no history is kept."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
-    """Results that policies have computed from these columns alone."""
+    """Results that policies have computed only from these columns."""
 
 
 @dataclass(frozen=True, slots=True)

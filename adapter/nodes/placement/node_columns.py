@@ -38,7 +38,7 @@ _ALWAYS: Final = (CPU, MEMORY, PODS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Nodes:
-    """The columns that depend on the Node objects alone."""
+    """The columns that depend only on the Node objects."""
 
     source: tuple[ClusterNode, ...]
     names: tuple[str, ...]

@@ -34,7 +34,7 @@ def column_times(grid: SampleGrid) -> Floats:
 
 
 def aligned(seconds: float, step_seconds: int) -> int:
-    """Return the last multiple of the step that is not later."""
+    """Return the last multiple of the step that is not later than `seconds`."""
     return int(seconds // step_seconds) * step_seconds
 
 

@@ -154,7 +154,10 @@ class _Slice:
         return _possible(vector(self.client, f"max by ({', '.join(labels)}) ({selected})", self.end, labels))
 
     def requests(self) -> list[Element]:
-        """Return the sum of each pod's container requests, counted once even if series differ in their `node` label."""
+        """Return the sum of the container requests of each pod, by pod and resource.
+
+        Series of a container that differ only in their `node` label count once.
+        """
         selected = f"max_over_time(kube_pod_container_resource_requests{{{_HONOURED}}}[{self.seconds}s])"
         labels = (*_POD, "resource")
         by_container = f"max by ({', '.join(labels)}, container) ({selected})"

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender sizes`: the requests that every container should have, found with Prometheus alone."""
+"""`tidewatch-recommender sizes`: the requests that every container should have, computed only from Prometheus."""
 
 from __future__ import annotations
 

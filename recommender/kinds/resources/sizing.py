@@ -1,4 +1,4 @@
-"""Computes sizes of containers from facts about their usage alone (pure)."""
+"""Computes sizes of containers only from facts about their usage (pure)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Forecasts of pod counts, made at each step of a replay from its past alone."""
+"""Forecasts of pod counts, made at each step of a replay only from the past of that step."""

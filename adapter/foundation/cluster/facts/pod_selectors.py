@@ -22,7 +22,7 @@ SELECTING_KINDS: Final = {
     "StatefulSet": "apps",
     "DaemonSet": "apps",
 }
-"""The kinds that select pods, with their API groups. DaemonSets are needed for their UIDs alone."""
+"""The kinds that select pods, with their API groups. DaemonSets are needed only for their UIDs."""
 
 _BY_MAP: Final = frozenset({"Service", "ReplicationController"})
 _MAP: Final[msgspec.json.Decoder[dict[str, str] | None]] = decoder_of(dict[str, str] | None)

@@ -53,7 +53,7 @@ class Health:
         self.add_ready("objects", probe)
 
     def answer(self, path: str, query: str) -> tuple[int, str] | None:
-        """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`), else None."""
+        """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`); None for others."""
         root = path.split("/", 2)[1] if path.startswith("/") else ""
         if root == "livez":
             return render_health(_LIVE, path, query)

@@ -163,7 +163,7 @@ class PlainAccess:
 
 
 class PlainTransport:
-    """Requests by urllib3 alone."""
+    """Requests that only use urllib3."""
 
     def __init__(self, access: PlainAccess) -> None:
         """Prepare TLS. Raises ConfigurationError for certificates that cannot be used."""

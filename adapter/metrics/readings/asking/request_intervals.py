@@ -19,7 +19,7 @@ _REMEMBERED = 4
 _MOST_PARTS = 32
 """Limit on the parts of one request whose intervals are known: autoscalers mostly have the same interval."""
 _PART_SECONDS = 60.0
-"""After so many seconds without an arrival, a part gives its place to another one."""
+"""After this many seconds without an arrival, a part gives its place to another one."""
 
 
 class Arrivals:

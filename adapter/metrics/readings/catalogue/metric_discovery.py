@@ -117,7 +117,7 @@ class SeriesDiscovery:
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
 
     def adopt(self, states: tuple[DiscoveredRule, ...]) -> None:
-        """Replace the rules."""
+        """Replace the states of all rules."""
         self._states = states
 
     def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:

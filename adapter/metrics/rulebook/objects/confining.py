@@ -39,7 +39,7 @@ _FIX: Final = "write PromQL that `tidewatch-adapter check` can read, with a sele
 def confined_rule(
     rule: Rule, namespace: str, label: str, resolve: ResolveResource, document: Document, notes: Notes
 ) -> Rule | None:
-    """Return the rule for the series of one namespace alone; None, after noting why, if that is not certain.
+    """Return the rule, confined to the series of one namespace; None, after noting why, if that is not certain.
 
     `label` is the Prometheus label that contains the namespace: it is the administrator's choice, since the owner of a
     rule could otherwise name one whose values resemble the name of a namespace.

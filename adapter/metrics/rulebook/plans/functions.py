@@ -40,7 +40,7 @@ SERIES_BY_SERIES: Final = frozenset().union(
     _ORDERS,
     _NATIVE_HISTOGRAMS,
 )
-"""Functions whose result for a series depends on that series alone, and that keep all labels except the name."""
+"""Functions whose result for a series depends only on that series, and that keep all labels except the name."""
 
 ACROSS_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
 """Functions that combine the series that differ only in `le`, and drop that label."""
@@ -49,7 +49,7 @@ LABEL_WRITERS: Final = frozenset({"label_replace", "label_join"})
 """Functions that write the label named by their second argument."""
 
 GROUP_BY_GROUP: Final = frozenset(["sum", "min", "max", "avg", "count", "group", "stddev", "stdvar", "quantile"])
-"""Aggregations whose result for a group depends on the series of that group alone."""
+"""Aggregations whose result for a group depends only on the series of that group."""
 
 REFUSED_AGGREGATIONS: Final = {
     "topk": "selects among the series of all requests",

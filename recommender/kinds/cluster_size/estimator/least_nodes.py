@@ -92,7 +92,7 @@ def _free(info: NodeInfo) -> dict[str, int]:
 
 
 def _whole(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
-    """Return how many pods an empty node holds by resources alone."""
+    """Return how many pods an empty node holds if only resources are considered."""
     return max(0, min(free.get(resource, 0) // request for resource, request in requests.items()))
 
 

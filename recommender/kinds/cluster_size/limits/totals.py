@@ -20,7 +20,10 @@ LIMITS: Final = "limits"
 
 
 def totals(nodes: Iterable[ClusterNode]) -> Counter[str]:
-    """Return the sums of the nodes' amounts, in the units of `counted_amounts`. Equal nodes are counted once."""
+    """Return the sums of the amounts of all nodes, in the units of `counted_amounts`.
+
+    Nodes with equal amounts are grouped, and their amounts multiplied.
+    """
     kinds: Counter[tuple[tuple[str, int], ...]] = Counter()
     for node in nodes:
         kinds[tuple(counted_amounts(node).items())] += 1

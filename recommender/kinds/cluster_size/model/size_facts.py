@@ -1,4 +1,4 @@
-"""The inputs of a cluster size decision that are gathered for one recommendation alone."""
+"""The inputs of a cluster size decision that are gathered for only one recommendation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SizeFacts:
-    """The inputs that are gathered for one recommendation alone (`Inputs.own`)."""
+    """The inputs that are gathered for only one recommendation (`Inputs.own`)."""
 
     waits: bool = False
     """Whether the decision waits for timers and young pods, as `run` does."""

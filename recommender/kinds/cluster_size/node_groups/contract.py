@@ -34,11 +34,11 @@ class BrokenContractError(AssertionError):
 
 
 def check_provider(provider: CloudProvider) -> None:
-    """Check a provider, which is refreshed twice and closed. Raises BrokenContractError with all that is wrong.
+    """Check a provider, which is refreshed twice and closed. Raises BrokenContractError with everything that is wrong.
 
-    Points: no method raises; ids are unique and stay the same; sizes are whole numbers in ascending order; prices,
-    options and templates follow the protocol; no machine is in two groups; a Node with a machine's provider id is given
-    to the machine's group; a node that the provider does not know is given to none.
+    These points are checked: no method raises; ids are unique and stay the same; sizes are whole numbers in ascending
+    order; prices, options and templates follow the protocol; no machine is in two groups; a Node with the provider id
+    of a machine is assigned to the group of the machine; a node that the provider does not know is assigned to none.
     """
     failures = tuple(_failures(provider))
     if failures:
@@ -46,12 +46,12 @@ def check_provider(provider: CloudProvider) -> None:
 
 
 def check_writes(provider: CloudProvider, group: str) -> None:
-    """Check that the size of a group can be changed. Raises BrokenContractError with all that is wrong.
+    """Check that the size of a group can be changed. Raises BrokenContractError with everything that is wrong.
 
     The check changes the group: use one that may grow by two, below its maximum and with machines that may be deleted.
-    Points: `increase_size` raises the target size by the difference; `decrease_target_size` lowers it without deleting
-    a machine, or refuses; sizes beyond the limits, and machines of other groups, are refused; `delete_nodes` lowers the
-    target size and lets the named machine go, and no other.
+    These points are checked: `increase_size` raises the target size by the difference; `decrease_target_size` lowers it
+    without deleting a machine, or refuses; sizes beyond the limits, and machines of other groups, are refused;
+    `delete_nodes` lowers the target size, and deletes only the named machine.
     """
     failures = tuple(_write_failures(provider, group))
     if failures:

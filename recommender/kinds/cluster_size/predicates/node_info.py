@@ -37,7 +37,7 @@ class NodeInfo:
     disks: dict[str, int] = field(default_factory=dict)
     """How many pods use each disk that pod specs name directly."""
     verdicts: dict[Hashable, tuple[Refusal, ...]] = field(default_factory=dict)
-    """Results of filters that depend on the node alone, by filter."""
+    """Results of filters that depend only on the node, by filter."""
     place: int = 0
     is_removed: bool = False
     is_added: bool = False

@@ -1,4 +1,4 @@
-"""The filters that depend on the node alone, and not on its pods: cordons, names, taints, affinity.
+"""The filters that depend only on the node, and not on its pods: cordons, names, taints, affinity.
 
 There is one verdict for all equivalent nodes.
 """

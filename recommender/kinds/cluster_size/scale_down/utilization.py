@@ -49,7 +49,7 @@ class UtilizationOptions:
 
 
 def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization:
-    """Return the larger of the shares of CPU and memory; for a node with GPUs, the share of its GPUs alone.
+    """Return the larger of the shares of CPU and memory; for a node with GPUs, only the share of its GPUs.
 
     GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
     """

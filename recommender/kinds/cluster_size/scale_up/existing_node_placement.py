@@ -122,9 +122,10 @@ class Placer:
             turns.forget_refusals()
 
     def _turns_of(self, shape: PodShape, nodes: Sequence[NodeInfo], roomy: RoomyNodes, *, is_first: bool) -> NodeTurns:
-        """Return the nodes that may take pods of a shape: all at first, later those of the last time and changed ones.
+        """Return the nodes that may take pods of a shape.
 
-        `roomy` has the changed nodes alone, unless this is the first time for all shapes.
+        The first call for a shape returns all such nodes. Later calls return those of the previous call and those that
+        have changed since. `roomy` has only the changed nodes, except if `is_first`: then it has all.
         """
         known = None if is_first else self._turns.get(id(shape))
         if known is None:

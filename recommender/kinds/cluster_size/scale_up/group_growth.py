@@ -32,9 +32,10 @@ class Shares:
 
 
 def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Shares:
-    """Return how an option's nodes are spread; the chosen group alone gets them if there are no similar ones.
+    """Return how the nodes of an option are spread over its group and similar ones, as limits allow.
 
-    The part of a share that a limit cuts is not given to another group.
+    Without similar groups, the chosen group gets all nodes. Nodes that a limit refuses to a group are not given to
+    another group.
     """
     chosen = option.group
     verdict = state.checked(chosen, wanted)

@@ -1,4 +1,4 @@
-"""Metrics of cluster size recommendations. Their labels are those of node groups alone: pods and nodes have none."""
+"""Metrics of cluster size recommendations, by recommendation and node group. No label names a pod or a node."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class BenchState:
 
 
 def first_state(series: int, experts: int, headroom_ratio: float) -> BenchState:
-    """Return the initial state: plain headroom alone."""
+    """Return the initial state, in which only plain headroom has a weight."""
     weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
     sizes = np.zeros((series, experts))
     evidence = paired(weights)

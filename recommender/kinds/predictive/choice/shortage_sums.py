@@ -24,7 +24,7 @@ class Period:
     numbers: FloatArray
     """Numbers in ascending order, shape (numbers,)."""
     sums: FloatArray
-    """Sums of shape (…, numbers, 3), or (…, numbers, 1) with the cost alone."""
+    """Sums of shape (…, numbers, 3), or (…, numbers, 1) if they contain only the cost."""
 
     def at(self, number: FloatArray | float) -> FloatArray:
         """Return the sums at the number of each family, interpolated; shape (…, 3).

@@ -68,7 +68,9 @@ def _open_envelope(query: str, body: bytearray, pace: Pace) -> tuple[Cut, QueryE
 
 
 def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
-    """Cut an answer of the compact form between series, as `slicing` does it for samples; None for any other.
+    """Return an answer of the compact form, cut between series; None if it has another form.
+
+    `slicing` does the same between samples.
 
     A series has hundreds of kilobytes, almost all of them points, which contain no brace. So a search for braces is a
     hundred times faster than one for the boundary, and short enough to let requests run in between.

@@ -93,7 +93,7 @@ def cuts(body: bytearray, shape: Shape, pace: Pace) -> Iterator[Cut]:
 
 
 def cut_compact(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SLICE_BYTES) -> Cut | None:
-    """Cut a document of the compact form; None for any other."""
+    """Return a document of the compact form, cut into slices; None if it has another form or cannot be cut."""
     head = shape.head.match(body)
     if head is None:
         return None
