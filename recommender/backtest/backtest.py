@@ -147,7 +147,7 @@ def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
 
 
 def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:
-    """Return a note on the `maxReplicas` that the load suggests, since the output scale needs it."""
+    """Return a note on the `maxReplicas` that the load suggests, since the output `scale` needs it."""
     settings, largest = options.settings, float(np.nanmax(load))
     if settings.max_replicas is not None:
         return ()

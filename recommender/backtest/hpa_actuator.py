@@ -2,9 +2,9 @@
 
 The HPA reads the policy's size as an External metric of type AverageValue, with the default behaviour (tolerance,
 stabilisation, rates) and minReplicas and maxReplicas of the fleet. Only this part of the HPA controller's arithmetic is
-here; tests compare it with the whole arithmetic in `adapter/foundation/hpa`. A look sees the policy's size of
-`METRIC_AGE_SECONDS` before. Pods that are starting count as current replicas but do not serve yet, because for such a
-metric the HPA does not check whether pods are ready.
+here; tests compare it with the whole arithmetic in `adapter/foundation/hpa`. Each look uses the size that the policy
+had `METRIC_AGE_SECONDS` earlier. Pods that are starting count as current replicas but do not serve yet, because for
+such a metric the HPA does not check whether pods are ready.
 """
 
 from __future__ import annotations

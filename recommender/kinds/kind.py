@@ -45,7 +45,7 @@ RESOURCE_FAMILIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScaleClaim:
-    """The objects that a recommendation's output scale writes, so that no two entries of a file write the same one."""
+    """The objects that the output `scale` of an entry writes, so that no two entries of a file write the same one."""
 
     place: Hashable
     """What identifies the objects; claims that may be on the same object have an equal place."""
@@ -132,7 +132,7 @@ class RecommendationKind(Protocol[S]):
     has_targets: ClassVar[bool] = True
     """Whether its value is the size of targets."""
     sizes_requests: ClassVar[bool] = False
-    """Whether the output resize can write its value."""
+    """Whether the output `resize` can write its value."""
     is_replayed: ClassVar[bool] = False
     """Whether `replay` queries Prometheus for its past."""
     is_slow: ClassVar[bool] = False
@@ -177,7 +177,7 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def claims(self, settings: S) -> Iterable[ScaleClaim]:  # noqa: ARG002 - of use to kinds that write more than targets
-        """Yield the objects that the output scale writes besides the targets that the entry lists."""
+        """Yield the objects that the output `scale` writes besides the targets that the entry lists."""
         return ()
 
     def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours

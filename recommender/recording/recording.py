@@ -1,4 +1,4 @@
-"""A recording of a cluster: its nodes and pods, each with its time. Pure values."""
+"""A recording of a cluster: its nodes and pods, with the times at which they existed. Pure values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RecordedNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPod:
-    """A pod and the time in which it existed."""
+    """A pod, and the time during which it existed."""
 
     kind: int
     """The index of its kind in `Recording.pod_kinds`."""
@@ -44,7 +44,7 @@ class RecordedPod:
 
 @dataclass(frozen=True, slots=True)
 class RecordingGap:
-    """A time about which nothing is known."""
+    """A period about which nothing is known."""
 
     start: float
     end: float

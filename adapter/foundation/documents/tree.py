@@ -89,7 +89,7 @@ class Node:
         raise self.wrong_kind("a string")
 
     def boolean(self) -> bool:
-        """Return it as one of YAML 1.1's booleans (yes, no, on, off, true, false, y, n); raises WrongKindError."""
+        """Return the boolean of YAML 1.1 (yes, no, on, off, true, false, y, n). Raises WrongKindError otherwise."""
         raise self.wrong_kind("true or false")
 
     def wrong_kind(self, wanted: str) -> WrongKindError:
@@ -127,7 +127,7 @@ class ScalarNode(Node):
         return self.value
 
     def boolean(self) -> bool:
-        """Return it as one of YAML 1.1's booleans; raises WrongKindError."""
+        """Return the value as a boolean of YAML 1.1; raises WrongKindError."""
         try:
             return read_boolean(self.value if self.plain else "")
         except ValueError:

@@ -48,7 +48,7 @@ def _until_stopped(work: Work, stop: Stop) -> None:
 
 
 class ProportionalWatches:
-    """The two watches. Thread-safe."""
+    """The watches of nodes and of the HPAs of one namespace. Thread-safe."""
 
     def __init__(
         self,

@@ -128,7 +128,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
             yield given.problem("proportional.alsoWithHPA", message, "add it to outputs")
 
     def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:
-        """Yield the rights of the output resize."""
+        """Yield the rights of the output `resize`."""
         if Output.RESIZE in recommendation.policy.outputs:
             targets = recommendation.policy.targets
             yield from rights_on_targets(targets)

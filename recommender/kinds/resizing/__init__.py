@@ -1,1 +1,1 @@
-"""The output resize: what kinds that size containers have in common."""
+"""The output `resize`: what kinds that size containers have in common."""

@@ -1,4 +1,4 @@
-"""The writes of the output resize for a target, and their outcome (pure)."""
+"""The writes of the output `resize` for a target, and their outcome (pure)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RequestWrites:
-    """The writes of the output resize for a target."""
+    """The writes of the output `resize` for a target."""
 
     target: TargetReference
     resizing: Resizing

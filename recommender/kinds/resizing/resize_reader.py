@@ -1,4 +1,4 @@
-"""The shape of `resize:`, and the keys that cannot be combined with the output resize."""
+"""The shape of `resize:`, and the keys that cannot be combined with the output `resize`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESIZE: Final = Section(
 
 
 def resize_problems(given: Given, outputs: frozenset[Output], kind: str) -> Iterator[DocumentProblem]:
-    """Yield the keys that cannot be combined with the output resize in an entry of this kind."""
+    """Yield the keys that cannot be combined with the output `resize` in an entry of this kind."""
     for target in (given.get("targets") or ()) if Output.RESIZE in outputs else ():
         if target.api_version != API_VERSION or target.kind not in RESIZED_KINDS:
             fix = f"name one of {', '.join(RESIZED_KINDS)} in {API_VERSION}, or remove resize"

@@ -1,4 +1,4 @@
-"""The rights of the output resize: to read the owners of requests, and to write pods and templates."""
+"""The rights of the output `resize`: to read the owners of requests, and to write pods and templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of the output resize."""
+"""The settings of the output `resize`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ API_VERSION: Final = "apps/v1"
 
 @dataclass(frozen=True, slots=True)
 class ResizeSettings:
-    """How the output resize writes the sizes of containers."""
+    """How the output `resize` writes the sizes of containers."""
 
     threshold_ratio: float = 0.1
     """Smaller changes of a size are not written."""

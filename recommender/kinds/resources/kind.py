@@ -90,7 +90,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         )
 
     def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:
-        """Yield the rights of the output resize: to read the owners of requests, and to write pods and templates."""
+        """Yield the rights of the output `resize`: to read the owners of requests, and to write pods and templates."""
         settings: ResourcesSettings = recommendation.subject
         if Output.RESIZE not in recommendation.policy.outputs:
             return

@@ -98,8 +98,8 @@ class TlsSettings:
     certificate_file: Path
     key_file: Path
     client_authorities: Callable[[], frozenset[bytes]] | None = None
-    """Gives the CAs of client certificates that are trusted now, in DER; called for each connection, so it answers from
-    memory. None: clients are not asked for a certificate. The system's CAs never count."""
+    """Returns the CAs of client certificates that are trusted now, in DER. It is called for each connection, so it must
+    answer from memory. If it is None, clients are not asked for a certificate. The CAs of the system never count."""
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     is_optional: bool = False
     """Whether plain HTTP is answered on the same port."""

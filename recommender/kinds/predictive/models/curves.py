@@ -37,8 +37,8 @@ class CurveOptions:
     """How far the samples reach back, as a multiple of how far the forecast reaches ahead. The smaller it is, the more
     the forecast amplifies noise."""
     least_samples: int
-    """The least number of samples; at coarse steps, samples reach back further to be this many. With fewer, there is no
-    forecast."""
+    """The least number of samples; if steps are coarse, samples from further back are used to reach it. With fewer
+    samples, there is no forecast."""
 
     def sample_steps(self, task: ForecastTask, step_seconds: float) -> int:
         """Return how many steps the samples cover."""

@@ -1,4 +1,4 @@
-"""Keys that cannot be combined in an entry whose sizes the output resize writes."""
+"""Keys that cannot be combined in an entry whose sizes the output `resize` writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITTEN: Final = frozenset({"cpu", "memory"})
 
 
 def written_sizes_problems(given: Given) -> Iterator[DocumentProblem]:
-    """Yield what the output resize cannot write."""
+    """Yield what the output `resize` cannot write."""
     if not given.has("proportional.resources"):
         fix = "write resources, or remove resize from outputs"
         yield given.problem("outputs", "the output resize writes `resources`, and there are none", fix)
