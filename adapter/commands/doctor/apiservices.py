@@ -79,7 +79,7 @@ def seen_in(document: Mapping[str, Any]) -> Seen:
 
 
 def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, required: bool) -> Line:
-    """Return the line about an APIService that the adapter should serve; `expected` is its Service, None if unknown."""
+    """Return the line about an APIService that the adapter should serve; `expected` is its Service; None if unknown."""
     line = f"apiservice/{name}"
     if isinstance(state, KubernetesError):
         return unread(line, str(state), f"get on the apiservice {name}", is_forbidden=isinstance(state, ForbiddenError))

@@ -101,7 +101,7 @@ class NannyPoll:
         return "updated_resources"
 
     def _announce(self, message: str) -> None:
-        """Log the change."""
+        """Log a message, unless it equals the last one."""
         if message != self._announced:
             _log.info("%s: %s", self._settings.ward.deployment, message)
         self._announced = message

@@ -107,7 +107,7 @@ def assumptions_of(values: FlagValues, configuration: Configuration, settings: C
 
 
 def _forecasts(configuration: Configuration, settings: ClusterSizeSettings) -> Iterator[ForecastPlan]:
-    """Yield the forecasts of the configuration."""
+    """Yield the plan of each forecast that the settings name and that the configuration contains."""
     named = {one.recommendation for one in settings.forecasts}
     for each in configuration.recommendations:
         if each.policy.name in named and isinstance(each.subject, PredictiveSettings):

@@ -176,7 +176,7 @@ def _values(items: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _usage(pod: Mapping[str, Any], resource: str, container: str) -> PodSample | None:
-    """Return a pod's usage; as in the controller, None if a container that counts lacks a value."""
+    """Return the usage of a pod; None, as in the controller, if a container that counts lacks a value."""
     counted = [one for one in pod.get("containers") or () if not container or one["name"] == container]
     usages = [(one.get("usage") or {}).get(resource) for one in counted]
     if not usages or any(usage is None for usage in usages):

@@ -175,7 +175,7 @@ def _usable_pods(
     nodes: Observed[tuple[ClusterNode, ...]] | Unknown,
     cycles: Mapping[Key, str],
 ) -> tuple[tuple[ClusterPod, ...], list[LeftOut]]:
-    """Return the pods that are not on missing nodes, and an entry for each pod that cannot be used."""
+    """Return the pods that are unbound or whose nodes exist, and an entry for each pod that cannot be used."""
     known = {node.name: node for node in nodes.value} if isinstance(nodes, Observed) else None
     kept: list[ClusterPod] = []
     refused: list[LeftOut] = []

@@ -160,7 +160,7 @@ class PodStore:
         return self._pods.get(namespace, {}).get(name)
 
     def _take(self, known: ClusterPod | None, pod: ClusterPod | None) -> None:
-        """Replace a pod by its new state, None if it is gone. The caller holds the lock."""
+        """Replace a pod by its new state; None means that it is gone. The caller must hold the lock."""
         if (one := pod or known) is None:
             return
         named = self._pods.setdefault(one.namespace, {})

@@ -37,7 +37,7 @@ class WatchPlan:
     pods: ListWatch | None = None
     gpu_annotation: str = ""
     pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)
-    """With the kind of object."""
+    """The watches of objects that select pods, each with the kind of its objects."""
     scheduling: bool = False
     """Whether nodes and pods are read with their constraints, along with the other kinds that scheduling needs."""
     objects: frozenset[ObjectKind] = frozenset()

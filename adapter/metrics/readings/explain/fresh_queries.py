@@ -1,6 +1,6 @@
 """The queries of one explanation: those that a request would wait for, sent now, without using memory.
 
-It takes the place of `QueryScheduler` and `CurrentReadings`, so that code that reads through them also works with it.
+`FreshQueries` takes the place of `QueryScheduler` and `CurrentReadings` for code that reads through them.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Assignment:
         return namespace, name
 
     def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
-        """Return the namespace that a sample belongs to, None if it is not one that was requested."""
+        """Return the namespace that a sample belongs to; None if it was not requested."""
         label, asked = self.namespace_label, self.namespace
         if label is None:
             return ROOT

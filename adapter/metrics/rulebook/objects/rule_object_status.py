@@ -58,7 +58,7 @@ def status_of(
 
 
 def seconds_until_due(wanted: Mapping[str, Any], former: Mapping[str, Any], unchanged_seconds: float) -> float | None:
-    """Return the seconds until a status is written, 0 for now; None if it is not written.
+    """Return the seconds until a status is written; 0 if it is written now, and None if it is not written.
 
     `unchanged_seconds` is how long the object has had its former status.
     """

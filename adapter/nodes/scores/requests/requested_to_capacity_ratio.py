@@ -1,4 +1,4 @@
-"""RequestedToCapacityRatio: score the requested share by a function of your own, such as one that packs GPUs.
+"""RequestedToCapacityRatio: score the requested share by a configured function, such as one that packs GPUs.
 
 The formula is that of `pkg/scheduler/framework/plugins/noderesources` of Kubernetes, in its integer arithmetic.
 """

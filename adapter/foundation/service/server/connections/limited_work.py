@@ -41,7 +41,7 @@ class LimitedWork:
         clock: Callable[[], float] = time.monotonic,
         processor_time: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`is_limited` returns whether others need reserved threads; `share` is the part of a core while they do."""
+        """`is_limited` returns whether others need reserved threads; while they do, the work gets `share` of a core."""
         self._is_limited = is_limited
         self._processor_time = processor_time
         self._share = TimeShare(share, _BURST_SECONDS, clock=clock)

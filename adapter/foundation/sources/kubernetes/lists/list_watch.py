@@ -106,7 +106,7 @@ class Versioned(msgspec.Struct, gc=False):
 
 
 class WatchEvent(msgspec.Struct):
-    """A line of a watch."""
+    """One event of a watch, which is a line of its answer."""
 
     type: str
     object: msgspec.Raw
