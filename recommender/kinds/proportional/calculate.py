@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
 
-
 LARGEST: Final = "largest"
-
-
 _AT_LEAST_ONE = Limit("min", 1, is_upper=False, detail="perReplica gives at least 1")
 
 
@@ -66,20 +63,16 @@ class Drivers:
             nodes, cores = counts.nodes, counts.cores
         else:
             nodes, cores = counts.schedulable_nodes, counts.schedulable_cores
-        return steps_of(ClusterSize(_at_least_one(nodes, ratio), _at_least_one(cores, ratio)), self._mode)
+        return steps_of(ClusterSize(raised(nodes, ratio), raised(cores, ratio)), self._mode)
 
     def _other_steps(self, ratio: float) -> tuple[Step, ...]:
-        return tuple(_step(driver, _at_least_one(count, ratio)) for driver, count in self._others)
+        return tuple(_step(driver, raised(count, ratio)) for driver, count in self._others)
 
 
 def _step(driver: Driver, count: float) -> Step:
     if driver.per_replica is not None:
         return by_ratio(driver.name, count, driver.per_replica)
     return by_rungs(driver.name, count, driver.ladder)
-
-
-def _at_least_one(count: float, ratio: float) -> float:
-    return raised(count, ratio) if ratio else count
 
 
 class Trail:

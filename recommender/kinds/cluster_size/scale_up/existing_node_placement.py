@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.estimator.binpacking import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.scale_up.node_turns import NodeTurns
-from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
 
 
+_ROOM_RESOURCES: Final = (CPU, MEMORY)
 _MOST_REPETITIONS: Final = 3
 """How often refused pods are retried: those in a longer chain of dependencies need a new node or the next decision."""
 
@@ -30,6 +31,31 @@ class _Refused:
     pods: Sequence[ClusterPod]
     placed: int
     """How many pods had been placed when the nodes were last tried."""
+
+
+class RoomyNodes:
+    """Nodes with the free CPU and memory of each when this object was created.
+
+    As long as pods are only added, a node has no more free than that, so a skipped node has no room.
+    """
+
+    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
+        self._nodes = nodes
+        self._left = {
+            resource: [info.allocatable.get(resource, 0) - info.requested.get(resource, 0) for info in nodes]
+            for resource in _ROOM_RESOURCES
+        }
+
+    def of(self, shape: PodShape) -> Sequence[NodeInfo]:
+        """Return the nodes that may have the CPU and memory for a pod of the shape, in their order."""
+        asked = [(resource, shape.requests[resource]) for resource in _ROOM_RESOURCES if resource in shape.requests]
+        if not asked:
+            return self._nodes
+        numbers: Sequence[int] = range(len(self._nodes))
+        for resource, amount in asked:
+            left = self._left[resource]
+            numbers = [number for number in numbers if left[number] >= amount]
+        return [self._nodes[number] for number in numbers]
 
 
 class Placer:

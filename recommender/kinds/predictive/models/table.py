@@ -14,8 +14,7 @@ from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.kinds.predictive.models.load_at_origin import HEADROOM, REACTIVE
 from recommender.kinds.predictive.models.percentile import PERCENTILE
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.models.seasonal import SEASONAL
-from recommender.kinds.predictive.models.seasonal_held import SEASONAL_HELD
+from recommender.kinds.predictive.models.seasonal import SEASONAL, SEASONAL_HELD
 from recommender.kinds.predictive.models.state_space import STATE_SPACE
 from recommender.kinds.predictive.models.trend import TREND
 

@@ -9,8 +9,7 @@ import pytest
 
 from recommender.kinds.predictive.choice.auto import capacity_of
 from recommender.kinds.predictive.forecast import Model, no_fit
-from recommender.kinds.predictive.models.seasonal import SEASONAL
-from recommender.kinds.predictive.models.seasonal_held import SEASONAL_HELD
+from recommender.kinds.predictive.models.seasonal import SEASONAL, SEASONAL_HELD
 from recommender.kinds.predictive.simulation.serving import (
     FleetSettings,
     desired_replicas,

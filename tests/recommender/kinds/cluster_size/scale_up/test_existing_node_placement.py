@@ -11,7 +11,7 @@ from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
 from recommender.kinds.cluster_size.predicates.pod_shapes import PodShape
-from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
+from recommender.kinds.cluster_size.scale_up.existing_node_placement import RoomyNodes
 from tests.recommender.kinds.cluster_size.builders import node
 
 if TYPE_CHECKING:
