@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
     FencedError,
+    ForbiddenError,
     KubernetesError,
     StatusError,
     is_of_the_server,
@@ -47,6 +48,8 @@ class ScaleOutcome:
     """How long the server asks to wait."""
     is_of_the_server: bool = False
     """Whether the API server failed or was not reached; such an error says nothing about the target."""
+    is_forbidden: bool = False
+    """Whether the API server refused the call because a right is missing."""
     owner: str | None = None
     """The owner of the field, if the write was refused because of it."""
     is_outdated: bool = False
@@ -123,4 +126,5 @@ def failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
         message=str(error),
         retry_after_seconds=retry_after,
         is_of_the_server=is_of_the_server(error),
+        is_forbidden=isinstance(error, ForbiddenError),
     )

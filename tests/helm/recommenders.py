@@ -141,7 +141,10 @@ SIZES_OF_TWO_NAMESPACES: Final[dict[str, Any]] = configuration(
     {
         "name": "all",
         "clusterSize": {
-            "nodeGroups": {"clusterAPI": {"namespaces": ["default", "kube-public"]}, "static": STATIC_GROUPS},
+            "nodeGroups": {
+                "clusterAPI": {"namespaces": ["default", "kube-public"], "markMachines": False},
+                "static": STATIC_GROUPS,
+            },
             "autoscalerNamespaces": ["kube-node-lease"],
             "expander": ["priority", "least-waste"],
         },

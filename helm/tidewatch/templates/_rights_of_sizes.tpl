@@ -68,7 +68,8 @@
 {{- if $needs.scale -}}
 {{- range append $scalable "clusters" }}{{ template "tidewatch.addRight" (list $rights $place $group . (list "get") "") }}{{ end -}}
 {{- range $scalable }}{{ template "tidewatch.addRight" (list $rights $place $group (printf "%s/scale" .) $keep "") }}{{ end -}}
-{{- if dig "markMachines" false $needs.clusterAPI }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $keep "") }}{{ end -}}
+{{- /* A written `false` keeps the right: marks from before may have to be taken off. */ -}}
+{{- if kindIs "bool" $needs.clusterAPI.markMachines }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $keep "") }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

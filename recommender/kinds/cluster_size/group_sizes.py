@@ -9,12 +9,13 @@ from msgspec import structs
 
 from recommender.decisions.calculation import SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text
-from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, wished_sizes
+from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, marks_left, wished_sizes
 from recommender.kinds.cluster_size.requested_sizes import with_asked_sizes
 
 if TYPE_CHECKING:
@@ -86,13 +87,11 @@ class GroupSizes:
         policy, context, before = question.policy, self.context, self.context.before
         situation, cluster, settings = context.situation, context.known.cluster, context.settings
         until = context.known.confirmed + policy.stale_after_seconds
-        wishes = (
-            wished_sizes(SizeQuestion(policy.name, situation, settings, until), self.answer, cluster)
-            if situation.writes_sizes
-            else GroupWishes()
-        )
+        asked = SizeQuestion(policy.name, situation, settings, until)
+        wishes = wished_sizes(asked, self.answer, cluster) if situation.writes_sizes else GroupWishes()
+        marks = () if Output.SCALE in policy.outputs else marks_left(asked, cluster)
         writes = SizeWrites(wishes, buffer_size(settings, context.future.pods, cluster), until)
-        answer = replace(self.answer, notes=self._notes(writes))
+        answer = replace(self.answer, notes=(*self._notes(writes), *marks))
         holds = (*self.holds, *((answer.hold,) if answer.hold else ()))
         sizes = {group.name: group.recommended for group in answer.groups}
         has_other = bool(before.sizes) and any(before.sizes.get(name, size) != size for name, size in sizes.items())

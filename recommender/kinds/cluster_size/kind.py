@@ -221,7 +221,7 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
     for namespace in groups.namespaces if groups is not None else ():
         yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)
         if groups is not None and Output.SCALE in recommendation.policy.outputs:
-            yield from _of_scaling(namespace, mark_machines=groups.mark_machines)
+            yield from _of_scaling(namespace, changes_machines=groups.may_have_marks)
     if Output.SCALE in recommendation.policy.outputs and settings.node_groups.delete_nodes:
         yield RoleRule("", "", "nodes", "", UPDATE)
         yield RoleRule("", "", "pods", "eviction", CREATE)
@@ -230,13 +230,13 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
         yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", KEEP, (buffer.name,))
 
 
-def _of_scaling(namespace: str, *, mark_machines: bool) -> Iterator[RoleRule]:
+def _of_scaling(namespace: str, *, changes_machines: bool) -> Iterator[RoleRule]:
     """Yield the rights to write sizes, and to read limits and pauses again right before each write."""
     for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)
     for resource in SCALABLE_RESOURCES.values():
         yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "scale", KEEP)
-    if mark_machines:
+    if changes_machines:
         yield RoleRule(namespace, CLUSTER_API_GROUP, "machines", "", KEEP)
 
 

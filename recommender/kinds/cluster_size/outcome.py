@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.future.capacity_buffers import ChunkError, buffer_chunks
 from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
+    DELETE_MARK,
     RemovalPlan,
     plan_removals,
     stale_marks,
+    unmarking_command,
 )
 from recommender.kinds.cluster_size.requested_sizes import inherited_waits
 
@@ -82,6 +84,20 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
         valid_until=question.valid_until,
         reason=answer.binding or "",
         waits=inherited_waits(situation),
+    )
+
+
+def marks_left(question: SizeQuestion, cluster: ClusterState) -> tuple[str, ...]:
+    """Return a note for the marks of earlier removals that this program takes off no longer, as sizes are not written.
+
+    The output `scale` is not configured then.
+    """
+    stated = question.settings.node_groups.cluster_api
+    marks = {} if stated is None else stale_marks(question.situation.groups.groups, stated, cluster)
+    return tuple(
+        f"an earlier removal has left {DELETE_MARK} on Machines of {name}, so any smaller size deletes these first: "
+        f"{', '.join(machine.name for machine in machines)}; run {unmarking_command(machines)}"
+        for name, machines in sorted(marks.items())
     )
 
 

@@ -15,7 +15,13 @@ from adapter.foundation.objects.resources import ResolveResource, UnknownResourc
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.node_groups.cluster_api.removals import DELETE_MARK, OWN_MARK, has_own_mark, node_of
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
+    DELETE_MARK,
+    OWN_MARK,
+    has_own_mark,
+    node_of,
+    unmarking_command,
+)
 from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
     ScalableError,
     bounds_of,
@@ -115,6 +121,8 @@ class ClusterApiAttempt:
             return replace(found, result=ScaleResult.FENCED, message=message)
         for machine in found.wish.unmarks:
             unmarked = self._annotate(found, machine, terms, mark=False)
+            if unmarked.is_forbidden:
+                return replace(unmarked, result=ScaleResult.REFUSED, message=_marks_stay(found.wish, unmarked.message))
             if unmarked.result is not ScaleResult.OK:
                 return unmarked
             about = fields(target=str(target), machine=machine.name, node=machine.node)
@@ -180,6 +188,16 @@ class ClusterApiAttempt:
             return replace(found, result=ScaleResult.OK)
         document = _annotations_of(machine, mark=mark)
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def _marks_stay(wish: Wish, reason: str) -> str:
+    machines = wish.unmarks
+    named = ", ".join(machine.name for machine in machines)
+    return (
+        f"an earlier removal has left {DELETE_MARK} on Machines of {wish.target}, so any smaller size deletes these "
+        f"first: {named}; it cannot be taken off: {reason}; grant get and update on Machines, as the chart does where "
+        f"`markMachines` is written, also as `false`, or run {unmarking_command(machines)}"
+    )
 
 
 def _refusal(wish: Wish, group: _Group) -> str:

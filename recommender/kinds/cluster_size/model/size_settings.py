@@ -48,8 +48,18 @@ class ClusterApiGroups:
     """Empty for all clusters."""
     prices: Mapping[str, float] = field(default_factory=dict)
     """The prices, by the name of the group."""
-    mark_machines: bool = False
-    """Whether nodes are removed by marking their Machines and lowering the size."""
+    mark_machines: bool | None = None
+    """Whether nodes are removed by marking their Machines and lowering the size; None if the file does not say."""
+
+    @property
+    def marks_machines(self) -> bool:
+        """Whether nodes are removed; the default is that they are not."""
+        return self.mark_machines is True
+
+    @property
+    def may_have_marks(self) -> bool:
+        """Whether the file says that Machines are, or are no longer, marked: the right to change them is kept."""
+        return self.mark_machines is not None
 
 
 @dataclass(frozen=True, slots=True)

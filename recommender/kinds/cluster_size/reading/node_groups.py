@@ -190,7 +190,12 @@ _CLUSTER_API: Final = Section(
         Key("namespace", NAMESPACE.then(lambda name: (name,)), "The same as a list of one.", into="namespaces"),
         Key("clusterName", OBJECT_NAME, "Name of the cluster; all without the key."),
         Key("prices", _PRICES, "What a node costs in an hour, by the name of the group."),
-        Key("markMachines", BOOLEAN, "Whether Machines of nodes that should go are marked."),
+        Key(
+            "markMachines",
+            BOOLEAN,
+            "Whether Machines of nodes that should go are marked; off without the key. A written `false` keeps the "
+            "right to take earlier marks off.",
+        ),
     ),
     _check_cluster_api,
 )

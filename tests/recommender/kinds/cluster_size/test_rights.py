@@ -110,6 +110,10 @@ CASES = {
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi, markMachines: true}}}\n  outputs: [scale]",
         ALWAYS | reading("capi: ") | scaling("capi: ") | {MACHINES},
     ),
+    "Machines that are no longer marked": (
+        "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi, markMachines: false}}}\n  outputs: [scale]",
+        ALWAYS | reading("capi: ") | scaling("capi: ") | {MACHINES},
+    ),
     "a CapacityBuffer": (
         f"clusterSize: {{{STATIC}}}\n  outputs: [capacityBuffer]\n  capacityBuffer: {{namespace: shop, name: reserve}}",
         ALWAYS | BUFFER,

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.cluster.values.storage import Storage
-from adapter.foundation.sources.kubernetes.errors import ServerError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, ServerError, UnknownOutcomeError
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.size_settings import (
     ClusterApiGroups,
     ClusterSizeSettings,
@@ -25,6 +26,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     ScaleDownSettings,
 )
 from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.wishes import Wish
 from recommender.running.memory.memory_document import decode_memory, encode_memory
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, writes_of
@@ -36,7 +38,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
     state,
 )
 from tests.recommender.kinds.cluster_size.test_decide import WEB
-from tests.recommender.running.sizes.size_world import SizeWorld
+from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, removal
 from tests.support.apiserver_kinds import MACHINE_DEPLOYMENTS, MACHINES
 
 if TYPE_CHECKING:
@@ -65,9 +67,16 @@ class MarkWorld(SizeWorld):
         super().__init__()
         self.now = START
         self.busy = {"n1", "n3", "n4"}
+        self.writes_sizes = True
+        self.notes: tuple[str, ...] = ()
         self.memory = Memory()
+        self.policy, self.settings = POLICY, SETTINGS
         self.gone: list[str] = []
         self.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one.update(status=ROLLED_OUT))
+
+    def configure_marks(self, option: bool | None) -> None:  # noqa: FBT001 - the value of a key
+        groups = ClusterApiGroups(("capi",), mark_machines=option)
+        self.settings = replace(SETTINGS, node_groups=NodeGroupSources(cluster_api=groups))
 
     def facts(self) -> ClusterState:
         group = self.store.get_without_rights(MACHINE_DEPLOYMENTS, "capi", "workers")
@@ -100,9 +109,17 @@ class MarkWorld(SizeWorld):
         """Decide once and try to write, also again after a while; then let the controller of MachineSets act."""
         self.now += 10.0
         decision = decide_sizes(
-            POLICY, SETTINGS, Inputs(self.facts()), self.memory, self.now, waits=True, writes_sizes=True
+            self.policy,
+            self.settings,
+            Inputs(self.facts()),
+            self.memory,
+            self.now,
+            waits=True,
+            writes_sizes=self.writes_sizes,
         )
         self.memory = decision.memory
+        answer = answer_of(decision.record)
+        self.notes = () if answer is None else answer.notes
         self.groups.wanted("nodes", writes_of(decision).groups.wishes)
         try:
             self.groups.step()
@@ -230,6 +247,63 @@ def _lower_version(world: MarkWorld, version: str) -> None:
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=3))
 
 
+@pytest.mark.parametrize("option", [None, False], ids=["not written", "off"])
+def test_marks_are_taken_off_although_mark_machines_is_off_by_now(option: bool | None) -> None:  # noqa: FBT001 - the value of a key
+    world = MarkWorld()
+    dies(world, 0, after=True)
+    world.decide()
+    assert world.marked == ["m2"], "the process was killed between the mark and the size"
+    world.configure_marks(option)
+    world.calm()
+    assert (world.gone, world.marked) == ([], [])
+
+
+def forbid_machines(world: MarkWorld) -> None:
+    """Let nobody change Machines."""
+
+    def refuse(_method: str, path: str) -> None:
+        if "/machines/" in path:
+            raise ForbiddenError("PUT: 403 Forbidden", 403)
+
+    world.objects.before = refuse
+
+
+def test_without_the_right_to_take_marks_off_the_machines_and_the_command_are_named() -> None:
+    world = MarkWorld()
+    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
+    world.configure_marks(None)
+    forbid_machines(world)
+    world.decide()
+    outcome = world.outcomes[-1]
+    assert outcome.result is ScaleResult.REFUSED
+    assert "delete-machine on Machines of MachineDeployment capi/workers" in outcome.message
+    assert "first: m2, m3; it cannot be taken off: PUT: 403 Forbidden" in outcome.message
+    assert outcome.message.endswith(f"`kubectl annotate machines.cluster.x-k8s.io -n capi m2 m3 {MARK}-`")
+    assert (world.size, world.gone) == (4, [])
+
+
+def test_a_mark_that_cannot_be_taken_off_does_not_keep_a_group_from_growing() -> None:
+    world = MarkWorld()
+    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    forbid_machines(world)
+    wish = Wish("nodes", GROUP, 5, world.now + 60.0, known_size=4, unmarks=(removal(2),))
+    world.groups.wanted("nodes", [wish])
+    world.groups.step()
+    assert (world.outcomes[-1].result, world.size) == (ScaleResult.OK, 5)
+
+
+def test_where_sizes_are_no_longer_written_the_answer_names_marks_and_the_command() -> None:
+    world = MarkWorld()
+    world.annotate(MACHINES, "m2", **{MARK: "tidewatch"})
+    world.policy = replace(POLICY, outputs=frozenset({Output.METRIC}))
+    world.writes_sizes = False
+    world.decide()
+    command = f"run `kubectl annotate machines.cluster.x-k8s.io -n capi m2 {MARK}-`"
+    assert [note for note in world.notes if note.endswith(command)]
+    assert world.objects.written == []
+
+
 def test_a_size_is_not_lowered_while_another_machine_has_an_old_mark() -> None:
     world = MarkWorld()
     world.annotate(MACHINES, "m3", **{MARK: "tidewatch"})
@@ -250,6 +324,7 @@ EVENTS = st.one_of(
     st.tuples(st.just("decide"), st.sampled_from(FAULTS), st.integers(0, 5)),
     st.tuples(st.just("busy"), st.sampled_from(("n1", "n2", "n3", "n4")), st.just(0)),
     st.tuples(st.just("person"), st.just(""), st.sampled_from((-1, 1))),
+    st.tuples(st.just("option"), st.sampled_from(("", "on", "off")), st.just(0)),
 )
 
 
@@ -285,6 +360,8 @@ def test_whatever_fails_every_own_mark_is_taken_off_in_the_end(events: list[tupl
             world.busy ^= {which}
         elif what == "person":
             _person(world, number)
+        elif what == "option":
+            world.configure_marks({"": None, "on": True, "off": False}[which])
         else:
             fault(world, which, number)
             world.decide()

@@ -78,10 +78,10 @@ def stale_marks(
     """Return the Machines that have a mark of this program although no Machine of their group is about to go.
 
     They are returned by group. While there are more Machines than the size, as after it was lowered or during a
-    rollout, a mark may be what Cluster API is about to act on.
+    rollout, a mark may be what Cluster API is about to act on. `markMachines` may be off: an earlier configuration has
+    made the marks then.
     """
-    listed = objects_of(cluster.objects, *kinds.machines(stated)) if stated.mark_machines else ()
-    if not any(map(has_own_mark, listed)):
+    if not any(map(has_own_mark, objects_of(cluster.objects, *kinds.machines(stated)))):
         return {}
     members = _members(stated, cluster)
     found: dict[str, tuple[MachineRemoval, ...]] = {}
@@ -95,6 +95,17 @@ def stale_marks(
     return found
 
 
+def unmarking_command(machines: Iterable[MachineRemoval]) -> str:
+    """Return the commands by which a user takes the marks of Machines off, one for each namespace."""
+    names: dict[str, list[str]] = {}
+    for machine in machines:
+        names.setdefault(machine.namespace, []).append(machine.name)
+    return " and ".join(
+        f"`kubectl annotate machines.{kinds.CLUSTER_API_GROUP} -n {namespace} {' '.join(found)} {DELETE_MARK}-`"
+        for namespace, found in names.items()
+    )
+
+
 def has_own_mark(machine: JsonObject) -> bool:
     """Return whether a Machine has a mark of this program."""
     return text(machine, "metadata", "annotations", DELETE_MARK) == OWN_MARK
@@ -106,7 +117,7 @@ def node_of(machine: JsonObject) -> str:
 
 
 def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState) -> str:
-    if not stated.mark_machines:
+    if not stated.marks_machines:
         return "clusterAPI.markMachines is off, so removals are only recommended"
     if group.scalable is None or group.scalable.kind == "MachinePool":
         return (
