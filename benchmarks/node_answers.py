@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from adapter.foundation.sources.prometheus.queries.server_time import TIME_QUERY
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
     BUSY,
@@ -57,12 +58,14 @@ class Asked(msgspec.Struct, kw_only=True):
     ranges: int = 0
     instants: int = 0
     refused: int = 0
+    times: int = 0
+    """Queries for the server's time."""
     samples: int = 0
     """In the answers to range queries."""
 
     @property
     def queries(self) -> int:
-        """Return the sum."""
+        """Return the number of queries for data."""
         return self.ranges + self.instants + self.refused
 
 
@@ -98,6 +101,14 @@ class NodeAnswers:
         if path == "/api/v1/query_range" and query in self._past:
             self.asked.ranges += 1
             return 200, self._range_answer(self._past[query], parameters)
+        return self._small_answer(path, query)
+
+    def _small_answer(self, path: str, query: str) -> tuple[int, bytes]:
+        if path == "/api/v1/query" and query == TIME_QUERY:
+            self.asked.times += 1
+            now = time.time()
+            data = {"resultType": "vector", "result": [{"metric": {}, "value": [now, str(now)]}]}
+            return 200, msgspec.json.encode({"status": "success", "data": data})
         if path == "/api/v1/status/buildinfo":
             return 200, b'{"status":"success","data":{"version":"3.5.0"}}'
         self.asked.refused += 1

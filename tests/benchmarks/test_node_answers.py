@@ -77,6 +77,7 @@ def test_the_product_reads_the_known_loads_from_the_stand_in() -> None:
     assert not result.failures
     assert set(result.samples.grids) == set(LoadResource) - {LoadResource.GPU}
     assert server.answers.asked.queries == result.queries == 5
+    assert server.answers.asked.times == 1
     for number in (0, 1, CLASSES, NODES - 1):
         row = cpu.values[cpu.nodes.index(node_address(number))]
         assert np.nanmean(row) == pytest.approx(mean_ratio(class_of(number)), abs=0.02)

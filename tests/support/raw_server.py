@@ -1,4 +1,7 @@
-"""A server that does exactly what a test tells it, byte by byte: for clients that must survive bad servers."""
+"""A server that does exactly what a test tells it, byte by byte: for clients that must survive bad servers.
+
+Only the question for its time, which a client of Prometheus adds now and then, is answered here and not noted.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
 
 _PATIENCE_SECONDS = 30.0
+_LONG_AGO = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[0,"0"]}]}}'
+"""The time by the server's clock, which is not ahead of any that a test gives to a client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,12 @@ class RawRequest:
     headers: dict[str, str]
     """Names in lower case."""
     body: bytes
+
+    @property
+    def is_for_time(self) -> bool:
+        """Return whether a client asks what time it is by the server's clock."""
+        parameters = parse_qs(f"{urlsplit(self.target).query}&{self.body.decode(errors='replace')}")
+        return parameters.get("query") == ["vector(time())"] and "time" not in parameters
 
 
 class Peer:
@@ -38,6 +50,13 @@ class Peer:
 
     def read(self) -> RawRequest | None:
         """Read one request and note it in the server's list; None when the client has closed."""
+        while (request := self._read()) is not None and request.is_for_time:
+            self.answer(_LONG_AGO)
+        if request is not None:
+            self._server.requests.append(request)
+        return request
+
+    def _read(self) -> RawRequest | None:
         line = self._input.readline().decode()
         if not line:
             return None
@@ -48,9 +67,7 @@ class Peer:
             name, value = line.rstrip("\r\n").split(": ", 1)
             assert name.lower() not in headers, f"{name} is sent twice"
             headers[name.lower()] = value
-        request = RawRequest(method, target, headers, self._input.read(int(headers.get("content-length", "0"))))
-        self._server.requests.append(request)
-        return request
+        return RawRequest(method, target, headers, self._input.read(int(headers.get("content-length", "0"))))
 
     def send(self, data: bytes) -> None:
         self._sock.sendall(data)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ANSWER_SECONDS = 60.0
+_NO_TIME = b'{"status":"error","errorType":"bad_data","error":"parameter time is missing"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class ProxiedRequest:
         """Return the values of a parameter."""
         return [value for found, value in self.parameters if found == name]
 
+    @property
+    def is_of_present(self) -> bool:
+        """Return whether it is an instant query without a time, which the server evaluates at its own."""
+        return self.path.endswith("/api/v1/query") and not self.all("time")
+
 
 @dataclass(slots=True)
 class RecordingProxy:
@@ -41,6 +47,16 @@ class RecordingProxy:
     """The header that each request must have; empty if none is required."""
     seconds_ahead: float = 0.0
     """How far the clock by which its answers are dated is ahead of this machine's."""
+    server_seconds_ahead: float = 0.0
+    """How far the clock of the server behind it is ahead of this machine's: queries without a time are of that one."""
+    no_time: bool = False
+    """Whether queries without a time are refused."""
+
+    def timed(self, request: ProxiedRequest, target: str) -> str:
+        """Return the target with the time at which the server behind would evaluate the request by its own clock."""
+        if not request.is_of_present:
+            return target
+        return f"{target}{'&' if '?' in target else '?'}time={time.time() + self.server_seconds_ahead}"
 
 
 class _Server(ThreadingHTTPServer):
@@ -79,12 +95,18 @@ def recording_proxy(behind: str, context: ssl.SSLContext | None = None) -> Itera
             address = urlsplit(self.path)
             form = (body or b"").decode()
             parameters = [*parse_qsl(address.query), *parse_qsl(form)]
-            proxy.requests.append(ProxiedRequest(address.path, tuple(parameters)))
+            request = ProxiedRequest(address.path, tuple(parameters))
+            proxy.requests.append(request)
             if proxy.authorization not in ("", self.headers["Authorization"]):
                 self._answer(401, f"not accepted: {self.headers['Authorization']}".encode())
                 return
+            if request.is_of_present and proxy.no_time:
+                self._answer(400, _NO_TIME)
+                return
             try:
-                with urllib.request.urlopen(f"{behind}{self.path}", body, _ANSWER_SECONDS) as answer:
+                with urllib.request.urlopen(
+                    f"{behind}{proxy.timed(request, self.path)}", body, _ANSWER_SECONDS
+                ) as answer:
                     self._answer(answer.status, answer.read())
             except urllib.error.HTTPError as error:
                 with error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.reports.clocks import compared
+from adapter.foundation.reports.clocks import compared, time_of
 from adapter.foundation.reports.lines import Line, error, ok, unknown
-from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
+from adapter.foundation.reports.stores import CLUSTERS, FUTURE, judge_clusters, judge_future
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
@@ -18,6 +18,8 @@ from adapter.foundation.sources.prometheus.errors import (
 from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
+from adapter.foundation.sources.prometheus.queries.future_samples import targets_of_the_future
+from adapter.foundation.sources.prometheus.queries.server_time import TIME_QUERY, stated_time
 from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server
 
@@ -25,17 +27,26 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 PROMETHEUS_SECONDS = 5.0
-_QUERY = "vector(1)"
 
 
 def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
-    """Ask Prometheus for its version and its time."""
+    """Ask Prometheus for its version, its time, and what its store holds."""
     try:
         version = check_connection(settings, PROMETHEUS_SECONDS)
         clock = _prometheus_clock(settings)
     except (PrometheusError, SettingsError) as e:
         return (judge_prometheus(settings.endpoint.shown, e),)
-    return ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}"), clock, _clusters(settings)
+    answers = ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}")
+    return answers, clock, _future(settings), _clusters(settings)
+
+
+def _future(settings: PrometheusSettings) -> Line:
+    try:
+        return judge_future(targets_of_the_future(settings, PROMETHEUS_SECONDS))
+    except PrometheusError as e:
+        return unknown(
+            FUTURE, f"it is not known whether the store holds samples of times to come: {e.cause}", "try again"
+        )
 
 
 def _clusters(settings: PrometheusSettings) -> Line:
@@ -66,12 +77,17 @@ def _repair(failure: PrometheusError | SettingsError) -> str:
 
 def _prometheus_clock(settings: PrometheusSettings) -> Line:
     server = Server(settings)
-    request = ApiRequest("/api/v1/query", (("query", _QUERY),))
     try:
-        return compared(
-            "Prometheus",
-            lambda: server.exchange(_QUERY, request, Deadline(PROMETHEUS_SECONDS)).headers.get("date", ""),
-            MOST_CLOCK_DIFFERENCE_SECONDS,
-        )
+        return compared("Prometheus", lambda: _time_of(server), MOST_CLOCK_DIFFERENCE_SECONDS)
     finally:
         server.close()
+
+
+def _time_of(server: Server) -> float | None:
+    """Return the server's own time if it states that; else that of the `Date`, which may be a gateway's."""
+    request = ApiRequest("/api/v1/query", (("query", TIME_QUERY),))
+    answer = server.exchange(TIME_QUERY, request, Deadline(PROMETHEUS_SECONDS))
+    try:
+        return stated_time(server.success(TIME_QUERY, answer).body)
+    except PrometheusError:
+        return time_of(answer.headers.get("date", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.reports.clocks import compared
+from adapter.foundation.reports.clocks import compared, time_of
 from adapter.foundation.reports.cluster import unanswered
 from adapter.foundation.reports.lines import Line, ok
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, fault_of
@@ -18,13 +18,13 @@ def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
     """Ask kube-apiserver for its version and its time."""
     versions: list[str] = []
 
-    def date() -> str:
+    def shown() -> float | None:
         reply = client.get("/version")
         versions.append(str(reply.document.get("gitVersion", "unknown")))
-        return reply.date
+        return time_of(reply.date)
 
     try:
-        clock = compared("kube-apiserver", date, MOST_CLOCK_DIFFERENCE_SECONDS)
+        clock = compared("kube-apiserver", shown, MOST_CLOCK_DIFFERENCE_SECONDS)
     except KubernetesError as e:
         return (unanswered(str(e), fault_of(e)),)
     return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock

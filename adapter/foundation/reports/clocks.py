@@ -12,24 +12,34 @@ DOUBTFUL_SECONDS = 5.0
 """Differences above this cannot be due to rounding: a `Date` has whole seconds."""
 
 
-def compared(who: str, ask: Callable[[], str], most_seconds: float, clock: Callable[[], float] = time.time) -> Line:
+def compared(
+    who: str, ask: Callable[[], float | None], most_seconds: float, clock: Callable[[], float] = time.time
+) -> Line:
     """Return the line about a server's clock; a difference of more than `most_seconds` is an error.
 
-    `ask` sends a request and returns the `Date` (RFC 9110) of the answer; its errors pass through.
+    `ask` sends a request and returns the server's time (Unix seconds), or None if it is not stated; its errors pass
+    through.
     """
     before = clock()
-    date = ask()
-    return judge_clock(who, date, (before + clock()) / 2, most_seconds)
+    theirs = ask()
+    return judge_clock(who, theirs, (before + clock()) / 2, most_seconds)
 
 
-def judge_clock(who: str, date: str, now: float, most_seconds: float) -> Line:
-    """Return the line about a server's clock, which showed `date` at `now` (Unix seconds) by this machine's clock."""
-    line = f"clock/{who.lower()}"
+def time_of(date: str) -> float | None:
+    """Return the time that a `Date` (RFC 9110) shows, in Unix seconds; None if it shows none."""
     try:
         # `Date` is cut to whole seconds, so on average half a second is missing.
-        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - now
+        return parsedate_to_datetime(date).timestamp() + 0.5
     except (ValueError, OverflowError):
+        return None
+
+
+def judge_clock(who: str, theirs: float | None, now: float, most_seconds: float) -> Line:
+    """Return the line about a server's clock, which showed `theirs` at `now` by this machine's (both Unix seconds)."""
+    line = f"clock/{who.lower()}"
+    if theirs is None:
         return unknown(line, f"{who} does not report its time", "compare the clocks manually")
+    ahead = theirs - now
     message = f"{who}'s clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
     if abs(ahead) > most_seconds:
         return error(

@@ -1,4 +1,4 @@
-"""Line about whether a store of metrics holds the series of several clusters."""
+"""Lines about what a store of metrics holds: the series of several clusters, and samples of times to come."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from adapter.foundation.reports.lines import Line, ok, warning
 
 CLUSTERS = "prometheus/clusters"
 """Name of the line about clusters."""
+FUTURE = "prometheus/future"
+"""Name of the line about samples of times to come."""
 _MOST_SHOWN = 4
 
 
@@ -26,3 +28,14 @@ def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: s
     example = next(value for value in values if value)
     message = f"it holds the series of several clusters ({label}: {shown}), which would be added up and mixed"
     return warning(CLUSTERS, message, f"""set {setting} '{label}="{example}"', with the name of this cluster""")
+
+
+def judge_future(targets: int) -> Line:
+    """Return the line about samples of times to come, which so many targets have."""
+    if not targets:
+        return ok(FUTURE, "it holds no samples of times to come")
+    message = (
+        f"it holds samples of times to come (targets: {targets}), so the clock of a Prometheus that writes to it is or "
+        "was ahead: when their time comes, they are taken for current"
+    )
+    return warning(FUTURE, message, "synchronize the clocks of all that write to it with NTP, and delete these samples")

@@ -201,7 +201,7 @@ def _prometheus() -> Row:
             ),
             chart(
                 "Prometheus queries per minute",
-                "Queries of each replica. At most 12, whatever the number of nodes.",
+                "Queries of each replica. At most 13, whatever the number of nodes: 12 for data, and one for the time.",
                 query(f"60 * sum by (instance) ({queries} {of_nodes})", "{{instance}}"),
                 unit=units.CountsPerMinute,
             ),

@@ -41,6 +41,19 @@ def test_no_value_is_served_while_the_clock_of_prometheus_is_wrong_and_all_are_w
             eventually(lambda: status(caller) == 200)
 
 
+def test_no_value_is_served_while_prometheus_is_an_hour_ahead_behind_a_gateway_whose_clock_is_right(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    with recording_proxy(prometheus.url) as proxy:
+        proxy.server_seconds_ahead = 3600.0
+        flags = (f"--prometheus-url={proxy.url}", *REFRESHED)
+        with SHOP.adapter(tmp_path, trust, prometheus, *flags) as adapter, adapter.caller() as caller:
+            eventually(lambda: "behind Prometheus's" in caller.pods("open_connections", **WEB).message)
+            assert status(caller) == 503
+            proxy.server_seconds_ahead = 0.0
+            eventually(lambda: status(caller) == 200)
+
+
 def refused_so_often(adapter: Adapter, number: int) -> bool:
     return len(adapter.said("cannot be used; the last good version stays in use")) == number
 

@@ -57,7 +57,7 @@ VALUES = {
             *("duplicate", "negative", "histogram", "too_large"),
         }
     },
-    f"{OWN}prometheus_queries": {"kind": {"instant", "series"}},
+    f"{OWN}prometheus_queries": {"kind": {"instant", "series", "clock"}},
     "prometheus_adapter_prometheus_client_request_duration_seconds": {"path": {"/api/v1/query", "/api/v1/series"}},
     "metrics_apiserver_metric_freshness_seconds": {
         "group": {"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -12,9 +13,11 @@ from tests.support.recording_proxy import recording_proxy
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.object_apiserver import ObjectApiServer
+    from tests.support.recommenders import Recommender
     from tests.support.recording_proxy import RecordingProxy
 
 TARGETS: Final = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
@@ -34,6 +37,36 @@ def has_been_asked(proxy: RecordingProxy, times: int) -> bool:
     return len(proxy.requests) >= times
 
 
+@contextmanager
+def recommending(folder: Path, address: str, server: ObjectApiServer) -> Iterator[Recommender]:
+    """Run the recommender with a size by the number of connections in this Prometheus."""
+    top = f"pollInterval: 1s\nstate: {folder}/state\nprometheus: {{url: '{address}'}}\n"
+    file = folder / "recommender.yaml"
+    file.write_text(whole(entry("dns", TARGETS, "outputs: [metric, scale]", kind=DRIVEN), top=top))
+    kubeconfig = server.kubeconfig(folder / "config")
+    with running("run", f"--config={file}", f"--kubeconfig={kubeconfig}", log_path=folder / "log") as recommender:
+        yield recommender
+
+
+def test_no_size_follows_a_prometheus_that_is_an_hour_ahead_behind_a_gateway_whose_clock_is_right(
+    tmp_path: Path,
+) -> None:
+    with (
+        scraped_prometheus(tmp_path / "prometheus", connections(500), stamped=True) as prometheus,
+        recording_proxy(prometheus.url) as proxy,
+        cluster_server() as server,
+    ):
+        put_nodes(server, 3)
+        before = replicas_of(server)
+        proxy.server_seconds_ahead = 3600.0
+        with recommending(tmp_path, proxy.url, server) as recommender:
+            until(lambda: "behind Prometheus's, so the values are of another time" in recommender.log, SECONDS)
+            until(partial(has_been_asked, proxy, len(proxy.requests) + 5), SECONDS)
+            assert replicas_of(server) == before
+            proxy.server_seconds_ahead = 0.0
+            until(partial(has_size, server, 5), SECONDS)
+
+
 def test_no_size_follows_a_clock_that_is_an_hour_off_and_the_next_right_one_counts(tmp_path: Path) -> None:
     with (
         scraped_prometheus(tmp_path / "prometheus", connections(500), stamped=True) as prometheus,
@@ -41,11 +74,7 @@ def test_no_size_follows_a_clock_that_is_an_hour_off_and_the_next_right_one_coun
         cluster_server() as server,
     ):
         put_nodes(server, 3)
-        top = f"pollInterval: 1s\nstate: {tmp_path}/state\nprometheus: {{url: '{proxy.url}'}}\n"
-        file = tmp_path / "recommender.yaml"
-        file.write_text(whole(entry("dns", TARGETS, "outputs: [metric, scale]", kind=DRIVEN), top=top))
-        kubeconfig = server.kubeconfig(tmp_path / "config")
-        with running("run", f"--config={file}", f"--kubeconfig={kubeconfig}", log_path=tmp_path / "log") as recommender:
+        with recommending(tmp_path, proxy.url, server) as recommender:
             until(partial(has_size, server, 5), SECONDS)
             for seconds, problem, wrong, right in ((3600.0, "behind", 900, 7), (-3600.0, "ahead of", 100, 6)):
                 proxy.seconds_ahead = seconds

@@ -31,7 +31,7 @@ class PrometheusTelemetry:
 
         self._queries = Counter(
             f"{prefix}_prometheus_queries",
-            "Queries sent to Prometheus, by kind (instant, series) and result (ok, timeout, unreachable, …).",
+            "Queries sent to Prometheus, by kind (instant, range, series, clock) and result (ok, timeout, …).",
             ("kind", "result"),
             registry=registry,
         )

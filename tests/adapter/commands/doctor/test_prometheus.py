@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from adapter.foundation.reports.lines import CheckStatus
+from tests.support.recording_proxy import recording_proxy
+from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.adapter.commands.doctor.installation import Installation
+    from tests.support.prometheus import ScrapedPrometheus
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    return start_prometheus()
 
 
 class TestPrometheus:
@@ -32,3 +46,52 @@ class TestPrometheus:
 
     def test_without_an_address_prometheus_is_unknown(self, installation: Installation) -> None:
         assert installation.lines()["prometheus"].status is CheckStatus.UNKNOWN
+
+    @pytest.mark.parametrize(
+        ("ahead", "status", "said"),
+        [
+            (0.0, CheckStatus.OK, "agree"),
+            (20.0, CheckStatus.WARNING, "s ahead of this machine's"),
+            (3600.0, CheckStatus.ERROR, "3600 s ahead of this machine's: answers are refused"),
+            (-3600.0, CheckStatus.ERROR, "3600 s behind this machine's: answers are refused"),
+        ],
+    )
+    def test_its_own_clock_is_compared_whatever_a_gateway_dates(
+        self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus, said: str
+    ) -> None:
+        with recording_proxy(prometheus.url) as proxy:
+            proxy.server_seconds_ahead = ahead
+            line = installation.lines(f"--prometheus-url={proxy.url}")["clock/prometheus"]
+        assert line.status is status
+        assert said in line.message
+
+    @pytest.mark.parametrize(("ahead", "status"), [(0.0, CheckStatus.OK), (3600.0, CheckStatus.ERROR)])
+    def test_the_date_is_compared_if_it_does_not_state_its_time(
+        self, installation: Installation, prometheus: ScrapedPrometheus, ahead: float, status: CheckStatus
+    ) -> None:
+        with recording_proxy(prometheus.url) as proxy:
+            proxy.no_time, proxy.seconds_ahead = True, ahead
+            assert installation.lines(f"--prometheus-url={proxy.url}")["clock/prometheus"].status is status
+
+    @pytest.mark.parametrize(
+        ("ahead", "status", "said"),
+        [
+            (0, CheckStatus.OK, "no samples of times to come"),
+            (40, CheckStatus.OK, "no samples of times to come"),
+            (
+                120,
+                CheckStatus.WARNING,
+                "(targets: 1), so the clock of a Prometheus that writes to it is or was ahead",
+            ),
+            (3600, CheckStatus.WARNING, "when their time comes, they are taken for current"),
+        ],
+    )
+    def test_samples_of_times_to_come_are_a_warning(
+        self, installation: Installation, tmp_path: Path, ahead: int, status: CheckStatus, said: str
+    ) -> None:
+        now = int(time.time())
+        history = [f'up{{job="a"}} 1 {moment}' for moment in range(now - 600 + ahead, now + ahead, 15)]
+        with prometheus_with(tmp_path / "prometheus", history) as prometheus:
+            line = installation.lines(f"--prometheus-url={prometheus.url}")["prometheus/future"]
+        assert line.status is status
+        assert said in line.message

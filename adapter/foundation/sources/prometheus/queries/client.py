@@ -35,6 +35,7 @@ from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
+from adapter.foundation.sources.prometheus.queries.server_time import TIME_LIMITS, TIME_QUERY, ServerTime, stated_time
 from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server
 from adapter.foundation.time.pace import UNPACED, Pace
@@ -91,6 +92,7 @@ class PrometheusClient:
         self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
+        self._server_time = ServerTime(self._ask_time, clock)
 
     @property
     def address(self) -> str:
@@ -109,15 +111,10 @@ class PrometheusClient:
         Raises PrometheusError.
         """
         evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
-        parameters = (
-            ("query", query),
-            ("time", _timestamp(evaluated_at)),
-            ("timeout", f"{timeout_seconds:.3f}"),
-        )
+        parameters = (("query", query), ("time", _timestamp(evaluated_at)), ("timeout", f"{timeout_seconds:.3f}"))
         question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
         with self._count_result(question):
-            answer = self._ask(question)
-            refuse_other_time(query, answer.headers, self._clock())
+            answer = self._ask_current(question)
             return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
 
     def range(
@@ -178,8 +175,7 @@ class PrometheusClient:
             elements = AnswerLimits(limits.max_bytes, limits.max_series)
             question = _Question(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
             with self._count_result(question):
-                answer = self._ask(question)
-                refuse_other_time(query, answer.headers, self._clock())
+                answer = self._ask_current(question)
                 reader.add(part, answer.body)
                 # The next part may have to wait until this one is released.
                 del answer
@@ -250,6 +246,20 @@ class PrometheusClient:
     def _stream_answer(self, question: _Question) -> Iterator[Iterable[bytes]]:
         with self._count_result(question), self._success(question) as answer:
             yield answer
+
+    def _ask_current(self, question: _Question) -> HttpAnswer:
+        """Return the answer if it is a success, and if the server's clock agrees with ours."""
+        answer = self._ask(question)
+        refuse_other_time(question.asked, answer.headers, self._clock())
+        self._server_time.refuse_if_ahead(question.asked, question.deadline)
+        return answer
+
+    def _ask_time(self, timeout_seconds: float) -> float:
+        parameters = (("query", TIME_QUERY), ("timeout", f"{timeout_seconds:.3f}"))
+        deadline = Deadline(timeout_seconds)
+        question = _Question(TIME_QUERY, "clock", _QUERY_PATH, parameters, VECTOR, TIME_LIMITS, deadline)
+        with self._count_result(question):
+            return stated_time(self._ask(question).body)
 
     def _ask(self, question: _Question) -> HttpAnswer:
         """Return the answer if it is a success."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import NoReturn
 
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
 
@@ -21,11 +22,15 @@ def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> Non
         theirs = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return
-    difference = theirs - now
-    if abs(difference) > MOST_CLOCK_DIFFERENCE_SECONDS:
-        behind = "behind" if difference > 0 else "ahead of"
-        raise UnexpectedAnswerError(
-            query,
-            f"this machine's clock is {abs(difference):.0f} s {behind} Prometheus's, so the values are of another time:"
-            " synchronize both clocks with NTP",
-        )
+    if abs(theirs - now) > MOST_CLOCK_DIFFERENCE_SECONDS:
+        refuse_difference(query, theirs - now)
+
+
+def refuse_difference(query: str, seconds_ahead: float) -> NoReturn:
+    """Raise UnexpectedAnswerError, since Prometheus's clock is so far ahead of ours, or behind it if it is negative."""
+    behind = "behind" if seconds_ahead > 0 else "ahead of"
+    raise UnexpectedAnswerError(
+        query,
+        f"this machine's clock is {abs(seconds_ahead):.0f} s {behind} Prometheus's, so the values are of another time:"
+        " synchronize both clocks with NTP",
+    )

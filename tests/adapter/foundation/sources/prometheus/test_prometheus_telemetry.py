@@ -49,10 +49,11 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     assert counted("instant", "unauthenticated") == 1
     assert counted("instant", "unreachable") == 1
     assert counted("series", "ok") == 1
-    assert registry.get_sample_value("tidewatch_adapter_prometheus_query_duration_seconds_count") == 4
+    assert counted("clock", "ok") == 1
+    assert registry.get_sample_value("tidewatch_adapter_prometheus_query_duration_seconds_count") == 5
     labels = {"path": "/api/v1/query", "server": f"{server.url}/prefix"}
     name = f"{DURATION_NAME}_count"
-    assert registry.get_sample_value(name, labels) == 3
+    assert registry.get_sample_value(name, labels) == 4
     assert b"secret" not in generate_latest(registry)
 
 

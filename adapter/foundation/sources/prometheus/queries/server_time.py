@@ -1,0 +1,140 @@
+"""Checks that Prometheus's own clock is not ahead of ours, by what it says itself.
+
+The `Date` of an answer (`clocks`) may be that of a gateway. A Prometheus whose clock is an hour ahead stores samples an
+hour in the future, so queries with our time return what was scraped an hour ago. Therefore it is asked for its time
+once a minute, after a query that it has answered. A clock that is behind does no harm: all samples look old then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.decoding import read_instant
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS, refuse_difference
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIME_QUERY: Final = "vector(time())"
+"""Sent without a time, so that the server evaluates it at its own."""
+TIME_LIMITS: Final = AnswerLimits(max_bytes=1 << 16, max_samples=1)
+_EVERY_SECONDS: Final = 60.0
+_WHILE_AHEAD_SECONDS: Final = 5.0
+_USED_SECONDS: Final = 2 * _EVERY_SECONDS
+"""How long the last result is used while another thread asks again."""
+_MOST_SECONDS: Final = 2.0
+_SHARE: Final = 0.25
+"""How much of the time that a query has left is used for the check at most."""
+_MOST_OFFSET_SECONDS: Final = 3600.0
+
+
+def stated_time(body: bytearray) -> float:
+    """Return the server's time in Unix seconds, by the body of its answer to `TIME_QUERY`.
+
+    Raises PrometheusError if the answer is another one.
+
+    VictoriaMetrics evaluates the query in the past, by its `latencyOffset`, but gives the sample its present time.
+    """
+    answer = read_instant(TIME_QUERY, body, evaluated_at=0.0, limits=TIME_LIMITS, pace=UNPACED)
+    samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    if len(samples) != 1 or not abs(samples[0].timestamp - samples[0].value) <= _MOST_OFFSET_SECONDS:
+        raise UnexpectedAnswerError(TIME_QUERY, "the answer is not a time")
+    return samples[0].timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the checks so far have found."""
+
+    seconds_ahead: float
+    """By how much the server's clock was ahead of ours in the last check with an answer; 0 before the first one."""
+    asked_at: float
+    """When the last check ended, in monotonic seconds."""
+
+    @property
+    def is_ahead(self) -> bool:
+        """Return whether the server's clock is too far ahead."""
+        return self.seconds_ahead > MOST_CLOCK_DIFFERENCE_SECONDS
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it is time for the next check."""
+        return now - self.asked_at >= (_WHILE_AHEAD_SECONDS if self.is_ahead else _EVERY_SECONDS)
+
+
+class ServerTime:
+    """Compares the server's time with ours, now and then. Thread-safe."""
+
+    def __init__(
+        self,
+        ask: Callable[[float], float],
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the function that asks for the server's time; it has the seconds that it is given.
+
+        It returns Unix seconds or raises PrometheusError, and `clock` returns our Unix seconds.
+        """
+        self._ask = ask
+        self._clock = clock
+        self._monotonic = monotonic
+        self._asking = threading.Lock()
+        self._known: _Known | None = None
+
+    def refuse_if_ahead(self, query: str, deadline: Deadline) -> None:
+        """Raise UnexpectedAnswerError if the server's clock is too far ahead for an answer to be current.
+
+        If it is time to ask, this is done first; `deadline` is that of the query, which has been answered. A check that
+        fails changes nothing. Raises PrometheusTimeoutError if another thread's first check does not end by then.
+        """
+        known = self._known
+        if known is None or known.is_due(self._monotonic()):
+            known = self._checked(known, query, deadline)
+        if known.is_ahead:
+            refuse_difference(query, known.seconds_ahead)
+
+    def _checked(self, known: _Known | None, query: str, deadline: Deadline) -> _Known:
+        usable = known if known is not None and self._monotonic() - known.asked_at < _USED_SECONDS else None
+        left = _seconds_left(deadline)
+        if not self._asking.acquire(timeout=0.0 if usable else left):
+            if usable is None:
+                raise PrometheusTimeoutError(query, f"its clock was not checked within {deadline.seconds:.3g} s")
+            return usable
+        try:
+            newest = self._known
+            if newest is None or newest.is_due(self._monotonic()):
+                newest = self._known = self._asked(newest, min(_MOST_SECONDS, _SHARE * _seconds_left(deadline)))
+            return newest
+        finally:
+            self._asking.release()
+
+    def _asked(self, known: _Known | None, seconds: float) -> _Known:
+        ahead = 0.0 if known is None else known.seconds_ahead
+        try:
+            ahead = self._ask(seconds) - self._clock()
+        except PrometheusError as e:
+            # A server that cannot be asked is compared by its `Date`; one that was ahead is so until it says otherwise.
+            _forget_frames(e)
+        return _Known(ahead, self._monotonic())
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Empty the frames of an error's tracebacks, which would hold the query's answer until a garbage collection."""
+    each: BaseException | None = error
+    while each is not None:
+        traceback.clear_frames(each.__traceback__)
+        each = each.__context__
+
+
+def _seconds_left(deadline: Deadline) -> float:
+    try:
+        return deadline.remaining()
+    except DeadlinePassedError:
+        return 0.0

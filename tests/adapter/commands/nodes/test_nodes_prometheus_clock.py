@@ -1,0 +1,30 @@
+"""A running `nodes` whose Prometheus has a wrong clock for a time, which a gateway before it does not show."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tests.adapter.commands.nodes.world import OBJECTS, running_nodes, series_at
+from tests.support.recording_proxy import recording_proxy
+from tests.support.serving import eventually
+from tests.support.worlds import prometheus_with
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_no_load_is_answered_while_prometheus_is_an_hour_ahead_and_all_is_when_it_is_right_again(
+    tmp_path: Path,
+) -> None:
+    with (
+        prometheus_with(tmp_path / "prometheus", series_at(int(time.time()))) as prometheus,
+        recording_proxy(prometheus.url) as proxy,
+    ):
+        proxy.server_seconds_ahead = 3600.0
+        flags = (f"--prometheus-url={proxy.url}", "--refresh-interval=1s")
+        with running_nodes(tmp_path, *flags, objects=OBJECTS) as nodes:
+            eventually(lambda: "behind Prometheus's, so the values are of another time" in nodes.log)
+            assert nodes.ask("/watcher").status == 503
+            proxy.server_seconds_ahead = 0.0
+            assert nodes.watched().keys() == {"node-1", "node-2", "node-3"}

@@ -1,0 +1,282 @@
+"""A Prometheus that says that its own clock is ahead is not believed, whatever the `Date` of its answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.queries.server_time import ServerTime, stated_time
+from adapter.foundation.time.pace import UNPACED
+from tests.support.recording_proxy import RecordingProxy, recording_proxy
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from tests.support.prometheus import ScrapedPrometheus
+
+SECONDS = 10.0
+
+
+def answer(timestamp: str, value: str, *, times: int = 1) -> bytearray:
+    samples = ",".join([f'{{"metric":{{}},"value":[{timestamp},"{value}"]}}'] * times)
+    return bytearray(f'{{"status":"success","data":{{"resultType":"vector","result":[{samples}]}}}}'.encode())
+
+
+@dataclass
+class World:
+    """A server and both of our clocks, in seconds."""
+
+    ahead: float = 0.0
+    failure: PrometheusError | None = None
+    now: float = 0.0
+    asked: list[float] = field(default_factory=list)
+    """How many seconds each check had."""
+
+    def __post_init__(self) -> None:
+        self.times = ServerTime(self._ask, lambda: 1e9 + self.now, lambda: self.now)
+
+    def _ask(self, seconds: float) -> float:
+        self.asked.append(seconds)
+        if self.failure is not None:
+            raise self.failure
+        return 1e9 + self.now + self.ahead
+
+    def refused(self, seconds: float = SECONDS) -> str:
+        """Return why a query's answer is refused; empty if it is believed."""
+        try:
+            self.times.refuse_if_ahead("up", Deadline(seconds, lambda: self.now))
+        except UnexpectedAnswerError as e:
+            return e.cause
+        return ""
+
+
+class TestDecision:
+    @pytest.mark.parametrize("ahead", [59.0, 0.0, -30.0, -3600.0])
+    def test_a_server_that_is_not_far_ahead_is_believed(self, ahead: float) -> None:
+        assert World(ahead).refused() == ""
+
+    @pytest.mark.parametrize(("ahead", "words"), [(61.0, "61 s behind"), (3600.0, "3600 s behind")])
+    def test_a_server_that_is_far_ahead_is_not(self, ahead: float, words: str) -> None:
+        assert words in World(ahead).refused()
+
+    def test_it_is_asked_once_a_minute_and_only_when_there_are_queries(self) -> None:
+        world = World()
+        for world.now in (0.0, 10.0, 59.9, 60.0, 61.0, 119.0, 7200.0):
+            world.refused()
+        assert len(world.asked) == 3
+
+    def test_while_it_is_ahead_every_answer_is_refused_until_a_check_agrees_seconds_later(self) -> None:
+        world = World(3600.0)
+        assert world.refused()
+        world.ahead = 0.0
+        world.now = 4.9
+        assert world.refused()
+        world.now = 5.0
+        assert not world.refused()
+        assert len(world.asked) == 2
+
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            QueryRefusedError("q", "bad_data", "no"),
+            PrometheusTimeoutError("q", "late"),
+            PrometheusUnreachableError("q", "gone"),
+            UnexpectedAnswerError("q", "no time"),
+        ],
+        ids=lambda failure: type(failure).__name__,
+    )
+    def test_a_check_that_fails_refuses_nothing_and_is_tried_again_a_minute_later(
+        self, failure: PrometheusError
+    ) -> None:
+        world = World(3600.0, failure)
+        assert [world.refused() for world.now in (0.0, 59.0)] == ["", ""]
+        assert len(world.asked) == 1
+        world.failure, world.now = None, 60.0
+        assert world.refused()
+
+    def test_a_check_that_fails_makes_no_server_right_that_was_ahead(self) -> None:
+        world = World(3600.0)
+        assert world.refused()
+        world.failure, world.now = PrometheusTimeoutError("q", "late"), 3600.0
+        assert world.refused()
+
+    @pytest.mark.parametrize(("seconds", "share"), [(2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
+    def test_it_takes_a_small_share_of_the_time_that_is_left(self, seconds: float, share: float) -> None:
+        world = World()
+        world.refused(seconds)
+        assert world.asked == [share]
+
+
+class TestThreads:
+    def test_none_believes_an_answer_before_the_first_check_has_ended_and_one_asks(self) -> None:
+        asked, go_on = threading.Semaphore(0), threading.Event()
+        calls: list[float] = []
+
+        def ask(seconds: float) -> float:
+            calls.append(seconds)
+            asked.release()
+            assert go_on.wait(SECONDS)
+            return 1e9 + 3600.0
+
+        times = ServerTime(ask, lambda: 1e9)
+
+        def refused(_number: int) -> bool:
+            try:
+                times.refuse_if_ahead("up", Deadline(SECONDS))
+            except UnexpectedAnswerError:
+                return True
+            return False
+
+        with ThreadPoolExecutor(8) as pool:
+            results = [pool.submit(refused, number) for number in range(8)]
+            assert asked.acquire(timeout=SECONDS)
+            assert not any(result.done() for result in results)
+            go_on.set()
+            assert all(result.result() for result in results)
+        assert len(calls) == 1
+
+    def test_one_that_waits_for_it_ends_by_its_own_deadline(self) -> None:
+        asked, go_on = threading.Event(), threading.Event()
+
+        def ask(_seconds: float) -> float:
+            asked.set()
+            assert go_on.wait(SECONDS)
+            return 1e9
+
+        times = ServerTime(ask, lambda: 1e9)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(times.refuse_if_ahead, "up", Deadline(SECONDS))
+            assert asked.wait(SECONDS)
+            with pytest.raises(PrometheusTimeoutError, match="clock was not checked"):
+                times.refuse_if_ahead("up", Deadline(0.01))
+            go_on.set()
+            first.result()
+
+    @pytest.mark.parametrize(("silent_seconds", "expected"), [(60.0, ""), (3600.0, "timeout")])
+    def test_the_last_result_is_used_during_the_next_check_unless_it_is_old(
+        self, silent_seconds: float, expected: str
+    ) -> None:
+        asked, go_on = threading.Event(), threading.Event()
+        go_on.set()
+        now = 0.0
+
+        def ask(_seconds: float) -> float:
+            asked.set()
+            assert go_on.wait(SECONDS)
+            return 1e9
+
+        times = ServerTime(ask, lambda: 1e9, lambda: now)
+
+        def result(seconds: float) -> str:
+            try:
+                times.refuse_if_ahead("up", Deadline(seconds))
+            except PrometheusError as e:
+                return e.result
+            return ""
+
+        assert result(SECONDS) == ""
+        go_on.clear()
+        asked.clear()
+        now = silent_seconds
+        with ThreadPoolExecutor(1) as pool:
+            checking = pool.submit(result, SECONDS)
+            assert asked.wait(SECONDS)
+            try:
+                assert result(0.01) == expected
+            finally:
+                go_on.set()
+            assert checking.result() == ""
+
+
+class TestStatedTime:
+    def test_it_is_that_of_the_sample_even_if_victoriametrics_evaluates_in_the_past(
+        self,
+    ) -> None:
+        assert stated_time(answer("1800000000.5", "1800000000.5")) == 1800000000.5
+        assert stated_time(answer("1800000000", "1799999970")) == 1800000000.0
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            answer("1800000000", "1"),
+            answer("1800000000", "NaN"),
+            answer("1800000000", "+Inf"),
+            answer("1800000000", "1800000000", times=0),
+            answer("1800000000", "1800000000", times=2),
+            bytearray(b"<html>"),
+            bytearray(b'{"status":"success"}'),
+            bytearray(b'{"status":"success","data":{"resultType":"matrix","result":[]}}'),
+        ],
+    )
+    def test_an_odd_answer_is_none(self, body: bytearray) -> None:
+        with pytest.raises(PrometheusError):
+            stated_time(body)
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    return start_prometheus()
+
+
+@contextmanager
+def asking(url: str, ahead: float) -> Iterator[tuple[PrometheusClient, RecordingProxy]]:
+    with recording_proxy(url) as proxy, PrometheusClient(PrometheusSettings(proxy.url)) as client:
+        proxy.server_seconds_ahead = ahead
+        yield client, proxy
+
+
+def read_instant(client: PrometheusClient) -> None:
+    list(client.instant("vector(1)", timeout_seconds=SECONDS).batches(UNPACED))
+
+
+def read_range(client: PrometheusClient) -> None:
+    client.range("vector(1)", start=1e9, end=1e9 + 60, step_seconds=60, timeout_seconds=SECONDS)
+
+
+class TestClient:
+    """A client of a real Prometheus behind a gateway that writes its own, right `Date`."""
+
+    @pytest.mark.parametrize("read", [read_instant, read_range])
+    def test_no_answer_of_a_server_that_is_ahead_is_believed(
+        self, prometheus: ScrapedPrometheus, read: Callable[[PrometheusClient], None]
+    ) -> None:
+        with asking(prometheus.url, 3600.0) as (client, _), pytest.raises(UnexpectedAnswerError, match="3600 s behind"):
+            read(client)
+
+    @pytest.mark.parametrize("ahead", [-3600.0, 0.0, 50.0])
+    def test_a_server_that_is_right_or_behind_is_asked_for_its_time_once(
+        self, prometheus: ScrapedPrometheus, ahead: float
+    ) -> None:
+        with asking(prometheus.url, ahead) as (client, proxy):
+            for read in (read_instant, read_range, read_instant):
+                read(client)
+        assert [request.all("query") for request in proxy.requests if request.is_of_present] == [["vector(time())"]]
+        assert len(proxy.requests) == 4
+
+    def test_nothing_is_refused_if_the_server_does_not_state_its_time(self, prometheus: ScrapedPrometheus) -> None:
+        with asking(prometheus.url, 0.0) as (client, proxy):
+            proxy.no_time = True
+            read_instant(client)
+            read_instant(client)
+        assert len(proxy.requests) == 3
+
+    def test_a_server_that_fails_is_not_asked_for_its_time(self) -> None:
+        with asking("http://127.0.0.1:9", 0.0) as (client, proxy):
+            with pytest.raises(PrometheusError):
+                read_instant(client)
+            until(lambda: len(proxy.requests) == 1, SECONDS)
