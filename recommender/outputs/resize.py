@@ -14,10 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.objects.quantities import QuantityError
 from adapter.foundation.objects.resources import ResolveResource, UnknownResourceError
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
+from adapter.foundation.sources.kubernetes.errors import (
+    KubernetesError,
+    NotFoundError,
+    StatusError,
+    UnexpectedResponseError,
+)
+from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
-from recommender.decisions.targets.vertical_autoscalers import GROUP, PLURAL, active_autoscalers, autoscaler_of
+from recommender.decisions.targets.vertical_autoscalers import (
+    GROUP,
+    KIND,
+    PLURAL,
+    active_autoscalers,
+    autoscaler_of,
+)
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
     controlled,
@@ -49,6 +61,7 @@ _TURN_SECONDS: Final = 300.0
 _ROLLED_OUT: Final = "templates changed, which the controller rolls out"
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
 """Statuses of refusals: a LimitRange or a ResourceQuota forbids the request, or it is invalid in itself."""
+_CORE: Final = "/api/v1"
 _AUTOSCALERS: Final = f"/apis/{GROUP}/v1/namespaces/{{}}/{PLURAL}"
 
 
@@ -133,10 +146,10 @@ class ResizeAttempt:
     def _refuse_owned(self, wish: Wish) -> None:
         """Raise _RefusedError if a VerticalPodAutoscaler writes the requests."""
         try:
-            answer = self._reader.get(_AUTOSCALERS.format(wish.target.namespace), seconds=READ_SECONDS)
+            autoscalers = self._items(_AUTOSCALERS.format(wish.target.namespace), KIND, f"{GROUP}/v1")
         except NotFoundError:
             return
-        found = autoscaler_of(active_autoscalers(answer.document.get("items") or ()), wish.target)
+        found = autoscaler_of(active_autoscalers(autoscalers), wish.target)
         if found is not None:
             owner = found.called
             raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
@@ -145,18 +158,21 @@ class ResizeAttempt:
         """Raise _RefusedError if the namespace forbids pods of the changed template: the rollout would stall."""
         core, spec = f"/api/v1/namespaces/{namespace}", before["spec"]
         old, new = (each["spec"]["template"]["spec"]["containers"] for each in (before, after))
-        reason = limit_range_refusal(new, self._items(f"{core}/limitranges", {}))
+        reason = limit_range_refusal(new, self._items(f"{core}/limitranges", "LimitRange"))
         if not reason:
             scheduled = (before.get("status") or {}).get("desiredNumberScheduled")
             pods = int((scheduled if before.get("kind") == "DaemonSet" else spec.get("replicas", 1)) or 0)
-            quotas = self._items(f"{core}/resourcequotas", {})
+            quotas = self._items(f"{core}/resourcequotas", "ResourceQuota")
             reason = quota_refusal(old, new, pods, quotas, needs_room_first=needs_room_first(before, pods))
         if reason:
             raise _RefusedError(reason)
 
     def _can_resize_pods(self) -> bool:
-        served = self._reader.get("/api/v1", seconds=READ_SECONDS).document.get("resources") or ()
-        return any(each.get("name") == "pods/resize" for each in served)
+        served = self._reader.get(_CORE, seconds=READ_SECONDS).document
+        if served.get("kind") != "APIResourceList":
+            # Without the subresource, all pods would be replaced.
+            raise UnexpectedResponseError(f"GET {_CORE}: the answer is not an APIResourceList")
+        return any(each.get("name") == "pods/resize" for each in served.get("resources") or ())
 
     def _pods_of(self, wish: Wish, workload: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the running pods of the workload."""
@@ -164,8 +180,10 @@ class ResizeAttempt:
         owners = frozenset({uid_of(workload)})
         if wish.target.kind == "Deployment":
             path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
-            owners = frozenset(uid_of(each) for each in controlled(self._items(path, selector), owners))
-        pods = controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners)
+            owners = frozenset(
+                uid_of(each) for each in controlled(self._items(path, "ReplicaSet", "apps/v1", selector), owners)
+            )
+        pods = controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", "Pod", query=selector), owners)
         return [pod for pod in pods if is_running(pod)]
 
     def _resized_pods(
@@ -179,8 +197,11 @@ class ResizeAttempt:
             for pod in resized_pods(pods, resizing, turn=int(self._wall() // _TURN_SECONDS))[:MOST_TRIED]
         }  # fmt: skip
 
-    def _items(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-        return list(self._reader.get(path, query, seconds=READ_SECONDS).document.get("items") or ())
+    def _items(
+        self, path: str, kind: str, api_version: str = "v1", query: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        document = self._reader.get(path, query, seconds=READ_SECONDS).document
+        return items_of_list(path, document, kind, api_version)
 
     def _write(
         self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str], written: list[str]

@@ -17,10 +17,11 @@ import msgspec
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings, provider_name
-from recommender.kinds.cluster_size.node_groups.fields import items, text
+from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
 from recommender.outputs.scale_results import ScaleResult
@@ -36,6 +37,7 @@ from recommender.running.sizes.removal_marks import (
     REMOVAL,
     RemovalMark,
     is_cordoned,
+    is_removed_by_others,
     mark_of,
     marked,
     unmarked,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_PODS: Final = "/api/v1/pods"
 _STEP_SECONDS: Final = 1.0
 _LEFT_OVER_STEPS: Final = 60
 """If no removal is configured, marks of an earlier configuration are looked for once in this many steps."""
@@ -179,8 +182,10 @@ class NodeRemovals:
         return self._parts.fence.permit(self._parts.fence.seconds)
 
     def _pods(self, node: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the pods of a node. Pods of other nodes are never evicted, whatever the server returns."""
         query = {"fieldSelector": f"spec.nodeName={node}"}
-        return items(self._parts.objects.get("/api/v1/pods", query, seconds=READ_SECONDS).document, "items")
+        document = self._parts.objects.get(_PODS, query, seconds=READ_SECONDS).document
+        return tuple(pod for pod in items_of_list(_PODS, document, "Pod") if text(pod, "spec", "nodeName") == node)
 
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
         """Evict pods that are not terminating yet, within their disruption budgets; give up after a while."""
@@ -268,7 +273,7 @@ def _refusal(node: Mapping[str, Any]) -> str:
         return "it is being deleted already"
     if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
         return f"it has the annotation {SCALE_DOWN_DISABLED}"
-    return ""
+    return "another program is removing it" if is_removed_by_others(node) else ""
 
 
 def are_configured(configuration: Configuration) -> bool:

@@ -77,6 +77,11 @@ def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
     return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
 
 
+def is_removed_by_others(node: Mapping[str, Any]) -> bool:
+    """Return whether Cluster Autoscaler, or another program with its taint, is removing the Node."""
+    return mark_of(node) is None and _other_taints(node) != section(node, "spec").get("taints", [])
+
+
 def is_cordoned(node: Mapping[str, Any]) -> bool:
     """Return whether the Node accepts no new pods."""
     return section(node, "spec").get("unschedulable") is True

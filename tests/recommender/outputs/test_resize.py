@@ -30,6 +30,7 @@ APPS = "/apis/apps/v1/namespaces/shop"
 PODS = "/api/v1/namespaces/shop/pods"
 LIMIT_RANGES = "/api/v1/namespaces/shop/limitranges"
 QUOTAS = "/api/v1/namespaces/shop/resourcequotas"
+AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalers"
 HALF = RequestedSize("app", "cpu", 500)
 
 
@@ -62,6 +63,10 @@ def pod(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields o
     }
 
 
+def listed(kind: str, *items: dict[str, Any], api_version: str = "v1") -> dict[str, Any]:
+    return {"kind": f"{kind}List", "apiVersion": api_version, "metadata": {}, "items": list(items)}
+
+
 def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = True, **workload: Any) -> Server:  # noqa: ANN401 - parts of the object
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": {"spec": pod("t")["spec"]}}
     document = {"kind": kind, "metadata": {"name": "web", "uid": "w", "generation": 1}, "spec": spec} | workload
@@ -69,10 +74,10 @@ def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = Tr
     return Server(
         {
             f"{APPS}/{kind.lower()}s/web": document,
-            PODS: {"items": list(pods)},
-            "/api/v1": {"resources": resources},
-            LIMIT_RANGES: {},
-            QUOTAS: {},
+            PODS: listed("Pod", *pods),
+            "/api/v1": {"kind": "APIResourceList", "resources": resources},
+            LIMIT_RANGES: listed("LimitRange"),
+            QUOTAS: listed("ResourceQuota"),
         }
     )
 
@@ -204,6 +209,23 @@ def test_pods_whose_class_of_service_would_change_get_their_requests_by_the_temp
     assert (outcome.result, set(at.written)) == (ScaleResult.OK, written), outcome.message
 
 
+@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "template"])
+@pytest.mark.parametrize(
+    "answer", [{}, {"kind": "Status", "apiVersion": "v1"}, listed("Node")], ids=["empty", "status", "other"]
+)
+@pytest.mark.parametrize("path", [AUTOSCALERS, PODS, "/api/v1", LIMIT_RANGES, QUOTAS])
+def test_an_answer_that_is_not_the_list_is_not_taken_for_an_empty_one(
+    path: str, answer: dict[str, Any], *, in_place: bool
+) -> None:
+    at = server("StatefulSet", pod("a"), in_place=in_place)
+    at.objects[path] = answer
+    outcome = resize(at)
+    is_read = path in {AUTOSCALERS, "/api/v1"} or in_place == (path == PODS)
+    assert (outcome.result, bool(at.written)) == ((ScaleResult.ERROR, False) if is_read else (ScaleResult.OK, True)), (
+        outcome.message
+    )
+
+
 LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
 FULL = {
     "metadata": {"name": "all"},
@@ -225,7 +247,7 @@ def test_no_template_is_written_whose_pods_the_namespace_forbids(
     path: str, item: dict[str, Any], wanted: int, message: str
 ) -> None:
     at = server("StatefulSet", in_place=False)
-    at.objects[path] = {"items": [item]}
+    at.objects[path]["items"] = [item]
     outcome = resize(at, "StatefulSet", RequestedSize("app", "cpu", wanted))
     assert outcome.result is (ScaleResult.REFUSED if message else ScaleResult.OK), outcome.message
     assert message in outcome.message

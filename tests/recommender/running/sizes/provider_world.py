@@ -46,6 +46,8 @@ class NodeApi:
         self.evicted: list[str] = []
         self.version = 1
         self.before_put: Callable[[], None] = lambda: None
+        self.pod_list: dict[str, Any] = {}
+        """Replaces fields of the list of pods."""
         self.lingers = False
         """Whether an evicted pod goes on until a test removes it."""
 
@@ -70,9 +72,8 @@ class NodeApi:
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
         if path == "/api/v1/pods":
             node = (query or {})["fieldSelector"].removeprefix("spec.nodeName=")
-            return Reply(
-                {"items": [copy.deepcopy(pod) for pod in self.pods.values() if pod["spec"]["nodeName"] == node]}
-            )
+            pods = [copy.deepcopy(pod) for pod in self.pods.values() if pod["spec"]["nodeName"] == node]
+            return Reply({"kind": "PodList", "apiVersion": "v1", "items": pods} | self.pod_list)
         found = self.nodes.get(path.rpartition("/")[2])
         if found is None:
             raise error_of_status(f"GET {path}", ErrorStatus("not found", "NotFound", 404))

@@ -43,6 +43,32 @@ def test_a_node_with_a_mark_is_not_marked_again() -> None:
     assert world.api.nodes["n2"]["metadata"]["resourceVersion"] == before
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"kind": "Status"}, {"kind": "NodeList", "items": []}, {"items": [], "metadata": {"continue": "more"}}],
+    ids=["status", "another list", "a part"],
+)
+def test_a_node_whose_pods_are_not_known_is_not_deleted(wrong: dict[str, Any]) -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.pod_list = wrong
+    world.resize(1, "n2")
+    world.later(30)
+    assert (world.group.changes, world.api.evicted) == ([], [])
+    world.api.pod_list = {}
+    world.later(10)
+    assert (world.group.changes, world.api.evicted) == ([("delete", ["n2"])], ["web"])
+
+
+def test_no_pod_of_another_node_is_evicted_if_the_server_lists_all() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n1")
+    world.api.pod_list = {"items": list(world.api.pods.values())}
+    world.resize(1, "n2")
+    world.later(10)
+    assert (world.group.changes, world.api.evicted) == ([("delete", ["n2"])], [])
+
+
 def test_a_budget_is_obeyed_and_the_node_is_used_again_in_the_end() -> None:
     world = ProviderWorld()
     world.api.add_pod("web", "n2")
@@ -244,6 +270,17 @@ def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
     world.later(3)
     assert REMOVAL not in world.api.nodes["n2"]["metadata"]["annotations"]
     assert world.api.nodes["n2"]["spec"]["unschedulable"] is True
+
+
+def test_a_node_that_another_program_is_removing_keeps_its_taint() -> None:
+    world = ProviderWorld()
+    taint = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
+    world.api.nodes["n2"]["spec"]["taints"] = [taint]
+    outcome = world.resize(1, "n2")
+    assert outcome.result is ScaleResult.REFUSED
+    assert "another program is removing it" in outcome.message
+    world.later(10)
+    assert (world.api.nodes["n2"]["spec"]["taints"], world.group.changes) == ([taint], [])
 
 
 def test_a_node_with_the_annotation_of_cluster_autoscaler_is_not_removed() -> None:
