@@ -42,6 +42,7 @@
 {{- $scalable := list "machinedeployments" "machinesets" "machinepools" -}}
 {{- range $needs := index . 1 -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "autoscaling.x-k8s.io" "capacitybuffers" (list "list") "") -}}
 {{- range $group, $resources := $watched -}}
 {{- range $resources }}{{ template "tidewatch.addRight" (list $rights "/" $group . $watch "") }}{{ end -}}
 {{- end -}}

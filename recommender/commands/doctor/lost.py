@@ -9,7 +9,7 @@ from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLO
 from adapter.foundation.reports.lines import CheckStatus
 from recommender.configuration.objects.object_settings import GROUP
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
-from recommender.kinds.role_rules import WATCH, RoleRule
+from recommender.kinds.role_rules import LIST, WATCH, RoleRule
 
 _ERROR, _WARNING = CheckStatus.ERROR, CheckStatus.WARNING
 
@@ -61,6 +61,12 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     "capacitybuffers": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
     "podtemplates": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
 }
+_FORMER_BUFFERS: Final[Mapping[str, tuple[str, CheckStatus]]] = {
+    "capacitybuffers": (
+        "CapacityBuffers that an earlier configuration sized: after a kill or a restart, they keep the written size",
+        _WARNING,
+    )
+}
 _CLUSTER_API: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     **dict.fromkeys(SCALABLE_RESOURCES.values(), ("the node groups of this kind", _ERROR)),
     "machines": ("which nodes belong to which node group", _ERROR),
@@ -84,7 +90,8 @@ def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
     if right.subresource == "scale":
         return _SCALE
     if right.verbs != WATCH:
-        return _LOST.get(right.resource) or _WRITTEN.get(right.resource) or _TARGET
+        written = _FORMER_BUFFERS if right.verbs == LIST else _WRITTEN
+        return _LOST.get(right.resource) or written.get(right.resource) or _TARGET
     if right.api_group == CLUSTER_API_GROUP:
         return _CLUSTER_API.get(right.resource, _COUNTED)
     if right.api_group.endswith(f".{CLUSTER_API_GROUP}"):

@@ -15,11 +15,12 @@ from recommender.running.effects.leader_effects import ClusterEffects, ResizeEff
 from recommender.running.effects.resize_effects import RequestWriters
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
+from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
 from recommender.running.sizes.machine_deletion import MachineDeletion
 from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, are_configured, stopped_removal
 from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from recommender.running.sizes.size_writers import SizeWriters
-from recommender.running.sizes.withdrawn_buffers import Withdrawals
+from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,8 @@ class Writing:
     memories: Memories
     lookups: TargetLookups
     client: ObjectClient
+    owner: str
+    """The owner of written sizes of CapacityBuffers (`owner_of`)."""
     cluster: Callable[[], ClusterState]
     """The state of the cluster, without its pods."""
 
@@ -138,10 +141,12 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
 
     buffers = start.started(
         "CapacityBuffers",
-        CapacityBufferAttempt(objects, resolve),
+        CapacityBufferAttempt(objects, resolve, start.writing.owner),
         announcer.after(withdrawals.note),
         before_buffer,
     )
+    former = _former_buffers(parts, start.writing, withdrawals)
+    start.context.tasks.running("former CapacityBuffers", lambda stop: former.run(stop.event))
     removals = _removals(parts, start.writing, announcer.events)
     start.context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
     provided = start.started(
@@ -151,6 +156,20 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
     # Changes are relative to the configuration of the start, even in a process that has not led before.
     writers.reconfigured(parts.plan().configuration)
     return writers
+
+
+def _former_buffers(parts: SharedServices, writing: Writing, withdrawals: Withdrawals) -> FormerBuffers:
+    return FormerBuffers(
+        FormerBufferParts(
+            objects=writing.client,
+            resolve=writing.resolve,
+            fence=writing.fence,
+            owner=writing.owner,
+            found=withdrawals.found,
+            are_configured=lambda: bool(buffers_of(parts.plan().configuration)),
+            monotonic=parts.clock.monotonic,
+        )
+    )
 
 
 def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> NodeRemovals:

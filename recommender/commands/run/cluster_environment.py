@@ -28,6 +28,7 @@ from recommender.running.memory.config_map_store import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store_protocol import ProcessMemoryStore
 from recommender.running.polls.leadership import Leadership, WithoutLease
+from recommender.running.sizes.capacity_buffer_writer import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,9 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     if not settings.writes:
         return common
     cluster = partial(watch.state, with_pods=False)
-    effects = cluster_effects(context, parts, Writing(writes, resolve, fence, memories, lookups, objects, cluster))
+    owner = owner_of(settings.namespace, parts.plan().configuration.leader_election.name)
+    writing = Writing(writes, resolve, fence, memories, lookups, objects, owner, cluster)
+    effects = cluster_effects(context, parts, writing)
 
     def change(plan: PollPlan) -> None:
         watch.change(plan.needs)

@@ -26,7 +26,7 @@ from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
 from recommender.kinds.predictive.kind import PredictiveKind
 from recommender.kinds.predictive.predictive_settings import predictive_settings
-from recommender.kinds.role_rules import CREATE, GET, KEEP, UPDATE, WATCH, RoleRule
+from recommender.kinds.role_rules import CREATE, GET, KEEP, LIST, UPDATE, WATCH, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -217,6 +217,8 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
     settings: ClusterSizeSettings = recommendation.subject
     # Pods that no group can hold, and objects whose sizes are recommended, can be in any namespace.
     yield RoleRule("", "", "events", "", CREATE)
+    # Buffers that an earlier configuration sized, wherever they are, are found by their annotations.
+    yield RoleRule("", _BUFFERS, "capacitybuffers", "", LIST)
     groups = settings.node_groups.cluster_api
     for namespace in groups.namespaces if groups is not None else ():
         yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)

@@ -29,12 +29,32 @@ FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 """The annotation with `spec.replicas` from before the first write; empty if there was none."""
 
 
+SIZED_BY: Final = "tidewatch.io/sized-by"
+"""The annotation with the owner of the written size, which is the recommender's Lease, and its recommendation."""
+
+
+def owner_of(namespace: str, lease: str) -> str:
+    """Return the owner of the sizes that the holders of a Lease write."""
+    return f"{namespace}/{lease}"
+
+
+def recommendation_of(sized_by: str, owner: str) -> str:
+    """Return the recommendation in the value of an annotation; empty if it has another owner."""
+    return sized_by.removeprefix(f"{owner}/") if sized_by.startswith(f"{owner}/") else ""
+
+
 class CapacityBufferAttempt:
     """Writes `spec.replicas` of a CapacityBuffer, or puts the former value back."""
 
     def __init__(
-        self, objects: GetsAndReplaces, resolve: ResolveResource, monotonic: Callable[[], float] = time.monotonic
+        self,
+        objects: GetsAndReplaces,
+        resolve: ResolveResource,
+        owner: str,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`owner` distinguishes this recommender from others of the cluster (`owner_of`)."""
+        self._owner = owner
         self._objects = objects
         self._resolve = resolve
         self._late = LateEffects(monotonic)
@@ -53,9 +73,12 @@ class CapacityBufferAttempt:
                 return replace(missing, result=ScaleResult.UNCHANGED)
             return replace(missing, message=f"{error}: create {wish.target}, which defines a chunk")
         except (UnknownResourceError, KubernetesError) as error:
-            return failed(missing, error)
+            return _with_remedy(failed(missing, error))
         found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
-        document = _buffer_before_writes(buffer) if wish.withdraws else _with_replicas(buffer, wish.replicas)
+        if wish.withdraws:
+            document = _buffer_before_writes(buffer, self._owner)
+        else:
+            document = _with_replicas(buffer, wish.replicas, f"{self._owner}/{wish.recommendation}")
         return found if document == buffer else self._write(found, path, document, terms)
 
     def _write(self, found: ScaleOutcome, path: str, document: dict[str, Any], terms: SendingTerms) -> ScaleOutcome:
@@ -67,25 +90,39 @@ class CapacityBufferAttempt:
             with self._late.noted(found.wish.target, fence):
                 self._objects.replace(path, document, fence)
 
-        return sent(found, terms, write)
+        return _with_remedy(sent(found, terms, write))
 
 
-def _with_replicas(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
+def _with_remedy(outcome: ScaleOutcome) -> ScaleOutcome:
+    """Return the outcome; if the right to put a former size back is missing, its message says what a user can do."""
+    if not (outcome.wish.withdraws and outcome.is_forbidden):
+        return outcome
+    message = (
+        f"{outcome.message}; {outcome.wish.target} is no longer sized and keeps the written size: grant get and update "
+        f"on it, or give spec.replicas the value of the annotation {FORMER_REPLICAS} and remove this and {SIZED_BY}"
+    )
+    return replace(outcome, message=message)
+
+
+def _with_replicas(buffer: dict[str, Any], replicas: int, sized_by: str) -> dict[str, Any]:
     annotations = texts(buffer, "metadata", "annotations")
     if FORMER_REPLICAS not in annotations:
         before = whole(buffer, "spec", "replicas")
         annotations = {**annotations, FORMER_REPLICAS: "" if before is None else str(before)}
+    annotations = {**annotations, SIZED_BY: sized_by}
     return _with_spec(buffer, annotations, {**section(buffer, "spec"), "replicas": replicas})
 
 
-def _buffer_before_writes(buffer: dict[str, Any]) -> dict[str, Any]:
-    """Return the buffer as it was before the first write; one that was never written stays as it is.
+def _buffer_before_writes(buffer: dict[str, Any], owner: str) -> dict[str, Any]:
+    """Return the buffer as it was before the first write.
 
+    One that was never written, or that another recommender sizes by now, stays as it is.
     A buffer that had neither replicas nor a percentage or limits gets 0 replicas, since one without a size is invalid.
     """
     annotations = texts(buffer, "metadata", "annotations")
     before = annotations.pop(FORMER_REPLICAS, None)
-    if before is None:
+    sized_by = annotations.pop(SIZED_BY, "")
+    if before is None or (sized_by and not recommendation_of(sized_by, owner)):
         return buffer
     spec = {key: value for key, value in section(buffer, "spec").items() if key != "replicas"}
     if before.isascii() and before.isdecimal():

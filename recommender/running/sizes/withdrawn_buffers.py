@@ -1,6 +1,7 @@
 """CapacityBuffers that a changed configuration no longer sizes: their size from before the first write is restored.
 
-Nothing is withdrawn when this process ends, since the next process continues to size the buffers.
+Nothing is withdrawn when this process ends, since the next process continues to size the buffers. What a process that
+was killed has left to be withdrawn is found in the cluster (`former_buffers`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from recommender.kinds.cluster_size.model.size_settings import BufferSettings, c
 from recommender.outputs.scale_results import ScaleResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.outputs.write_attempt import ScaleOutcome
 
@@ -39,6 +42,13 @@ class Withdrawals:
             for buffer in sized.values():
                 self._due.pop(buffer, None)
             self._sized = sized
+
+    def found(self, sized: Mapping[BufferSettings, str]) -> None:
+        """Add buffers that were found to have a written size, unless the configuration sizes them."""
+        with self._lock:
+            for buffer, name in sized.items():
+                if buffer not in self._sized.values():
+                    self._due.setdefault(buffer, name)
 
     def due(self) -> dict[str, tuple[BufferSettings, ...]]:
         """Return the buffers to be withdrawn, by the name of the recommendation that sized them."""

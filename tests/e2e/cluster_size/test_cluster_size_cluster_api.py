@@ -129,8 +129,9 @@ def test_a_node_waits_out_its_timer_over_a_kill_and_its_machine_is_marked_before
     assert groups.refused_requests() == set()
 
 
+@pytest.mark.parametrize("is_killed", [False, True], ids=["reloaded", "killed"])
 def test_a_capacity_buffer_gets_the_chunks_that_the_reserve_needs_and_its_own_size_back_when_nothing_sizes_it(
-    groups: MachineGroups,
+    groups: MachineGroups, *, is_killed: bool
 ) -> None:
     client, wait_for = groups.cluster.client, groups.cluster.wait_for
     groups.create_group(1, least=1, most=3)
@@ -160,7 +161,13 @@ def test_a_capacity_buffer_gets_the_chunks_that_the_reserve_needs_and_its_own_si
     wait_for("two chunks", lambda: chunks() == 2, why_not=lambda: groups.decision(program))
     groups.configure({**settings, "headroom": "100%"}, *lines)
     wait_for("four chunks", lambda: chunks() == 4, why_not=lambda: groups.decision(program))
+    if is_killed:
+        program.process.kill()
     groups.configure(settings, "outputs: [metric]")
-    wait_for("the size from before", lambda: chunks() == 7)
+    if is_killed:
+        program = groups.start("-again")
+    wait_for("the size from before", lambda: chunks() == 7, why_not=lambda: groups.decision(program))
+    annotations = client.get(f"{buffers}/reserve")["metadata"].get("annotations") or {}
+    assert [key for key in annotations if key.startswith("tidewatch.io/")] == []
     assert groups.size == 1
     assert groups.refused_requests() == set()

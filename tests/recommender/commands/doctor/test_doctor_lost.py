@@ -15,7 +15,7 @@ from recommender.commands.doctor.rights import judge_right
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
-from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import GET, KEEP, LIST, WATCH, RoleRule
 from recommender.running.memory.store_protocol import memory_object_name
 from tests.recommender.configuration.files import entry, whole
 
@@ -55,6 +55,7 @@ def everything() -> Configuration:
         (INFRASTRUCTURE, "*", WATCH, WARNING, "have no node"),
         ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "the definition of a chunk"),
         ("autoscaling.x-k8s.io", "capacitybuffers", KEEP, ERROR, "keeps the one that it has"),
+        ("autoscaling.x-k8s.io", "capacitybuffers", LIST, WARNING, "keep the written size"),
         ("keda.sh", "scaledobjects", WATCH, WARNING, "where KEDA is installed, the targets keep their sizes"),
         ("example.com", "rockets", WATCH, ERROR, "what is counted or sized by this kind"),
         ("example.com", "rockets", GET, WARNING, "field managers"),

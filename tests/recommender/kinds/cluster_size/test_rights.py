@@ -31,7 +31,7 @@ WATCHED = {
         "csinodes.storage.k8s.io",
         "priorityclasses.scheduling.k8s.io",
     )
-} | {"create events"}
+} | {"create events", "list capacitybuffers.autoscaling.x-k8s.io"}
 PROCESS = {
     "tools: create configmaps",
     "tools: get,update,patch configmaps tidewatch-recommender-nodes",

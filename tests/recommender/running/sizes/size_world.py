@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recommender.outputs.scale_results import ScaleResult
     from recommender.outputs.write_attempt import ScaleOutcome
 
+OWNER = "tools/tidewatch-recommender"
 CAPI = "cluster.x-k8s.io"
 GROUP = TargetReference(f"{CAPI}/v1beta2", "MachineDeployment", "capi", "workers")
 POOL = TargetReference(f"{CAPI}/v1beta2", "MachinePool", "capi", "pool")
@@ -90,7 +91,7 @@ class SizeWorld:
     def begin(self) -> None:
         """Start a process: nothing is known from before but what is in the cluster."""
         self.groups = self._writer(ClusterApiAttempt(self.objects, resolve, lambda: self.now))
-        self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve, lambda: self.now))
+        self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve, OWNER, lambda: self.now))
 
     def _writer(self, attempt: Any) -> ScaleWriter:  # noqa: ANN401 - either attempt
         return ScaleWriter(

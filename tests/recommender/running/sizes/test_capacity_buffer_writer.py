@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from adapter.foundation.sources.kubernetes.errors import UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, UnknownOutcomeError
 from recommender.kinds.cluster_size.group_wishes import buffer_target
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
 from recommender.outputs.scale_results import ScaleResult
-from tests.recommender.running.sizes.size_world import BUFFER, SizeWorld, resolve
+from tests.recommender.running.sizes.size_world import BUFFER, OWNER, SizeWorld, resolve
 from tests.support.apiserver_kinds import CAPACITY_BUFFERS
 
 FORMER = "tidewatch.io/replicas-before"
+SIZED_BY = "tidewatch.io/sized-by"
 
 
 def buffer(world: SizeWorld) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def test_the_buffer_gets_the_size_and_keeps_what_it_had() -> None:
     assert world.buffer(7).result is ScaleResult.OK
     assert world.buffer(9).result is ScaleResult.OK
     assert buffer(world)["spec"] == {"podTemplateRef": {"name": "chunk"}, "replicas": 9}
-    assert buffer(world)["metadata"]["annotations"] == {FORMER: "2"}
+    assert buffer(world)["metadata"]["annotations"] == {FORMER: "2", SIZED_BY: f"{OWNER}/nodes"}
     assert world.buffer(9).result is ScaleResult.UNCHANGED
     assert len(world.objects.written) == 2
     assert world.stored == 2
@@ -52,6 +53,31 @@ def test_a_buffer_that_was_never_written_is_not_changed_at_the_end() -> None:
     world = SizeWorld()
     assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
     assert world.objects.written == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_without_the_right_to_put_a_size_back_the_message_says_what_a_user_can_do(method: str) -> None:
+    world = SizeWorld()
+    world.buffer(7)
+
+    def refuse(called: str, _path: str) -> None:
+        if called == method:
+            raise ForbiddenError(f"{method}: 403", 403)
+
+    world.objects.before = refuse
+    outcome = world.buffer(0, withdraws=True)
+    assert outcome.result is ScaleResult.ERROR
+    assert outcome.message.startswith(f"{method}: 403; CapacityBuffer shop/reserve is no longer sized and keeps")
+    assert outcome.message.endswith(f"the value of the annotation {FORMER} and remove this and {SIZED_BY}")
+
+
+def test_a_buffer_that_another_recommender_sizes_by_now_keeps_its_size() -> None:
+    world = SizeWorld()
+    world.buffer(7)
+    others = {SIZED_BY: "elsewhere/tidewatch-recommender/nodes"}
+    world.change(CAPACITY_BUFFERS, "shop", "reserve", lambda one: one["metadata"]["annotations"].update(others))
+    assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
+    assert (buffer(world)["spec"]["replicas"], buffer(world)["metadata"]["annotations"][FORMER]) == (7, "2")
 
 
 @pytest.mark.parametrize(("withdraws", "result"), [(False, ScaleResult.ERROR), (True, ScaleResult.UNCHANGED)])

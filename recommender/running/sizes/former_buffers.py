@@ -1,0 +1,100 @@
+"""Finds CapacityBuffers that this recommender has sized and that its configuration no longer names.
+
+Their annotations say so, which a process that was killed before it had put the former size back leaves in the cluster.
+Buffers of another recommender, and those of nobody, are left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings
+from recommender.kinds.cluster_size.node_groups.fields import items, text, texts
+from recommender.outputs.write_attempt import READ_SECONDS
+from recommender.running.sizes.capacity_buffer_writer import FORMER_REPLICAS, SIZED_BY, recommendation_of
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Fence, Lists
+
+_log = logging.getLogger(__name__)
+_STEP_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 600.0
+"""How long a leader waits before it looks again."""
+_RETRY_SECONDS: Final = 30.0
+"""How long it waits after a failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerBufferParts:
+    """The client, the owner, and the receiver of what is found."""
+
+    objects: Lists
+    resolve: ResolveResource
+    fence: Fence
+    owner: str
+    """The owner in the annotations of buffers that this recommender has sized."""
+    found: Callable[[Mapping[BufferSettings, str]], None]
+    """Is called with the name of the recommendation that sized each buffer."""
+    are_configured: Callable[[], bool]
+    """Returns whether the configuration in force sizes any buffer; a missing right is logged only then."""
+    monotonic: Callable[[], float]
+
+
+class FormerBuffers:
+    """Looks for the buffers while this process leads: once it does, and then now and again."""
+
+    def __init__(self, parts: FormerBufferParts) -> None:
+        self._parts = parts
+        self._states = StateLog(_log)
+        self._looks_at: float | None = None
+        """When it looks again, never if that is forbidden; None while another process leads."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Look until `stop` is set."""
+        while not stop.wait(_STEP_SECONDS):
+            self.step()
+
+    def step(self) -> None:
+        """Look if this process leads and a look is due."""
+        parts, now = self._parts, self._parts.monotonic()
+        if not parts.fence.permit(parts.fence.seconds):
+            self._looks_at = None
+            return
+        if self._looks_at is not None and now < self._looks_at:
+            return
+        self._looks_at = now + LOOK_SECONDS
+        try:
+            parts.found(self._listed())
+        except UnknownResourceError:
+            return
+        except ForbiddenError as error:
+            self._looks_at = math.inf
+            if parts.are_configured():
+                what = "CapacityBuffers that an earlier configuration sized are not looked for"
+                self._states.failed("list", f"{what}: {error}", level=logging.INFO)
+        except KubernetesError as error:
+            self._looks_at = now + _RETRY_SECONDS
+            self._states.failed("list", f"CapacityBuffers cannot be listed, which is tried again: {error}")
+        else:
+            self._states.recovered("list", "CapacityBuffers are listed again")
+
+    def _listed(self) -> dict[BufferSettings, str]:
+        served = self._parts.resolve("autoscaling.x-k8s.io", "CapacityBuffer")
+        path = f"/apis/{served.api_version}/{served.plural}"
+        found = {}
+        for one in items(self._parts.objects.get(path, seconds=READ_SECONDS).document, "items"):
+            annotations = texts(one, "metadata", "annotations")
+            name = recommendation_of(annotations.get(SIZED_BY, ""), self._parts.owner)
+            if name and FORMER_REPLICAS in annotations:
+                found[BufferSettings(text(one, "metadata", "namespace"), text(one, "metadata", "name"))] = name
+        return found

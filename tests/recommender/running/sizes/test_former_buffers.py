@@ -1,0 +1,107 @@
+"""Buffers that a former process has sized are looked for by the leader, at its beginning and now and again."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.resources import Resource, UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, ServerError
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings
+from recommender.running.sizes.former_buffers import LOOK_SECONDS, FormerBufferParts, FormerBuffers
+from tests.recommender.running.sizes.size_world import OWNER, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEFT = {"tidewatch.io/replicas-before": "", "tidewatch.io/sized-by": f"{OWNER}/nodes"}
+
+
+@dataclass
+class Looking:
+    """A process that looks for buffers, and what it has found."""
+
+    leads: bool = True
+    configured: bool = True
+    now: float = 0.0
+    error: Exception | None = None
+    looks: int = 0
+    found: list[Mapping[BufferSettings, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.buffers = FormerBuffers(
+            FormerBufferParts(
+                objects=self,
+                resolve=self.resolve,
+                fence=Fence(2.0, lambda _seconds: self.leads),
+                owner=OWNER,
+                found=self.found.append,
+                are_configured=lambda: self.configured,
+                monotonic=lambda: self.now,
+            )
+        )
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
+        self.looks += 1
+        if self.error is not None:
+            raise self.error
+        one = {"metadata": {"namespace": "shop", "name": "reserve", "annotations": LEFT}, "spec": {"replicas": 7}}
+        return Reply({"items": [one]})
+
+    def resolve(self, group: str, name: str) -> Resource:
+        if isinstance(self.error, UnknownResourceError):
+            raise self.error
+        return resolve(group, name)
+
+    def after(self, seconds: float) -> int:
+        """Take a step after some seconds, and return how often was looked in all."""
+        self.now += seconds
+        self.buffers.step()
+        return self.looks
+
+
+def test_the_leader_looks_at_once_and_then_now_and_again() -> None:
+    world = Looking()
+    assert [world.after(0.0), world.after(1.0), world.after(LOOK_SECONDS)] == [1, 1, 2]
+    assert world.found == [{BufferSettings("shop", "reserve"): "nodes"}] * 2
+
+
+def test_a_process_that_does_not_lead_looks_once_it_does() -> None:
+    world = Looking(leads=False)
+    assert world.after(1.0) == 0
+    world.leads = True
+    assert world.after(1.0) == 1
+    world.leads = False
+    assert world.after(1.0) == 1
+    world.leads = True
+    assert world.after(1.0) == 2, "another process may have led, and been killed"
+
+
+def test_a_failure_is_tried_again_soon() -> None:
+    world = Looking(error=ServerError("500", 500))
+    world.after(0.0)
+    world.error = None
+    assert (world.after(1.0), world.after(30.0), len(world.found)) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_missing_right_is_named_once_where_buffers_are_sized(
+    caplog: pytest.LogCaptureFixture, *, configured: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    world = Looking(configured=configured, error=ForbiddenError("GET: 403", 403))
+    world.after(0.0)
+    world.after(LOOK_SECONDS)
+    expected = "CapacityBuffers that an earlier configuration sized are not looked for: GET: 403"
+    assert caplog.messages == [expected] * configured
+    assert world.looks == 1, "nothing is asked again and again that is forbidden"
+
+
+def test_a_cluster_without_capacity_buffers_needs_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    world = Looking(error=UnknownResourceError("no kind"))
+    assert (world.after(0.0), caplog.messages) == (0, [])
