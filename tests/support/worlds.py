@@ -133,6 +133,11 @@ def queries_of(prometheus: PrometheusProcess) -> list[str]:
     return [json.loads(line)["params"]["query"] for line in lines]
 
 
+def data_queries_counted(prometheus: PrometheusProcess, adapter: Adapter) -> float:
+    """Return how many instant queries Prometheus has counted, without the adapter's queries for the time."""
+    return queries_counted(prometheus) - adapter.metric("tidewatch_adapter_prometheus_queries_total", kind="clock")
+
+
 def queries_counted(prometheus: PrometheusProcess) -> int:
     """Return how many instant queries Prometheus has counted."""
     text = _read(f"{prometheus.url}/metrics").decode()

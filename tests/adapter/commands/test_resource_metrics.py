@@ -12,7 +12,7 @@ from demo.machine.files import replace_file
 from tests.adapter.commands.usage_world import CPU, OTHER_NAMESPACES, RULES, USAGE
 from tests.support.forked import run
 from tests.support.serving import Adapter, Trust, eventually
-from tests.support.worlds import queries_counted
+from tests.support.worlds import data_queries_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,9 +148,9 @@ def test_who_asks_and_how_often_costs_prometheus_nothing(trust: Trust, tmp_path:
         adapter.caller() as caller,
     ):
         adapter.wait_for("Prometheus answers")
-        before, started = queries_counted(prometheus), time.monotonic()
+        before, started = data_queries_counted(prometheus, adapter), time.monotonic()
         answers: list[Answer] = []
-        while queries_counted(prometheus) < before + 3 * MAIN_QUERIES:
+        while data_queries_counted(prometheus, adapter) < before + 3 * MAIN_QUERIES:
             for namespace in ("shop", "other", *OTHER_NAMESPACES):
                 path = f"{API}/namespaces/{namespace}/pods"
                 answers += [
@@ -161,8 +161,8 @@ def test_who_asks_and_how_often_costs_prometheus_nothing(trust: Trust, tmp_path:
             answers += [caller.get(f"{API}/pods"), caller.get(f"{API}/nodes"), caller.get(f"{API}/nodes/n1")]
         assert {answer.status for answer in answers} == {200}
         refreshes = time.monotonic() - started + 1
-        assert queries_counted(prometheus) - before <= MAIN_QUERIES * refreshes
-        assert len(answers) > 5 * (queries_counted(prometheus) - before)
+        assert data_queries_counted(prometheus, adapter) - before <= MAIN_QUERIES * refreshes
+        assert len(answers) > 5 * (data_queries_counted(prometheus, adapter) - before)
         plans = {(rule, plan) for rule in ("cpu", "memory") for plan in ("wide", "namespace", "exact")}
         counted = {
             key: adapter.metric("tidewatch_adapter_rule_plan", rule=f"resourceRules.{key[0]}", plan=key[1])
