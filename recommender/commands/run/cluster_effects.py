@@ -15,9 +15,10 @@ from recommender.running.effects.leader_effects import ClusterEffects, ResizeEff
 from recommender.running.effects.resize_effects import RequestWriters
 from recommender.running.sizes.capacity_buffer_writer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api_writer import ClusterApiAttempt
+from recommender.running.sizes.configured_removals import are_configured, stopped_removal
 from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
 from recommender.running.sizes.machine_deletion import MachineDeletion
-from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, are_configured, stopped_removal
+from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
 from recommender.running.sizes.provider_group_writer import ProviderAttempt
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals, buffers_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ACCEPTED_SECONDS: Final = 900.0
 """How long a machine may take to disappear after the provider has accepted its deletion."""
-_UNCERTAIN_SECONDS: Final = 120.0
+UNCERTAIN_SECONDS: Final = 120.0
 """How long a machine may take to disappear if it is unknown whether the provider has accepted its deletion."""
 
 
@@ -42,16 +42,26 @@ class MachineDeletion:
         """The size of each group after its last deletion, which the provider may show late, and the time until which
         that size counts."""
 
-    def problem_of(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
-        """Return why the machine must not be deleted now, with an empty message if it may be deleted."""
+    def problem_of(self, node: Mapping[str, Any], mark: RemovalMark, unseen: int) -> DeletionProblem:
+        """Return why the machine must not be deleted now, with an empty message if it may be deleted.
+
+        `unseen` is the number of deletions in the group that a former process has requested lately: the size that the
+        provider shows may not count them yet.
+        """
         try:
             group = self._look(mark)
         except ProviderUnreachableError as error:
             return DeletionProblem(str(error), waits=True)
         if group.problem:
             return DeletionProblem(group.problem, waits=True)
-        if self._size(mark, group) - 1 < group.min_size:
+        left = self._size(mark, group) - 1
+        if left < group.min_size:
             return DeletionProblem(f"the group {mark.group} has a minimum of {group.min_size}")
+        if left - unseen < group.min_size:
+            message = (
+                f"the size of the group {mark.group}, with its minimum of {group.min_size}, may not count {unseen} "
+            )
+            return DeletionProblem(f"{message}earlier deletions yet", waits=True)
         ids = {each.provider_id for each in group.instances}
         if ids and not ids & _ids(node):
             return DeletionProblem(f"the provider lists no such machine in the group {mark.group}")
@@ -82,7 +92,7 @@ class MachineDeletion:
         key = _key(mark)
         if key in self._expected:
             size, _ = self._expected[key]
-            self._expected[key] = size - 1, self._monotonic() + _UNCERTAIN_SECONDS
+            self._expected[key] = size - 1, self._monotonic() + UNCERTAIN_SECONDS
 
     def is_under_way(self, node: Mapping[str, Any], mark: RemovalMark) -> bool:
         """Return whether the provider is deleting the machine, or has deleted it."""
@@ -98,7 +108,7 @@ class MachineDeletion:
     @staticmethod
     def longest_seconds(mark: RemovalMark) -> float:
         """Return how long the deletion may take."""
-        return _ACCEPTED_SECONDS if mark.accepted else _UNCERTAIN_SECONDS
+        return _ACCEPTED_SECONDS if mark.accepted else UNCERTAIN_SECONDS
 
     def _look(self, mark: RemovalMark) -> PluginGroup:
         return self._groups.look(mark.recommendation, mark.provider, mark.group)

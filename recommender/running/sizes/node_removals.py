@@ -18,9 +18,7 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
-from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings, provider_name
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
@@ -33,9 +31,11 @@ from recommender.running.sizes.evictable_pods import (
     obstacle_to,
     pods_to_evict,
 )
+from recommender.running.sizes.machine_deletion import UNCERTAIN_SECONDS, MachineDeletion
 from recommender.running.sizes.removal_marks import (
     REMOVAL,
     RemovalMark,
+    deletions_since,
     is_cordoned,
     is_removed_by_others,
     mark_of,
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
-    from recommender.configuration.recommender_configuration import Configuration
     from recommender.outputs.wishes import NodeRemoval
-    from recommender.running.sizes.machine_deletion import MachineDeletion
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +103,10 @@ class NodeRemovals:
         self._states = StateLog(_log)
         self._evicts_at: dict[str, float] = {}
         """When refused evictions of a node are tried again, by the monotonic clock."""
+        self._marks: Mapping[str, RemovalMark] = {}
+        """The marks of all nodes in the last state of the cluster, by node."""
+        self._deleted: set[str] = set()
+        """The nodes whose deletion this process has requested."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
@@ -142,6 +144,12 @@ class NodeRemovals:
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
+        self._deleted.intersection_update(names)
+        self._marks = {
+            node.name: mark
+            for node in nodes
+            if (mark := mark_of({"metadata": {"annotations": node.annotations}})) is not None
+        }
         for name in names:
             if not self._may_write():
                 return
@@ -218,7 +226,9 @@ class NodeRemovals:
     def _delete(self, node: dict[str, Any], mark: RemovalMark) -> None:
         """Let the provider delete the machine. The mark records the request first, and the call is sent only once."""
         name, now = text(node, "metadata", "name"), self._parts.clock.wall()
-        problem = self._parts.deletion.problem_of(node, mark)
+        others = {other: found for other, found in self._marks.items() if other not in {name, *self._deleted}}
+        unseen = deletions_since(now - UNCERTAIN_SECONDS, mark, others.values())
+        problem = self._parts.deletion.problem_of(node, mark, unseen)
         if problem.waits:
             self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
             if now - mark.since > _ENDING_SECONDS:
@@ -227,6 +237,7 @@ class NodeRemovals:
         if problem.message:
             self._roll_back(node, problem.message)
             return
+        self._deleted.add(name)
         begun = msgspec.structs.replace(mark, deleting_since=now)
         node = self._parts.writes.replace(_path(name), marked(node, begun), self._parts.fence)
         problem = self._parts.deletion.delete(node, begun)
@@ -274,26 +285,3 @@ def _refusal(node: Mapping[str, Any]) -> str:
     if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
         return f"it has the annotation {SCALE_DOWN_DISABLED}"
     return "another program is removing it" if is_removed_by_others(node) else ""
-
-
-def are_configured(configuration: Configuration) -> bool:
-    """Return whether a recommendation removes nodes through a provider."""
-    found = cluster_size_settings(configuration.recommendations)
-    return any(
-        found[each.policy.name].node_groups.delete_nodes and Output.SCALE in each.policy.outputs
-        for each in configuration.recommendations
-        if each.policy.name in found
-    )
-
-
-def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:
-    """Return why the configuration in force stops a removal; empty if it does not."""
-    entry = next((each for each in configuration.recommendations if each.policy.name == mark.recommendation), None)
-    settings = cluster_size_settings(() if entry is None else (entry,)).get(mark.recommendation)
-    if entry is None or settings is None or Output.SCALE not in entry.policy.outputs:
-        return f"no recommendation {mark.recommendation} with the output scale is configured"
-    providers = {provider_name(each): each for each in settings.node_groups.providers}
-    found = providers.get(mark.provider)
-    if found is None or not found.delete_nodes:
-        return f"deleteNodes is not configured for {mark.provider}"
-    return ""

@@ -5,7 +5,7 @@ The node is cordoned and has the taint of Cluster Autoscaler, which load balance
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -54,6 +54,17 @@ def without_future(mark: RemovalMark, now: float) -> RemovalMark:
         return mark
     deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)
     return msgspec.structs.replace(mark, since=min(mark.since, now), deleting_since=deleting_since)
+
+
+def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark]) -> int:
+    """Return how many of the other removals are of the same group and have requested the deletion since then."""
+    group = (mark.recommendation, mark.provider, mark.group)
+    return sum(
+        (other.recommendation, other.provider, other.group) == group
+        and other.deleting_since is not None
+        and other.deleting_since > time
+        for other in others
+    )
 
 
 def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:

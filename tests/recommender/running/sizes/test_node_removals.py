@@ -229,9 +229,38 @@ def test_a_deletion_that_did_not_take_effect_makes_the_node_usable_again() -> No
 def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late() -> None:
     world = ProviderWorld()
     world.group.answers |= {"min_size": 1, "target_size": 2}
-    world.resize(0, "n1", "n2", known=2)
+    world.resize(1, "n1", known=2)
+    world.resize(1, "n2", known=2)
     world.later(20)
-    assert len(world.group.changes) <= 1
+    assert len(world.group.changes) == 1
+    assert world.is_usable("n1") or world.is_usable("n2")
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_deletion_of_a_killed_process_counts_towards_the_minimum_though_the_size_is_shown_late(
+    *, is_answered: bool
+) -> None:
+    world = ProviderWorld(now=100_000.0)
+    world.group.answers |= {"min_size": 1, "target_size": 2}
+
+    def die() -> None:
+        world.permits = False
+        if not is_answered:
+            raise OutcomeUnknownError("the process ends")
+
+    world.group.on_change = die
+    world.resize(1, "n1", known=2)
+    world.resize(1, "n2", known=2)
+    world.later(10)
+    assert len(world.group.changes) == 1
+    world.group.on_change = lambda: None
+    world.permits = True
+    world.begin()
+    world.later(60)
+    assert len(world.group.changes) == 1, "the size that the provider shows may not count the first deletion"
+    del world.group.answers["target_size"]
+    world.later(120)
+    assert len(world.group.changes) == 1
     assert world.is_usable("n1") or world.is_usable("n2")
 
 
