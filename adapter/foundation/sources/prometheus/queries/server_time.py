@@ -32,7 +32,8 @@ _USED_SECONDS: Final = 2 * _EVERY_SECONDS
 """How long the last result is used while another thread asks again."""
 _MOST_SECONDS: Final = 2.0
 _SHARE: Final = 0.25
-"""How much of the time that a query has left is used for the check at most."""
+"""How much of the time that a query has left is used for the check at most, unless it is very short."""
+_LEAST_SECONDS: Final = 0.1
 _MOST_OFFSET_SECONDS: Final = 3600.0
 
 
@@ -110,7 +111,7 @@ class ServerTime:
         try:
             newest = self._known
             if newest is None or newest.is_due(self._monotonic()):
-                newest = self._known = self._asked(newest, min(_MOST_SECONDS, _SHARE * _seconds_left(deadline)))
+                newest = self._known = self._asked(newest, _check_seconds(_seconds_left(deadline)))
             return newest
         finally:
             self._asking.release()
@@ -123,6 +124,11 @@ class ServerTime:
             # A server that cannot be asked is compared by its `Date`; one that was ahead is so until it says otherwise.
             _forget_frames(e)
         return _Known(ahead, self._monotonic())
+
+
+def _check_seconds(left: float) -> float:
+    """Return how long a check may take if the query, which has been answered, has so many seconds left."""
+    return min(left, _MOST_SECONDS, max(_LEAST_SECONDS, _SHARE * left))
 
 
 def _forget_frames(error: BaseException) -> None:

@@ -115,7 +115,7 @@ class TestDecision:
         world.failure, world.now = PrometheusTimeoutError("q", "late"), 3600.0
         assert world.refused()
 
-    @pytest.mark.parametrize(("seconds", "share"), [(2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
+    @pytest.mark.parametrize(("seconds", "share"), [(0.05, 0.05), (0.2, 0.1), (2.0, 0.5), (4.0, 1.0), (60.0, 2.0)])
     def test_it_takes_a_small_share_of_the_time_that_is_left(self, seconds: float, share: float) -> None:
         world = World()
         world.refused(seconds)
