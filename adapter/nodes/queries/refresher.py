@@ -12,7 +12,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
-from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.exporters.excess_exporters import left_out_series
 from adapter.nodes.model.loads import LoadResource
@@ -57,6 +62,8 @@ LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max
 twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
+_OF_THE_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError)
+"""Errors of which each query has the same, so that the expression would only be in the way."""
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0
@@ -129,7 +136,7 @@ class SampleRefresher:
             except PrometheusError as e:
                 if self._progress[resource].note_failure(piece, e):
                     self._survey.hasten()
-                problem = str(e)
+                problem = e.cause if isinstance(e, _OF_THE_SERVER) else str(e)
             else:
                 fresh = True
             if problem:

@@ -50,7 +50,11 @@ class KeptSurvey:
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
     def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
-        """Send the survey at `now` (Unix seconds), for this number of nodes. If it fails, the last survey stays."""
+        """Send the survey at `now` (Unix seconds), for this number of nodes.
+
+        If it fails, the last survey stays, unless that found no series: nobody knows whether there are any now, so each
+        resource is queried, and the failures of these queries are reported.
+        """
         self._asked_at = self._monotonic()
         # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
         is_first, self._is_surveyed = not self._is_surveyed, True
@@ -66,13 +70,18 @@ class KeptSurvey:
         except PrometheusError:
             # Queries also work without it, but may be larger than necessary.
             self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
+            if not self._is_measured:
+                self.last = Survey()
             return
         self.last = survey_of(samples, nodes)
         if is_first:
             self._past = past_of(samples, now)
         # While no node is measured, each refresh looks for the first exporters, and nothing else is queried.
-        is_measured = any(self.may_answer(resource) for resource in LoadResource)
-        self._due = self._monotonic() + (SURVEY_SECONDS if is_measured else 0.0)
+        self._due = self._monotonic() + (SURVEY_SECONDS if self._is_measured else 0.0)
+
+    @property
+    def _is_measured(self) -> bool:
+        return any(self.may_answer(resource) for resource in LoadResource)
 
     def may_answer(self, resource: LoadResource) -> bool:
         """Return whether a query may have a result; True if nothing is known about its series."""

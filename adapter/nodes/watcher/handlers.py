@@ -151,7 +151,10 @@ def _unknown(host: str, snapshot: LoadSnapshot, window: int) -> Response:
 
 
 def _none_served(snapshot: LoadSnapshot, window: int) -> str:
-    failures = "; ".join(f"{resource}: {why}" for resource, why in snapshot.query_failures.items())
+    resources: dict[str, list[str]] = {}
+    for resource, why in snapshot.query_failures.items():
+        resources.setdefault(why, []).append(resource)
+    failures = "; ".join(f"{', '.join(those)}: {why}" for why, those in resources.items())
     unmapped = len(snapshot.unmapped)
     found = f"no node has usable CPU metrics{_long_window_text(window)}: {len(snapshot.nodes)} nodes are known"
     if unmapped:

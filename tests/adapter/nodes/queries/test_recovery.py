@@ -68,6 +68,8 @@ class Surveyed(Scripted):
 
     def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - as above
         self.surveys += 1
+        if self.mode == "hangs" and not self.series:
+            raise PrometheusTimeoutError(query, "no answer")
         counts = [
             {"metric": {PART_LABEL: f"series:{one.value}"}, "value": [START, str(self.series)]} for one in LoadResource
         ]
@@ -118,6 +120,19 @@ def test_the_first_exporters_are_seen_at_the_next_refresh() -> None:
     assert not refresher.refresh(START, None, None).samples.grids
     prometheus.series = 8
     assert set(refresher.refresh(START + INTERVAL, None, None).samples.grids) == set(LoadResource)
+
+
+def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none() -> None:
+    """Only the survey is asked while no node is measured, so its failure is that of all resources."""
+    prometheus = Surveyed(0, {})
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    assert refresher.refresh(START, None, None).failures == {}
+    prometheus.mode = "hangs"
+    for number in (1, 2, 3):
+        assert refresher.refresh(START + number * INTERVAL, None, None).failures.keys() == set(LoadResource)
+    prometheus.mode, prometheus.series = "steady", 8
+    found = refresher.refresh(START + 4 * INTERVAL, None, None)
+    assert (found.failures, set(found.samples.grids)) == ({}, set(LoadResource))
 
 
 def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,11 +109,15 @@ def test_a_long_window_that_no_node_has_is_not_taken_for_an_outage() -> None:
 NONE_SERVED = snapshot_of({"a": {CPU: STALE}, "b": {CPU: NOTHING}}, query_failures={CPU: "connection refused"})
 
 
+MANY_FAILED = replace(NONE_SERVED, query_failures={CPU: "no TLS", LoadResource.MEMORY: "no TLS", LoadResource.GPU: "x"})
+
+
 @pytest.mark.parametrize(
     ("service", "reason"),
     [
         pytest.param(Service(None), "no data yet", id="first"),
         pytest.param(Service(NONE_SERVED), "failed queries: cpu: connection refused", id="none-served"),
+        pytest.param(Service(MANY_FAILED), "failed queries: cpu, memory: no TLS; gpu: x", id="one-cause"),
         pytest.param(Service(snapshot_of({})), "0 nodes are known", id="no-nodes"),
         pytest.param(Service(snapshot_of({"a": {CPU: NOTHING}})), "scrape node_exporter", id="no-series"),
         pytest.param(Service(snapshot_of({"a": {CPU: STALE}})), "too old or too few: see tidewatch_node", id="stale"),
