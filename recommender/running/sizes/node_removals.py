@@ -16,9 +16,10 @@ import msgspec
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.fields import text
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.outputs.event_rules import TargetEvent
@@ -158,7 +159,8 @@ class NodeRemovals:
             except NotFoundError:
                 self._states.recovered(name, "the node is gone", node=name)
             except KubernetesError as error:
-                self._states.failed(name, f"the removal of the node waits: {error}", node=name)
+                remedy = f"; {_remedy(name)}" if isinstance(error, ForbiddenError) else ""
+                self._states.failed(name, f"the removal of the node waits: {error}{remedy}", node=name)
 
     def _advance(self, name: str) -> None:
         node = self._parts.objects.get(_path(name), seconds=READ_SECONDS).document
@@ -273,6 +275,14 @@ class NodeRemovals:
         self._parts.announce(
             TargetEvent(TargetReference("v1", "Node", "", name), "RemovalFailed", message, is_warning=True)
         )
+
+
+def _remedy(node: str) -> str:
+    return (
+        "grant get and update on nodes, as the chart does with `deleteNodes`, or make the node usable yourself: "
+        f"`kubectl annotate node {node} {REMOVAL}-`, `kubectl taint node {node} {TO_BE_DELETED_TAINT}-`, "
+        f"`kubectl uncordon {node}`"
+    )
 
 
 def _path(node: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError
 from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
 from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
 from recommender.outputs.scale_results import ScaleResult
@@ -187,6 +188,22 @@ def test_a_process_that_ends_in_the_middle_of_a_deletion_does_not_let_it_be_aske
     world.later(300)
     assert world.group.changes == [("delete", ["n2"])]
     assert REMOVAL in world.api.nodes["n2"]["metadata"]["annotations"], "the machine is gone, and its Node will be"
+
+
+def test_a_removal_that_is_stopped_without_the_right_to_end_it_says_what_a_user_can_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = ProviderWorld()
+    world.resize(1, "n2")
+
+    def refuse() -> None:
+        raise ForbiddenError("PUT: 403", 403)
+
+    world.api.before_put, world.stopped = refuse, "deleteNodes is not configured for plugin/example"
+    world.later(3)
+    [message] = [one for one in caplog.messages if "waits" in one]
+    assert message.startswith("the removal of the node waits: PUT: 403; grant get and update on nodes")
+    assert message.endswith("`kubectl taint node n2 ToBeDeletedByClusterAutoscaler-`, `kubectl uncordon n2`")
 
 
 def test_a_process_that_loses_the_lease_between_two_evictions_sends_no_further_one() -> None:
