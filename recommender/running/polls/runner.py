@@ -12,22 +12,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from adapter.foundation.service.runtime.logs import fields
 from recommender.configuration.changes import unchanged_names
 from recommender.decisions.failed_records import refused_record
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Record, Status, TargetAction
-from recommender.decisions.summary import grouped, summary_of
-from recommender.decisions.texts.notes import note_of
-from recommender.decisions.texts.record_texts import log_fields
-from recommender.kinds.table import kind_named
+from recommender.decisions.record import Record, Status
 from recommender.running.inputs.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
 from recommender.running.polls.poll_times import next_decision_at, seconds_to_next_poll
+from recommender.running.polls.recommendation_log import RecommendationLog
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
@@ -118,7 +114,7 @@ class Runner:
         self._parts = parts
         self._due_targets = DueTargets()
         self._object_targets = DueTargets(MOST_OBJECT_LOOK_UPS)
-        self._last: dict[str, tuple[object, ...]] = {}
+        self._log = RecommendationLog()
         """The last log line of each recommendation."""
         self._decided = -math.inf
         """When decisions were last made, by the monotonic clock."""
@@ -159,7 +155,7 @@ class Runner:
             return
         self._again = next_decision_at(decided)
         records = self._carried_out(plan.configuration, decided, now)
-        self._log_changes(records)
+        self._log.changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
         parts.telemetry.polled(parts.clock.monotonic() - started, failures)
         parts.report_poll(records)
@@ -214,41 +210,10 @@ class Runner:
         self._parts.effects.stand_down()
         self._parts.memories.forget()
         self._parts.decisions.forget()
-        self._last.clear()
+        self._log.forget()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
         # Failures from the time when this process led are now the concern of the new leader.
         self._parts.report_poll(())
-
-    def _log_changes(self, records: Sequence[Record]) -> None:
-        for record in records:
-            if record.each is None:
-                kind = kind_named(record.type)
-                logged = None if kind is None else kind.logged(record)
-                facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
-                about = log_fields(record, {} if logged is None else logged.fields)
-                is_fault = logged is None and bool(note_of(record))
-                self._log_change(record.name, facts, record.status, about, is_fault=is_fault)
-        for name, group in grouped(record for record in records if record.each is not None).items():
-            # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
-            # change.
-            summary = summary_of(group)
-            self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
-        names = {record.name for record in records}
-        self._last = {key: facts for key, facts in self._last.items() if key.removesuffix("/forEach") in names}
-
-    def _log_change(
-        self,
-        key: str,
-        facts: tuple[object, ...],
-        status: Status,
-        about: Mapping[str, object],
-        *,
-        is_fault: bool = False,
-    ) -> None:
-        if self._last.get(key) != facts:
-            self._last[key] = facts
-            level = logging.WARNING if is_fault or status in {Status.ERROR, Status.STALE} else logging.INFO
-            _log.log(level, "recommendation", extra=fields(**about))
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
         """Wait for the next poll: until its time, or for a second after a change."""
@@ -265,16 +230,6 @@ class Runner:
 
 def _scales(recommendation: Recommendation) -> bool:
     return Output.SCALE in recommendation.policy.outputs
-
-
-def _worth_a_line(record: Record) -> tuple[object, ...]:
-    """Return the facts that are logged when they change.
-
-    Ages and counts are left out, since they change with every poll.
-    """
-    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
-    own = tuple(each.recommended_replicas for each in record.targets)
-    return record.status, record.replicas, own, record.binding, refused, note_of(record)
 
 
 def _valid_seconds(configuration: Configuration) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.recommender_configuration import Configuration, RefusedRecommendation
-from recommender.decisions.calculation import Calculation
+from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.expansion import EachTarget
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loads.load_inputs import LoadInput
@@ -54,6 +54,13 @@ def noted(note: str, nodes: int) -> Calculate:
     return lambda _inputs, memory, now: Calculation(
         Replicas(3), now, memory.own, steps=(step,), binding=step.step, note=note
     )
+
+
+def lacking(reason: str) -> Calculate:
+    def calculate(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
+        raise InputMissingError(reason)
+
+    return calculate
 
 
 def unforeseen(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
@@ -282,7 +289,7 @@ def test_what_another_leader_may_have_changed_is_read_again() -> None:
 
 
 def test_a_note_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "recommender.running.polls.runner")
+    caplog.set_level("INFO", "recommender.running.polls.recommendation_log")
     world = World({"good": always(3)})
     runner, _ = world.runner()
     lines: list[int] = []
@@ -293,6 +300,20 @@ def test_a_note_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptu
         lines.append(len(caplog.messages))
 
     assert lines == [2, 0, 1, 0, 1], "the first poll also logs the entry that is refused"
+
+
+def test_each_reason_for_having_no_value_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "recommender.running.polls.recommendation_log")
+    world = World({"good": always(3)})
+    runner, _ = world.runner()
+    runner.poll()
+    lines: list[int] = []
+    for reason in ("no series", "no TLS for 3 s", "no series", "no TLS for 5 s", "", "no TLS for 8 s"):
+        world.calculate = {"good": lacking(reason) if reason else always(3)}
+        caplog.clear()
+        runner.poll()
+        lines.append(len(caplog.messages))
+    assert lines == [1, 1, 0, 0, 1, 1]
 
 
 def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -> None:

@@ -1,0 +1,95 @@
+"""Logs each recommendation when it changes, and each reason for having no value once."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.runtime.logs import fields
+from recommender.decisions.record import Record, Status, TargetAction
+from recommender.decisions.summary import grouped, summary_of
+from recommender.decisions.texts.notes import note_of
+from recommender.decisions.texts.record_texts import log_fields
+from recommender.kinds.table import kind_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_log = logging.getLogger(__name__)
+
+_WITHOUT_VALUE: Final = frozenset({Status.ERROR, Status.STALE})
+_NUMBER: Final = re.compile(r"[0-9][0-9.]*")
+"""A number in a message. Messages that differ only in numbers state the same reason."""
+_MOST_REASONS: Final = 10
+"""The largest number of reasons that are logged before the status changes."""
+
+
+@dataclass(slots=True)
+class _LoggedState:
+    """What the log says about a recommendation at present."""
+
+    facts: tuple[object, ...]
+    reasons: set[str]
+    """The reasons that were logged with these facts, without numbers."""
+
+
+class RecommendationLog:
+    """Remembers what was logged. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _LoggedState] = {}
+
+    def changes(self, records: Sequence[Record]) -> None:
+        """Log what is new in the records of a poll; those of one `forEach` have one line."""
+        for record in records:
+            if record.each is None:
+                kind = kind_named(record.type)
+                logged = None if kind is None else kind.logged(record)
+                facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
+                about = log_fields(record, {} if logged is None else logged.fields)
+                is_fault = logged is None and bool(note_of(record))
+                reason = _NUMBER.sub("", record.message) if record.status in _WITHOUT_VALUE else ""
+                self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
+        for name, group in grouped(record for record in records if record.each is not None).items():
+            # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
+            # change.
+            summary = summary_of(group)
+            self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
+        names = {record.name for record in records}
+        self._last = {key: last for key, last in self._last.items() if key.removesuffix("/forEach") in names}
+
+    def _log_change(
+        self,
+        key: str,
+        facts: tuple[object, ...],
+        status: Status,
+        about: Mapping[str, object],
+        *,
+        is_fault: bool = False,
+        reason: str = "",
+    ) -> None:
+        last = self._last.get(key)
+        if last is None or last.facts != facts:
+            self._last[key] = _LoggedState(facts, {reason})
+        elif reason in last.reasons or len(last.reasons) >= _MOST_REASONS:
+            return
+        else:
+            last.reasons.add(reason)
+        level = logging.WARNING if is_fault or status in _WITHOUT_VALUE else logging.INFO
+        _log.log(level, "recommendation", extra=fields(**about))
+
+    def forget(self) -> None:
+        """Log each recommendation again, because another process has led meanwhile."""
+        self._last.clear()
+
+
+def _worth_a_line(record: Record) -> tuple[object, ...]:
+    """Return the facts that are logged when they change.
+
+    Ages and counts are left out, since they change with every poll.
+    """
+    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
+    own = tuple(each.recommended_replicas for each in record.targets)
+    return record.status, record.replicas, own, record.binding, refused, note_of(record)
