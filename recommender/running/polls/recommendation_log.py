@@ -1,4 +1,4 @@
-"""Logs each recommendation when it changes, and each reason for having no value once."""
+"""Logs each recommendation when it changes, and each reason for having no new value once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RecommendationLog:
                 facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
                 about = log_fields(record, {} if logged is None else logged.fields)
                 is_fault = logged is None and bool(note_of(record))
-                reason = _NUMBER.sub("", record.message) if record.status in _WITHOUT_VALUE else ""
+                reason = "" if record.status is Status.OK else _NUMBER.sub("", record.message)
                 self._log_change(record.name, facts, record.status, about, is_fault=is_fault, reason=reason)
         for name, group in grouped(record for record in records if record.each is not None).items():
             # Nobody would read lines for thousands of targets, so there is one for all of them when their problems
