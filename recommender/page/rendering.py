@@ -116,7 +116,7 @@ def _change_text(current: int | None, replicas: int | None) -> str:
 
 
 def _ratio_text(ratio: float | None) -> str:
-    """Return what it means that a shortage is this multiple of the shortage with plain headroom."""
+    """Return in words how a shortage compares with that of plain headroom, by the quotient of both."""
     if ratio is None:
         return "neither had a shortage"
     # The number is rounded as it is shown beside the text.

@@ -49,7 +49,7 @@ class YamlObject:
 
     content: Mapping[str, YamlValue]
     line: int
-    """Its first line, from 1."""
+    """The first line of the object in the file, counted from 1."""
     list_kind: str = ""
     """Kind of the list around it; empty if there is no list, or if its kind comes after its items."""
     list_api_version: str = ""

@@ -26,7 +26,7 @@ class ReadingSettings:
     max_demand_per_namespace: int = 2000
     """Different requests that one namespace may have in demand."""
     max_demand: int = 100_000
-    """Limit on different requests in demand of all namespaces together: those of external metrics need not exist."""
+    """Limit on the different requests of all namespaces together, because clients may ask for any external metric."""
     max_values: int = 5_000_000
     """Values held in memory, of all namespaces together."""
     max_values_per_namespace: int = 1_000_000

@@ -105,8 +105,8 @@ class NodeColumns:
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """The measured part of `usage_ratio`."""
     usage_from: Mapping[UsageName, NDArray[np.int8]] = field(default_factory=dict)
-    """The use that each number really shows, an index of `USAGE_NAMES`: the use over a shorter window where the use
-    over the longer one is not known; -1 for none."""
+    """Which use each number shows, as an index of `USAGE_NAMES`; -1 for none. Where the use over a window is not known,
+    that over a shorter one is shown."""
     forecast: HourForecast | None = None
     """The CPU of the next hour; None while no history is kept."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)

@@ -26,7 +26,7 @@ class BlendedScores:
     priorities: NDArray[np.int64]
     """0..10, as in the answer of an extender."""
     without_influence: bool
-    """Whether all of several nodes have the same priority, so that the answer changes nothing."""
+    """Whether there are several nodes and all have the same priority, so that the answer changes nothing."""
 
 
 def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:

@@ -26,7 +26,7 @@ weekday, by a factor of e for this many hours."""
 _FLOOR_RATIO: Final = 0.01
 """Near zero, a ratio is meaningless, so this share of the mean load is added to both of its sides."""
 _REACH_DAYS: Final = 35
-"""Days further than this from any holiday neither look back at a holiday nor from one."""
+"""A day that comes more than this many days after the last holiday is compared with no holiday."""
 _WEEK: Final = 7
 
 

@@ -120,8 +120,8 @@ class MemoryPeaks:
     def swings(self, rows: ContainerRows) -> FloatArray:
         """Return how much the largest peak of each row differs from one day to the next, as a ratio.
 
-        On three of four days, the peak differs by no more than this. With fewer than three consecutive days, it is an
-        assumption.
+        On three of four days, the peak differs by no more than this. With fewer than three consecutive days, the result
+        is an assumption.
         """
         largest = np.full((self.peaks.shape[0], len(rows.names)), np.nan)
         for place, pod in enumerate(self.pods):

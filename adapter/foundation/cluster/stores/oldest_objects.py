@@ -82,7 +82,7 @@ class OldestObjects(Generic[V]):
         return frozenset(self._untold)
 
     def put(self, identity: ObjectIdentity, value: V, *, is_told: bool) -> None:
-        """Add an object, or update it. `is_told` says whether its status says that it is beyond the limit.
+        """Add an object, or update it; `is_told` is whether its status states that it is beyond the limit.
 
         A status that somebody changes afterwards is left alone until the spec changes.
         """

@@ -142,7 +142,7 @@ class LeaseMetrics:
         """Do nothing."""
 
     def lost(self) -> None:
-        """Count that this process ceased to be the leader."""
+        """Count a loss of leadership."""
         self._changes.labels("lost").inc()
 
     def failed(self, error: str) -> None:

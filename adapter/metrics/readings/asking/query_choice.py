@@ -96,7 +96,7 @@ class Planner:
         return [(group, group.kind_in(namespace)) for group in fallen]
 
     def suspended_plans(self, group: QueryGroup, namespace: str | None) -> Iterator[Place]:
-        """Yield the plans, the widest first, that would answer a namespace if Prometheus had not refused them."""
+        """Yield the plans that would serve a namespace if Prometheus had not refused them, the widest first."""
         if group.wanted_kind(self._namespace_limit(group)) is PlanKind.WIDE and WIDE_PLACE in group.setbacks:
             yield WIDE_PLACE
         if group.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in group.setbacks:

@@ -154,7 +154,7 @@ def _refuse_aged(
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
-    """Raise NoDataUncertainError if an object has samples according to their times, although it has no value."""
+    """Raise NoDataUncertainError if an object has no value although the times of its samples are known."""
     for name in names:
         is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
         if reading.sample_age(namespace, name) is not None and not is_nan:

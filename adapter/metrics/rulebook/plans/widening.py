@@ -29,7 +29,7 @@ class Widening:
     gained: str | None = None
     """Label that `.GroupBy` contains only in the wider form: the namespace label of a wide plan."""
     bare_rows_count: bool = False
-    """Whether a row without the key labels matters to an asker, as always for external metrics."""
+    """Whether a row without the key labels matters to an asker; for external metrics, it always does."""
 
 
 class ProofVerdict(Enum):

@@ -1,4 +1,4 @@
-"""Where the pods of each shape are, and the tallies that follow them."""
+"""Keeps the nodes of the pods of each shape, and the counts that change with these pods."""
 
 from __future__ import annotations
 

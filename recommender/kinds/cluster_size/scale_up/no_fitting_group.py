@@ -48,7 +48,7 @@ class Lack:
     is_refusal: bool = False
     """Whether `need` is in the scheduler's words."""
     is_toleration: bool = False
-    """Whether the pod lacks a toleration, rather than the group a requirement."""
+    """Whether the pod lacks a toleration; otherwise, the group lacks what the pod requires."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.load_inputs import PodConnections
 
 LEAST_ENDED: Final = 30.0
-"""With fewer sessions seen to end, their length is unknown."""
+"""The length of sessions is unknown until this many have been seen to end."""
 _MOST_ENDED: Final = 3000.0
 """Beyond this many ended sessions, the weight of the evidence so far is halved."""
 

@@ -46,7 +46,7 @@ class SessionSettings:
         return float(-np.expm1(-step_seconds / self.mean_session_seconds))
 
     def backoff_steps(self, step_seconds: float) -> int:
-        """Return over how many steps lost connections come back, at least one."""
+        """Return the number of steps during which lost connections return, at least one."""
         return max(1, int(np.ceil(self.backoff_seconds / step_seconds - 1e-9)))
 
 

@@ -43,7 +43,7 @@ _BOOKMARKS = decoder_of(_Bookmark)
 
 
 class InitialEvents:
-    """The events of one stream, up to the bookmark that ends the present objects.
+    """The events of one stream, up to the bookmark that marks the end of the present objects.
 
     Attributes:
         version: resourceVersion of the whole list, from which a watch continues; empty until the end was read.
