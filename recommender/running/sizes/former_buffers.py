@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.sources.kubernetes.lists.small_list import items_of_list
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
-from recommender.kinds.cluster_size.node_groups.fields import items, text, texts
+from recommender.kinds.cluster_size.node_groups.fields import text, texts
 from recommender.outputs.write_attempt import READ_SECONDS
 from recommender.running.sizes.capacity_buffer_writer import FORMER_REPLICAS, SIZED_BY, recommendation_of
 
@@ -92,7 +93,8 @@ class FormerBuffers:
         served = self._parts.resolve("autoscaling.x-k8s.io", "CapacityBuffer")
         path = f"/apis/{served.api_version}/{served.plural}"
         found = {}
-        for one in items(self._parts.objects.get(path, seconds=READ_SECONDS).document, "items"):
+        document = self._parts.objects.get(path, seconds=READ_SECONDS).document
+        for one in items_of_list(path, document, served.kind, served.api_version):
             annotations = texts(one, "metadata", "annotations")
             name = recommendation_of(annotations.get(SIZED_BY, ""), self._parts.owner)
             if name and FORMER_REPLICAS in annotations:

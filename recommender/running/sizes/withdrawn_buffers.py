@@ -33,6 +33,8 @@ class Withdrawals:
         self._lock = threading.Lock()
         self._sized: dict[str, BufferSettings] = {}
         self._due: dict[BufferSettings, str] = {}
+        self._refused: frozenset[str] = frozenset()
+        """The names of entries with an error, which may be about to size their buffers again; empty if unreadable."""
 
     def follow(self, configuration: Configuration) -> None:
         """Note which buffers the configuration sizes; those that only the previous one sized are to be withdrawn."""
@@ -42,6 +44,7 @@ class Withdrawals:
             for buffer in sized.values():
                 self._due.pop(buffer, None)
             self._sized = sized
+            self._refused = frozenset(each.name for each in configuration.refused)
 
     def found(self, sized: Mapping[BufferSettings, str]) -> None:
         """Add buffers that were found to have a written size, unless the configuration sizes them."""
@@ -51,11 +54,15 @@ class Withdrawals:
                     self._due.setdefault(buffer, name)
 
     def due(self) -> dict[str, tuple[BufferSettings, ...]]:
-        """Return the buffers to be withdrawn, by the name of the recommendation that sized them."""
+        """Return the buffers to be withdrawn, by the name of the recommendation that sized them.
+
+        Those of an entry with an error wait until the error is mended or the entry is removed.
+        """
         with self._lock:
             found: dict[str, tuple[BufferSettings, ...]] = {}
             for buffer, name in self._due.items():
-                found[name] = (*found.get(name, ()), buffer)
+                if not self._refused & {name, ""}:
+                    found[name] = (*found.get(name, ()), buffer)
             return found
 
     def note(self, outcome: ScaleOutcome) -> None:

@@ -50,7 +50,8 @@ class ListedBuffers:
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - nothing takes time here
         assert path == "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers"
         self.objects.before("GET", path)
-        return Reply({"items": self.store.listed(CAPACITY_BUFFERS)})
+        kind = {"kind": "CapacityBufferList", "apiVersion": "autoscaling.x-k8s.io/v1beta1"}
+        return Reply({**kind, "items": self.store.listed(CAPACITY_BUFFERS)})
 
 
 class LateRecording(Recording):

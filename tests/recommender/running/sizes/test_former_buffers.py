@@ -50,7 +50,7 @@ class Looking:
         if self.error is not None:
             raise self.error
         one = {"metadata": {"namespace": "shop", "name": "reserve", "annotations": LEFT}, "spec": {"replicas": 7}}
-        return Reply({"items": [one]})
+        return Reply({"kind": "CapacityBufferList", "apiVersion": "autoscaling.x-k8s.io/v1beta1", "items": [one]})
 
     def resolve(self, group: str, name: str) -> Resource:
         if isinstance(self.error, UnknownResourceError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.foundation.objects.resources import UnknownResourceError
-from recommender.configuration.recommender_configuration import Configuration
+from recommender.configuration.recommender_configuration import Configuration, RefusedRecommendation
 from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
@@ -166,6 +166,17 @@ def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
     assert event is not None
     assert event.message == "recommendation nodes: it is no longer sized, so its previous size is restored"
     assert world.poll(later) == [], "it is done"
+
+
+@pytest.mark.parametrize("name", ["nodes", ""], ids=["named", "unreadable"])
+def test_a_buffer_whose_entry_is_refused_by_now_keeps_its_size(world: World, name: str) -> None:
+    """A process that starts with a faulty entry has no last good version of it."""
+    world.buffer(7)
+    world.withdrawals.found({RESERVE: "nodes"})
+    assert world.poll(Configuration(refused=(RefusedRecommendation(name, ()),))) == []
+    assert world.replicas() == 7
+    assert world.poll(NOTHING) == [ScaleResult.OK]
+    assert world.replicas() == 2
 
 
 def test_with_another_buffer_the_first_one_gets_its_former_size_back(world: World) -> None:
