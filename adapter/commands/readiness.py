@@ -31,7 +31,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 SHORTEST_STALE_SECONDS = 2.0
-"""The time of two reads. With a shorter time, one slow read would count as an outage."""
+"""The time that two reads take. With less, one slow read would count as an outage."""
 
 READINESS = CommandFlags(
     program=f"{PROGRAM} readiness",

@@ -42,7 +42,7 @@ class ResizeEffects:
 
 
 class ClusterEffects:
-    """Carries decisions out in a cluster. For one thread."""
+    """Carries decisions out in a cluster. Not thread-safe."""
 
     def __init__(
         self,

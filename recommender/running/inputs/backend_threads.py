@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BackendThreads:
-    """Makes the threads of a backend when they are first requested. For one thread."""
+    """Makes the threads of a backend when they are first requested. Not thread-safe."""
 
     def __init__(self, make: Callable[[], LookUpThreads], known: Callable[[], Container[str]]) -> None:
         """`known` returns the backends of the configuration in force; new ones reuse the threads of removed ones."""

@@ -48,7 +48,7 @@ class _ScaledTarget:
 
 @dataclass(slots=True)
 class DueTargets:
-    """Chooses the targets to look up in each poll. For one thread."""
+    """Chooses the targets to look up in each poll. Not thread-safe."""
 
     most: int = MOST_LOOK_UPS
     _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)

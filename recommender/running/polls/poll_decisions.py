@@ -46,7 +46,7 @@ class DecisionTelemetry(Protocol):
 
 
 class PollDecisions:
-    """Makes the decisions of a poll. For one thread."""
+    """Makes the decisions of a poll. Not thread-safe."""
 
     def __init__(
         self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None

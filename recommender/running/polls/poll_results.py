@@ -26,7 +26,7 @@ class Decided:
 
 
 class Decisions(Protocol):
-    """Makes the decisions of polls. For one thread."""
+    """Makes the decisions of polls. Not thread-safe."""
 
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
         """Return the decisions in the order of the configuration; never raises."""

@@ -38,8 +38,8 @@ class TimesQuery:
     text: str
     """The query; empty if the original query cannot be read, or reads no present samples."""
     search: str
-    """The query for the newest samples within the ranges, which is sent if `text` finds nothing for a selector; empty
-    if there are no ranges."""
+    """The query for the newest samples within the ranges of the original query, which is sent if `text` finds nothing
+    for a selector; empty if the original query has no ranges."""
     selectors: int
     """Number of selectors."""
     range_seconds: float

@@ -41,7 +41,7 @@ WAIT_SECONDS: Final = 1.0
 
 
 class SlowDecisions(Protocol):
-    """Makes the decisions of slow kinds. For one thread."""
+    """Makes the decisions of slow kinds. Not thread-safe."""
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float

@@ -29,7 +29,7 @@ class Watching(Protocol):
 
 
 class FollowedNeeds:
-    """Returns the facts of a cluster, and lets objects that these facts name be watched as well. For one thread."""
+    """Returns the facts of a cluster, and lets objects that these facts name be watched as well. Not thread-safe."""
 
     def __init__(self, plan: Callable[[], PollPlan], world: Watching) -> None:
         self._plan = plan

@@ -32,7 +32,7 @@ class DeletionProblem:
 
 
 class MachineDeletion:
-    """Deletes machines. For one thread."""
+    """Deletes machines. Not thread-safe."""
 
     def __init__(self, groups: WritesGroups, monotonic: Callable[[], float]) -> None:
         """`monotonic` returns the seconds of a monotonic clock."""

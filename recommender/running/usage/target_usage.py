@@ -67,7 +67,7 @@ class OomKill:
 
 @dataclass(slots=True)
 class KnownUsage:
-    """The usage of one recommendation. For one thread."""
+    """The usage of one recommendation. Not thread-safe."""
 
     cpu: CollectedCpu
     """CPU histograms, which end with the present day of UTC."""

@@ -65,7 +65,7 @@ _HEAD = decoder_of(_Head)
 
 
 class UsageFiles:
-    """Stores usage in the files of a folder. For one thread."""
+    """Stores usage in the files of a folder. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

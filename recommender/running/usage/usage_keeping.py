@@ -72,7 +72,7 @@ def days_of(need: UsageNeed) -> int:
 
 @dataclass(slots=True)
 class UsageKeeper:
-    """Keeps the usage of all recommendations that follow usage. For one thread, except `inputs`, which is for any."""
+    """Keeps the usage of all recommendations that follow usage. Not thread-safe, except for `inputs`."""
 
     client: Callable[[UsageNeed], PrometheusClient | None]
     """Returns the client to query for a need; None if there is none."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_OF_NAMESPACE = 500
 """Series of one metric and namespace that are remembered one by one; beyond that, only the newest moment is kept."""
 MOST_OF_ALL = 20_000
-"""Series that are remembered one by one in all."""
+"""Limit on the series of all requests together that are remembered one by one."""
 _OF_LOOK_BACK = 0.8
 """Share of Prometheus's look-back after which a series is silent, even if the rule would allow older samples."""
 

@@ -61,7 +61,7 @@ class _Progress:
 
 
 class Downloads:
-    """Downloads the missing parts of histories. For one thread."""
+    """Downloads the missing parts of histories. Not thread-safe."""
 
     def __init__(
         self,

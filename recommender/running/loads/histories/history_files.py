@@ -71,7 +71,7 @@ _HEAD = decoder_of(_Head)
 
 
 class LoadFiles:
-    """Stores histories in the files of a folder. For one thread."""
+    """Stores histories in the files of a folder. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

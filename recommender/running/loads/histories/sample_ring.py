@@ -26,7 +26,7 @@ ROWS_A_BLOCK = 64
 
 
 class SampleRing:
-    """A ring of samples. For one thread at a time."""
+    """A ring of samples. Not thread-safe."""
 
     def __init__(self, steps: int, rows_a_block: int = ROWS_A_BLOCK) -> None:
         """Make an empty ring of `steps` grid times."""

@@ -67,7 +67,7 @@ class _State:
 
 
 class Learner:
-    """Fits models and chooses among them. For one thread."""
+    """Fits models and chooses among them. Not thread-safe."""
 
     def __init__(self, histories: Callable[[], tuple[TargetHistory, ...]], services: LearningServices) -> None:
         self._histories = histories

@@ -64,7 +64,7 @@ class _Round:
 
 
 class ManyTargetsLearner:
-    """Learns for recommendations with many targets. For one thread."""
+    """Learns for recommendations with many targets. Not thread-safe."""
 
     def __init__(self, services: LearningServices) -> None:
         self._services = services
