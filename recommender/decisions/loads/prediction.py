@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoad:
-    """The present load of a target, and the load expected once capacity that is requested now serves."""
+    """The present load of a target, and the load expected once capacity that is requested now is ready."""
 
     now: float
     """The observed load."""

@@ -154,7 +154,7 @@ class ScaleUp:
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """The name of the limit that keeps pods pending, or else of the last step; None if there are no steps."""
+    """The name of the limit that keeps pods pending, or that of the last step if no limit does; None without steps."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None

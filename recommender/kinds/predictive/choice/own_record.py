@@ -1,8 +1,8 @@
 """The record of past actions, compared with constant headroom of the same mean cost (pure).
 
 Experts are compared decision by decision with headroom of the same cost. That says nothing about a cost that changes:
-shortage is convex in cost, so that a cheap week and a dear one are short more often than two weeks at the cost between
-them. This record charges for that. Past actions are compared with headroom of the mean ratio paid so far, and a
+shortage is convex in cost, so that a cheap and an expensive week are short more often than two weeks at the cost
+between them. This record charges for that. Past actions are compared with headroom of the mean ratio paid so far, and a
 difference in cost is priced at the slope of headroom's frontier there. On a stationary load the sums are those by which
 a backtest compares (the derivative of `t f(c)` by time, with `c` the mean cost and `f` headroom's shortage at a cost).
 """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadForecast:
-    """The forecast for the moment at which capacity that is requested now serves."""
+    """The forecast for the moment at which capacity that is requested now will be ready."""
 
     median: float
     upper: float

@@ -1,4 +1,4 @@
-"""Samples that bear another namespace than the one that asks: an error that says so, unless the rule lets them in."""
+"""Samples with another namespace than the request's are an error that says so, unless the rule allows them."""
 
 from __future__ import annotations
 

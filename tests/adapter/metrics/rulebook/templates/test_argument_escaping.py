@@ -1,7 +1,7 @@
 """Values in every place of a query, and attempts to break out of them.
 
-What is proven for any value of any asker: a query is refused, or its tree is that of the query for a harmless value but
-for the one literal which that value is.
+For any value of any asker, either the query is refused, or its tree differs from that of a harmless value only in the
+literal that holds the value.
 """
 
 from __future__ import annotations
