@@ -193,7 +193,7 @@ class ClusterSizeAnswer:
     """The node of each pod that a what-if question displaces and for which there is no other place."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
-    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if there are none."""
+    """When the first of the waiting pods counts, in seconds since the Unix epoch; None if no pods wait."""
     steps: tuple[SizeStep, ...] = ()
     binding: str | None = None
     """As in `ScaleUp`; without any, `SCALE_DOWN` if a node is removed now."""

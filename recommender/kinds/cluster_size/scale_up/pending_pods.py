@@ -78,7 +78,7 @@ class YoungPods:
     names: frozenset[tuple[str, str]] = frozenset()
     """Namespace and name."""
     until: float | None = None
-    """When the first of them counts, in seconds since the Unix epoch, always later than now; None if there are none."""
+    """When the first of them counts, in seconds since the Unix epoch, always later than now; None without such pods."""
 
 
 def young_pods(pods: Sequence[ClusterPod], situation: ClusterSituation, settings: ClusterSizeSettings) -> YoungPods:

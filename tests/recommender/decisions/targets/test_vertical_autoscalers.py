@@ -1,4 +1,4 @@
-"""Which VerticalPodAutoscalers size a target too."""
+"""Which VerticalPodAutoscalers also size a target."""
 
 from __future__ import annotations
 

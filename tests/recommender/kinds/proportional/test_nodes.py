@@ -1,4 +1,4 @@
-"""Which nodes count."""
+"""Which nodes are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which refused rule is named to who misses its metric."""
+"""Which refused rule is named to a caller whose metric is missing."""
 
 from __future__ import annotations
 
