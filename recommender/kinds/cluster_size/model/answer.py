@@ -154,7 +154,7 @@ class ScaleUp:
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """The name of the limit that keeps pods pending, or that of the last step if no limit does; None without steps."""
+    """The name of the limit that keeps pods pending, or that of the last step if no limit does; None without both."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None
