@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OUT = Path(__file__).resolve().parent / "out"
 CHECKOUT = OUT.parents[1]
 LONGEST_SECONDS = 3600.0
-"""For one benchmark; then it is ended."""
+"""The time after which a benchmark is ended."""
 END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {

@@ -43,9 +43,9 @@ NAME = "adapter_load"
 SYNC_SECONDS = 15.0
 """How often kube-controller-manager looks at an HPA."""
 WARM_UP_ROUNDS = 2
-"""The first brings everything into demand, the second tells how often it comes back."""
+"""The first round brings everything into demand; the second shows the adapter how often requests come back."""
 LEAD_SECONDS = 1.0
-"""For the client to open its connections."""
+"""The time in which the client opens its connections."""
 GRACE_SECONDS = 30.0
 REFERENCE_RATE = 100.0
 REFERENCE_SECONDS = 20.0
@@ -119,7 +119,7 @@ def loads(settings: Settings) -> list[Load]:
 
 
 def wait_for_series(stage: Backdrop, scrape_seconds: int, progress: Progress) -> None:
-    """Wait until Prometheus can tell every value rightly. Raises ProcessFailedError."""
+    """Wait until Prometheus returns every value correctly. Raises ProcessFailedError."""
     until = time.monotonic() + SCRAPES_TO_WAIT * scrape_seconds + GRACE_SECONDS
     while not is_scraped(stage):
         if time.monotonic() > until:

@@ -66,7 +66,7 @@ class Backdrop:
 
     @property
     def standing(self) -> Standing:
-        """Where an adapter runs before it."""
+        """The place where an adapter runs that uses these servers."""
         return Standing(self.folder, self.cores, self.prometheus.url, self.rules, self.objects)
 
     def asked(self) -> dict[str, int]:
@@ -77,7 +77,7 @@ class Backdrop:
         return counted
 
     def usage(self) -> Usage:
-        """Return what Prometheus takes."""
+        """Return the processor time and memory that Prometheus takes."""
         return usage(self.prometheus.pid)
 
     def prometheus_version(self) -> str:
@@ -93,7 +93,7 @@ class RunningAdapter:
     endpoint: Endpoint
 
     def usage(self) -> Usage:
-        """Return what its processes take."""
+        """Return the processor time and memory that the adapter's processes take."""
         return usage(self.process.pid)
 
 

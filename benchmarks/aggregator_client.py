@@ -83,7 +83,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
         return self.start_at + number / self.rate
 
     def app(self, number: int) -> int:
-        """Return whose request it is: each app's HPA comes once in a round, in an order that mixes namespaces."""
+        """Return the app whose HPA sends the request: each app once in a round, in an order that mixes namespaces."""
         return number * _stride(self.fleet.apps) % self.fleet.apps
 
     def path(self, app: int) -> str:
@@ -246,7 +246,7 @@ class AggregatorClient:
             self._tally.failed(self._plan.intended(number), reason)
 
     def _freed(self, connection: Connection) -> int | None:
-        """Take a connection back from its request, if it has one, and return that."""
+        """Free a connection from its request, and return the number of that request; None if it had none."""
         number, connection.number = connection.number, None
         if number is not None:
             del self._busy[connection]

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 NAME = "closed_doors"
 BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
 WHOLE_BODIES = 4
-"""Of further strangers."""
+"""The number of further strangers that send whole bodies."""
 READERS = "of-readers"
 DOORS = ("closed", "token", "open")
 _SETTLE_SECONDS = 5.0

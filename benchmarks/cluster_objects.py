@@ -37,7 +37,7 @@ class ClusterPlan:
     pods: int
     pending: int
     padding_bytes: int = 0
-    """Of environment variables in each pod, which nobody needs."""
+    """The size of the unused environment variables in each pod."""
     seed: int = 0
 
 

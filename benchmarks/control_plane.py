@@ -53,7 +53,7 @@ NAME: Final = "control_plane"
 APPS_A_NAMESPACE: Final = 20
 WARM_UP_ROUNDS: Final = 2
 GRACE_SECONDS: Final = 2.0
-"""For answers that are under way when the time is over."""
+"""The time allowed for answers that are under way at the end of the measurement."""
 ASKED_TIMES: Final = 20
 KUBECTL_TIMES: Final = 10
 EXTERNAL: Final = "external.metrics.k8s.io/v1beta1"
@@ -121,7 +121,7 @@ def of_hpas(stage: Stage, settings: Settings, progress: Progress) -> Row:
 
 
 def watched(stage: Stage, adapter: Installed, seconds: float, progress: Progress) -> Measured:
-    """Let time go by, and return what was counted meanwhile."""
+    """Wait for so many seconds, and return what was counted meanwhile."""
     since, asked, before = datetime.now(UTC), stage.asked(), adapter.usage()
     progress.wait_until(time.monotonic() + seconds, "hpas: measuring")
     until, asked_then, after = datetime.now(UTC), stage.asked(), adapter.usage()

@@ -1,4 +1,4 @@
-"""Which core does what: the process that is measured has one for itself, everything around it the others."""
+"""Shares out the cores: the measured process has a core for itself, and everything around it uses the others."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TURN_SECONDS = 0.02
 _NICENESS = 10
-"""Of this process: about a tenth of the share of others on its core."""
+"""The niceness of this process, which gives it about a tenth of the share that others have on its core."""
 _BODY_BYTES = 20 * 2**20
 _PIECE = bytes(65536)
 _KEPT_SCRAPES = 200

@@ -47,7 +47,7 @@ WHOLE_NODES = 100
 PRIORITIZE = "/scheduler/prioritize"
 _RETRY_SECONDS = 0.02
 _ON_METRICS_FOR = 20
-"""After a restart, so many answers that rest on metrics are enough."""
+"""The number of answers based on metrics after which the row of a restart ends."""
 _RESOURCES = {
     "requests": {"cpu": f"{POD_REQUEST_CORES:g}", "memory": "512Mi"},
     "limits": {"cpu": f"{POD_LIMIT_CORES:g}", "memory": "1Gi"},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.gpu_policies import Policy
 
 UNTIL_PERCENT: Final = 130
-"""Of the cluster's GPUs, that the pods request together at the end."""
+"""The percentage of the cluster's GPUs that the pods have requested together at the end."""
 _NO_PLACE: Final = -np.inf
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WHOLE_MILLI: Final = 1000
 MOST_GPUS: Final = 64
-"""Of a node."""
+"""The largest number of GPUs that a node may have."""
 _NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu")
 _POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 

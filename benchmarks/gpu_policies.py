@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from benchmarks.gpu_lists import Arrival, GpuNode
 
 PUBLISHED_COVERAGE: Final = 0.95
-"""Of all pods, that the typical ones are in the published experiments."""
+"""The share of all pods that counts as typical in the published experiments."""
 _FIRST_UPDATE: Final = 20
 _UPDATE_GROWTH: Final = 1.1
 """The learned mix is brought up to date when a tenth more pods have been seen."""
 _TIE_WEIGHT: Final = 0.0005
-"""Less than the difference between points that are not equal."""
+"""The weight of what decides among equal points; too small to change the order of unequal ones."""
 
 
 class Largest(NamedTuple):
@@ -165,7 +165,7 @@ def _best_fit(found: Placements, largest: Largest) -> Floats:
 
 
 def _dot_product(found: Placements, largest: Largest) -> Floats:
-    """Return the smaller, the better what is free matches what is requested."""
+    """Return points that are lower the better the free resources match the requested ones."""
     free = found.cpu_milli / largest.cpu_milli, sum(found.choices.state) / largest.gpus_milli
     wanted = found.cpu_milli - found.cpu_after_milli, sum(found.choices.state) - found.gpus_after_milli
     return -np.asarray(free[0] * wanted[0] / largest.cpu_milli + free[1] * wanted[1] / largest.gpus_milli)

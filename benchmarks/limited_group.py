@@ -17,9 +17,9 @@ _PERIOD_MICROSECONDS = 100_000
 
 @contextmanager
 def limited_group(cpu_milli: int | None, memory_mib: int | None) -> Iterator[tuple[str, ...] | None]:
-    """Yield what to put before a command so that it runs within the limits; None if no group can be made.
+    """Yield the words to put before a command so that it runs within the limits; None if no group can be made.
 
-    A limit of None is none.
+    A limit of None means no limit.
     """
     name = f"tidewatch-bench-{os.getpid()}"
     is_second_version = (_ROOT / "cgroup.controllers").exists()

@@ -61,7 +61,7 @@ class Asked(msgspec.Struct, kw_only=True):
     times: int = 0
     """Queries for the server's time."""
     samples: int = 0
-    """In the answers to range queries."""
+    """The number of samples in the answers to range queries."""
 
     @property
     def queries(self) -> int:

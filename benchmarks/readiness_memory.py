@@ -119,7 +119,7 @@ def _sidecar(log_path: Path, url: str) -> ManagedProcess:
 
 
 def _port(process: ManagedProcess) -> int:
-    """Return where a sidecar listens, which its log says. Raises ProcessFailedError."""
+    """Return the port on which a sidecar listens, read from its log. Raises ProcessFailedError."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.is_running:
         if found := re.search(r"address=127\.0\.0\.1:(\d+)", process.log_path.read_text()):

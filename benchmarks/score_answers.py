@@ -22,7 +22,7 @@ TARGET_WEIGHT, VARIATION_WEIGHT = 5, 3
 POD_LIMIT_CORES, POD_REQUEST_CORES = 1.0, 0.5
 CPU_LIMIT = 0.8
 _MEAN_TOLERANCE = 0.02
-"""The windows do not hold as many high spans as low ones at every moment."""
+"""The allowed error of a mean: at times, a window has more high spans than low ones, or fewer."""
 
 
 class Priority(msgspec.Struct, rename="pascal", frozen=True):

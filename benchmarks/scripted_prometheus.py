@@ -27,7 +27,7 @@ _NAMESPACE = re.compile(r'namespace="([^"]+)"')
 _PATH = re.compile(rf'{PATH_LABEL}="(\d+)"')
 _DUPLICATE = "found duplicate series for the match group on the right hand-side of the operation"
 _AGE = "timestamp("
-"""In the query with which the recommender asks how old the newest sample of a load is: here, none is old."""
+"""Part of the query with which the recommender asks for the age of a load's newest sample; here, no sample is old."""
 _PAST_SECONDS = 30.0
 """Age of a query's time from which it is a cross-check and not a refresh."""
 

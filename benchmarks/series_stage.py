@@ -35,7 +35,7 @@ RULES = Path(__file__).resolve().parents[1] / "helm" / "tidewatch" / "files" / "
 ASKED = Fleet(apps=16, pods_per_app=5, metrics=2, namespaces=8)
 """Apps beside the cluster's, whose values are known and are asked for while series are looked up."""
 ASKED_APP = 8
-"""Its metric is the gauge."""
+"""An app that asks for the gauge."""
 ASK_SECONDS = 60.0
 _PIECE_BYTES = 1024 * 1024
 _LOOK_UPS = re.compile(r'prometheus_http_requests_total\{code="\d+",handler="/api/v1/series"\} (\S+)')

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 NAME = "slow_readers"
 SETTLE_SECONDS = 12.0
-"""For the rude ones to come, and to come again, before anything is measured."""
+"""The time in which the rude clients connect, and connect again, before anything is measured."""
 LEAD_SECONDS = 3.0
 """The time in which the client of the HPAs begins; its requests until then are not counted."""
 GRACE_SECONDS = 30.0

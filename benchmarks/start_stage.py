@@ -43,7 +43,7 @@ ENTRIES = {
 
 MOST_TRIES = 3
 TAKEN = "another process listens on this address"
-"""Part of a server's error whose port somebody took between the look at it and the start; others are tried then."""
+"""Part of a server's error if its port was taken between the check and the start; other ports are then tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Ports:
 
     @classmethod
     def unused(cls) -> Ports:
-        """Return two that nobody listens on."""
+        """Return two ports on which no process listens."""
         return cls(free_port(), free_port())
 
     def are_ready(self) -> bool:

@@ -69,7 +69,7 @@ class StartOutcome:
     died: tuple[str, ...]
     """The signals that ended its workers."""
     failure: str | None
-    """Why it was not ready or did not end well."""
+    """Why the server was not ready or did not end well."""
     ready_seconds: float
 
 

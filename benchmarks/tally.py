@@ -98,7 +98,7 @@ class Tally:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that at least this share of the values does not exceed; None of no values."""
+    """Return the smallest value that at least this share of the values does not exceed; None if there are no values."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None
 
 

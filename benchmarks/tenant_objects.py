@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 NAME = "tenant_objects"
 NAMESPACES: Final = 200
 CHANGES: Final = 30
-"""Of one object each, in as many namespaces."""
+"""The number of changes, each of one object in a namespace of its own."""
 IDLE_SECONDS: Final = 15.0
 LONGEST_SECONDS: Final = 120.0
 LARGE: Final = "x" * 10_000

@@ -12,14 +12,14 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of a process and all that descend from it."""
+    """The processor time and memory of a process and its descendants."""
 
     cpu_seconds: float
     """User and system, since each of them began; in steps of 10 ms."""
     rss_mib: float
     """Resident, summed: what two processes share counts twice."""
     peak_mib: float
-    """The largest that each of them ever was, summed."""
+    """The sum of the peak resident memory of each process."""
     pss_mib: float
     """Resident, shared pages divided among those who share them."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarks.kept_connection import Answer
 
 _TOLERANCE_PERCENT = 2.0
-"""A window does not hold as many high spans as low ones at every moment."""
+"""The allowed error of a value: at times, a window has more high spans than low ones, or fewer."""
 _GZIP = 31
 
 

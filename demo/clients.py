@@ -32,7 +32,7 @@ OPEN_TIMEOUT_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 """Time that a refused client waits before the next attempt."""
 FULL_AFTER_ALL = 1013
-"""Close code "try again later": several handshakes reached a pod's last place together."""
+"""The close code "try again later": several handshakes competed for a pod's last place."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Crowd:
     """How many rounds the HPA loop has made."""
     _leaving: set[asyncio.Event] = field(default_factory=set)
     _has_failed: bool = False
-    """Whether the network's failure is over."""
+    """Whether the network has already failed."""
     _opening: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -78,7 +78,7 @@ def _await_choice(running: Stage, settings: Settings, screen: View, interruption
 
 
 def _watched(fleet: StagedFleet, choice: Choice, api: Api) -> WatchedFleet:
-    """Return a fleet with its HPA. That of the reactive one adds the headroom that costs what the forecasts cost.
+    """Return a fleet with its HPA. The HPA of the reactive fleet adds the headroom that costs as much as the forecasts.
 
     Without a choice, both have as much headroom as fleets need on a machine that is too busy to choose.
     """
@@ -106,7 +106,7 @@ class WatchedFleet:
     moments: list[Moment] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
     took_seconds: float = 0.0
-    """By the clock of the machine, as far as the day has gone."""
+    """The time that the day has taken so far, by the clock of the machine."""
 
     @property
     def is_over(self) -> bool:

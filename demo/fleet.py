@@ -39,9 +39,9 @@ class Fleet:
     limit: int
     pods: list[Pod] = field(default_factory=list)
     rounds: int = 0
-    """Of the HPA loop, passed on to the clients."""
+    """The rounds of the HPA loop so far, passed on to the clients."""
     has_begun: bool = False
-    """Whether the day has, passed on to the clients."""
+    """Whether the day has begun, passed on to the clients."""
     clients: dict[str, Any] = field(default_factory=dict)
     """The last report of the clients, passed on to all watchers."""
     _next_number: int = 0

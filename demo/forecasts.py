@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from demo.settings import Settings
 
 READY_SECONDS = 60.0
-"""It imports its models before it answers, which takes long where other processes want the processors too."""
+"""The recommender imports its models before it answers, which takes long if other processes need the processors."""
 _SHORTEST_HISTORY_SECONDS: Final = 600.0
 
 

@@ -1,8 +1,8 @@
-"""The days before the one that is shown, as blocks of Prometheus's own storage.
+"""Writes the days before the day that is shown, as blocks of Prometheus's own storage.
 
-Ten days of the same generator with other seeds are written as samples of a recording rule, which goes on with them as
-soon as Prometheus runs: to whoever asks, the load has been recorded for ten days. They are as compressed as the day
-that follows, and end in the evening of the last one. The night between is what the set-up has time for.
+Ten days of the same generator with other seeds are written as samples of a recording rule, which Prometheus continues
+as soon as it runs, so queries see ten days of recorded load. These days are as compressed as the day that follows, and
+end in the evening of the last day. The night after it is the time left for the set-up.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ RULES: Final = {
         }
     ]
 }
-"""What a real Prometheus would have recorded for ten days."""
+"""The recording rule whose samples a real Prometheus would have recorded for ten days."""
 _MOST_OF_THE_NIGHT: Final = 0.97
 _PROMTOOL_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """When the day that is shown begins, and those before it; seconds since the Unix epoch."""
+    """The times at which the day that is shown and the days before it begin, in seconds since the Unix epoch."""
 
     begins: float
     day_seconds: float

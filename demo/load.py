@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass, field
 
 DAY_SECONDS = 140.0
-"""How long a day takes that nobody shortens."""
+"""The length of a day that has not been shortened."""
 BEGINS_HOURS = 4
 """Time of day at which a day begins."""
 NIGHT_ENDS, NIGHT_BEGINS = 0.09, 0.67
@@ -21,12 +21,12 @@ BURST_BETWEEN = (0.38, 0.52)
 BURST_LASTS, BURST_RISES = 0.05, 0.022
 BURST_SHARE_OF_PEAK = 0.2
 PEAK_VARIES = 0.08
-"""The height of the wave differs from day to day, by so much at most."""
+"""The largest deviation of a day's wave from the average height, as a share of that height."""
 RECONNECT_AT = 0.333
 RECONNECT_SHARE = 0.4
-"""Of the open connections: those that are lost at once."""
+"""The share of the open connections that is lost at once."""
 RECONNECT_SECONDS = 3.0
-"""Within which their clients try again, each after a random part of it."""
+"""The time within which clients reconnect; each waits for a random part of it."""
 NOISE_SHARE = 0.03
 NOISE_STEPS = 240
 
@@ -45,7 +45,7 @@ class Day:
     burst_at: float = field(init=False)
     """When the burst begins, as a share of the day."""
     height: float = field(init=False)
-    """Of the wave, relative to an average day."""
+    """The height of the wave, relative to an average day."""
     noise: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Day:
 
 LONGEST_STEP_SECONDS = 0.3
 SECONDS_A_ROUND = 1.2
-"""How far the day goes on with a round of the HPA loop, which makes one each second where it can."""
+"""The seconds by which each round of the HPA loop lets the day advance; there is a round each second if possible."""
 MOST_SECONDS_AHEAD = 2 * SECONDS_A_ROUND
 
 
@@ -111,9 +111,9 @@ class DayClock:
 
 
 def day_of(seconds: float, *, seed: int) -> Day:
-    """Return a day of this length. A shorter one has a lower peak, so that its wave rises more slowly.
+    """Return a day of this length. A shorter day has a lower peak, so that its wave rises more slowly.
 
-    Pods start no faster in a short day, and the few of the night must bear the beginning of the wave.
+    Pods start no faster in a short day, and the few pods of the night must carry the load until others have started.
     """
     night = 40
     return Day(

@@ -14,7 +14,7 @@ class Target:
     """The HPA of a fleet: one average for all metrics, its bounds, and a behaviour as compressed as the day is."""
 
     namespace: str
-    """Of the fleet and of its metrics."""
+    """The namespace of the fleet and of its metrics."""
     follows_forecast: bool
     """Whether the predicted load is one of its metrics."""
     connections_per_pod: int

@@ -10,13 +10,13 @@ from demo.records import Target
 REACTIVE, PREDICTIVE = "demo", "demo-predictive"
 """Namespaces of the two fleets."""
 HEADROOM_RATIO = 0.3
-"""What both fleets add to the present load while nothing is chosen; forecasts cost as much at least."""
+"""The headroom that both fleets add to the present load until a model is chosen; forecasts cost at least as much."""
 
 
 LONGEST_CHOICE_SECONDS = 240.0
-"""It takes half a minute where processors are free."""
+"""The longest time to wait for the choice, which takes half a minute if processors are free."""
 CAUTIOUS_CONNECTIONS_PER_POD = 24
-"""For both fleets, where nothing was chosen in time."""
+"""The most connections of a pod, as a target for both fleets, if no model was chosen in time."""
 
 
 def target_of(namespace: str, seconds: float) -> Target:
@@ -51,9 +51,9 @@ class Settings:
     connection_limit: int = 60
     """Limit on the connections of a pod."""
     largest_refused_ratio: float = 0.02
-    """Of the fleet that follows a forecast."""
+    """The limit for the fleet that follows a forecast."""
     largest_refused_ratio_of_yardstick: float = 0.2
-    """Of the other one, which gets no more pod-seconds than forecasts cost, and so refuses some."""
+    """The limit for the other fleet, which gets only the pod-seconds that forecasts cost, and so refuses some."""
     largest_delay_ratio: float = 0.08
     """How much longer than the days before it the day may take for forecasts to be compared."""
     largest_extra_cost_ratio: float = 0.25

@@ -31,7 +31,7 @@ class FleetDay:
     syncs: Sequence[Sync]
     findings: Findings
     took_seconds: float
-    """By the clock of the machine, which Prometheus and forecasts go by."""
+    """The time that the day took, by the clock of the machine, which Prometheus and the forecasts use."""
 
     @property
     def refused(self) -> int:

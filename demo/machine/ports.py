@@ -18,7 +18,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether an address of this machine answers with status 200 within a second."""
+    """Return whether an address of this machine answers with status 200 within a second."""
     try:
         with urllib.request.urlopen(url, timeout=1.0) as response:  # noqa: S310 - an address of ours on loopback
             return bool(response.status == 200)

@@ -37,7 +37,7 @@ class ProcessFailedError(Exception):
 
 
 class StartedProcess(Protocol):
-    """What is needed of a process that was started; `subprocess.Popen` has it."""
+    """The interface that a started process must have; `subprocess.Popen` has it."""
 
     @property
     def pid(self) -> int: ...
@@ -77,7 +77,7 @@ class ManagedProcess:
 
     @property
     def return_code(self) -> int | None:
-        """None while it runs; minus the signal's number where one ended it."""
+        """The exit code: None while the process runs, and minus the signal's number if a signal ended it."""
         return self._process.poll()
 
     def send(self, number: signal.Signals) -> None:
