@@ -1,6 +1,6 @@
 """Reports of benchmarks: one document with stable keys for programs, one table for people.
 
-`python -m benchmarks.NAME -o json` prints the document; without it, the same rows as a table.
+`python -m benchmarks.NAME -o json` prints the document; without `-o json`, it prints a table of the same rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The cost of a start on a small cluster: `python -m benchmarks.start_cost --starts 5`.
 
-Real processes: `serve`, `nodes` and `run` until `/readyz` answers with 200, and `recommend` until it ends. The servers
-watch a scripted cluster; `recommend` reads a file of a small one. Each row has the median processor time of the whole
-process tree, user and system, and the median time. A row has an error for each `recommend` without a value; a server
-that does not become ready ends the benchmark. Modules are compiled once, as they are in the image: the first start of a
-row may take longer by that.
+The processes are real: `serve`, `nodes` and `run` are measured until `/readyz` answers with 200, and `recommend` until
+it ends. The servers watch a scripted cluster; `recommend` reads a file of a small one. Each row has the median
+processor time of the whole process tree, user and system, and the median time. A row has an error for each `recommend`
+without a value; a server that does not become ready ends the benchmark. Modules are compiled once, as they are in the
+image: the first start of a row may take longer by that.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _started_on(ports: Ports, stage: StartStage, server: str) -> StartCost:
 
 
 def _recommended(file: Path, objects: Path) -> StartCost:
-    """Return what `recommend` takes until it ends."""
+    """Return the cost of one run of `recommend`."""
     command = [str(PRODUCT), "recommend", f"--config={file}", f"--cluster={objects}", "--output=json"]
     before, began = os.times(), time.monotonic()
     ended = subprocess.run(

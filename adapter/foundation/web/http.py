@@ -24,7 +24,7 @@ class Request:
 
     method: str
     path: str
-    """Still percent-encoded."""
+    """The path of the request, still percent-encoded."""
     query: str = ""
     """Still percent-encoded, without the question mark."""
     headers: tuple[tuple[str, str], ...] = ()
