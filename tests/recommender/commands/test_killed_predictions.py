@@ -60,6 +60,8 @@ def test_what_was_chosen_acts_again_after_a_kill(
             lambda: (found := item_of(first)).get("model", "headroom") != "headroom" and found, CHOSEN_SECONDS
         )
         assert before
+        # The choice is published, and then stored by another thread.
+        assert until(lambda: list((tmp_path / "state" / "loads").glob("*.verdicts.json")))
         first.process.kill()
 
     with (second := forked_recommender(tmp_path / "second.log", *arguments)).process:
