@@ -109,7 +109,7 @@ class Needs:
     has_queries: bool = False
     """Whether Prometheus is needed at all."""
     config_maps: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
-    """ConfigMaps by namespace and name, with the content to write if there is none; None to write nothing."""
+    """The needed ConfigMaps, by namespace and name, with the content of one that is missing; None to create none."""
     for_each: SeriesTargets | None = None
     """The targets that series name; None if the configuration lists the targets."""
 

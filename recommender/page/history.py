@@ -110,7 +110,7 @@ def chart_of(points: Sequence[ChartPoint], noun: str = "replicas") -> Chart | No
 
 
 def span_shown(points: Sequence[ChartPoint]) -> Span:
-    """Return the time that the charts of these points show: up to the last forecast, if there are any."""
+    """Return the time that the charts of these points show; it includes the forecasts, if there are any."""
     forecasts = (point.load.predicted_for for point in points if point.load is not None)
     return span_of(points[0].time, max((time for time in forecasts if time is not None), default=0.0), points[-1].time)
 

@@ -1,4 +1,4 @@
-"""`metrics.k8s.io`: whose it is, and what it costs."""
+"""`metrics.k8s.io`: which program serves it, and what its answers cost."""
 
 from __future__ import annotations
 

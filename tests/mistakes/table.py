@@ -1,4 +1,4 @@
-"""The rows of the tables of mistakes."""
+"""A row of the tables of mistakes: what a user wrote or did, and what the program must say."""
 
 from __future__ import annotations
 

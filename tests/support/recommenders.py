@@ -35,7 +35,7 @@ class Recommender:
         return self.process.log_path.read_text()
 
     def address(self, *, plain: bool = False) -> str:
-        """Return where it serves its page, or metrics and health."""
+        """Return the address of its page, or that of metrics and health."""
         pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
 
         def last() -> str:

@@ -35,7 +35,7 @@ class Door:
         self._context = context
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connection."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -48,7 +48,7 @@ SERIES_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class ModelTrial:
-    """A model on the past of some series."""
+    """The forecasts that one model would have made for the past of some series."""
 
     model: str
     parameters: Any

@@ -33,7 +33,7 @@ def _facts(memory: Memory) -> tuple[object, ...]:
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:
-    """Return whether a hold has begun, ended or changed its end; it has ended if the last decision is later."""
+    """Return whether a hold has begun, ended or changed its end; one that ends before the last decision has ended."""
     if stored.own is newest.own:
         return False
     now = 0.0 if newest.last is None else newest.last.decided

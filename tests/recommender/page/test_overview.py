@@ -1,4 +1,4 @@
-"""Many recommendations: errors first, equals in one card, an index from 61 on, found and sorted without a script."""
+"""With many recommendations, errors come first, equal ones share a card, and an index is sorted without a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that only use the last hour, and so are strong on noise but blind to seasons.
+"""Rules that use only the last hour: they suit noise around a level, and know nothing of seasons.
 
 `conformal` is the largest load of the last ten minutes plus the smallest multiple of the last hour's standard deviation
 that would have covered past loads as often as required. `largest-hour` is the largest load of the last hour plus a

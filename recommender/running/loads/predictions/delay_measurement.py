@@ -40,7 +40,7 @@ class _Seen:
 
 
 class DelayMeter:
-    """The delays of each recommendation. For any number of threads.
+    """The delays of each recommendation. Thread-safe.
 
     A load changes when it is scraped, so the time between two changes shows how old a sample becomes. A load that is
     scraped from several instances at different times changes more often, and its samples are accordingly younger on

@@ -1,4 +1,4 @@
-"""The cache of values made from texts of the cluster: what tenants write decides about its use, not about its size."""
+"""The cache of values made from texts of the cluster keeps its size, whatever tenants write."""
 
 from __future__ import annotations
 

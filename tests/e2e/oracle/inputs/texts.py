@@ -1,4 +1,4 @@
-"""Pieces that all inputs share: choosing, repeating, and the characters that are read differently here and there."""
+"""Parts that all inputs share: choices, repetitions, and characters that Go and Python read differently."""
 
 from __future__ import annotations
 

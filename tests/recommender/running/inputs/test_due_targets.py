@@ -1,4 +1,4 @@
-"""A bounded number of targets is looked up in each poll, those first that are to be scaled."""
+"""Each poll looks up a bounded number of targets, beginning with those that are to be scaled."""
 
 from __future__ import annotations
 

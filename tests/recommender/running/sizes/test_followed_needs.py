@@ -1,4 +1,4 @@
-"""Objects that groups of Cluster API name are watched as soon as they are seen, and no longer than they are named."""
+"""Objects that the groups of Cluster API refer to are watched while a group refers to them."""
 
 from __future__ import annotations
 

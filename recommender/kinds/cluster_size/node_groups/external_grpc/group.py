@@ -94,7 +94,7 @@ class ExternalGroup:
         return () if isinstance(machines, CallError) else tuple(each.id for each in machines.instances)
 
     def template(self) -> Mapping[str, object] | None:
-        """Return a new Node as its JSON."""
+        """Return the Node that the group would create, as JSON; None if it is not known."""
         return self._slow.template
 
     def price(self) -> float | None:
