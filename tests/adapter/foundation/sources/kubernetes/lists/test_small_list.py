@@ -1,4 +1,4 @@
-"""What is not the list that was asked for is never taken for an empty one."""
+"""An answer other than the requested list is refused, and never taken for an empty list."""
 
 from __future__ import annotations
 
