@@ -30,7 +30,7 @@ _MOST_BY_LABEL: Final = 50
 """The most terms of one namespace that may be looked up by one label. Further ones are evaluated so often that they
 count as evaluated for each pod."""
 _ORDINARY_VALUES: Final = 32
-"""How many values a term of cost one may have; each further set of this size adds one to the cost."""
+"""The most values of a term whose cost is 1; each further group of this many values adds 1 to the cost."""
 _MOST_NAMED: Final = 5
 BEYOND: Final = (
     "has more anti-affinity terms, with the other pods of its namespace, than one decision looks at: it counts as "
@@ -38,7 +38,7 @@ BEYOND: Final = (
 )
 
 _Owner: TypeAlias = "tuple[str, tuple[PodTerm, ...]]"
-"""The namespace of pods, and their terms."""
+"""A namespace, and the anti-affinity terms that some of its pods have in common."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The whole decision of a cluster's size: what pending pods need, which nodes are removed, and the sizes of groups."""
+"""The whole decision on a cluster's size: what pending pods need, which nodes are removed, and the sizes of groups."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
 def _final_places(
     places: Iterable[PodPlace], lowered: ScaleDownAnswer, situation: ClusterSituation
 ) -> tuple[PodPlace, ...]:
-    """Return the places; one on a node that is removed now is replaced by the one found by the removal's simulation."""
+    """Return the places; where the node is removed now, the place is the one that the removal's simulation found."""
     going = {removal.node for removal in lowered.removals if removal.is_due}
     if not going:
         return tuple(places)

@@ -56,7 +56,7 @@ class GroupSizes:
     """Why sizes or nodes are kept, and until when."""
 
     def kept_text(self, _situation: Situation) -> str:
-        """Return what is kept."""
+        """Return a text that says what is kept."""
         return "the sizes are kept"
 
     def above_rollouts(self, _situation: Situation) -> GroupSizes:

@@ -77,7 +77,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return replace(settings, **beside)
 
     def wrong_references(self, settings: ClusterSizeSettings, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield a problem for each forecast of an entry that the file does not have."""
+        """Yield a problem for each forecast that names an entry that is not in the file or forecasts nothing."""
         for forecast in settings.forecasts:
             found = types.get(forecast.recommendation)
             if found == PredictiveKind.key:

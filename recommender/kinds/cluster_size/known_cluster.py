@@ -74,7 +74,7 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
 
 
 def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float) -> ClusterState:
-    """Return the facts with outdated storage and whole objects as unknown; this stops only decisions that need them."""
+    """Return the facts; outdated storage and whole objects become unknown, and only decisions that need them stop."""
     storage = cluster.storage
     if storage is not None:
         storage = replace(

@@ -88,9 +88,9 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
 
 
 def marks_left(question: SizeQuestion, cluster: ClusterState) -> tuple[str, ...]:
-    """Return a note for the marks of earlier removals that this program takes off no longer, as sizes are not written.
+    """Return a note for the marks of earlier removals that remain because this program does not write sizes.
 
-    The output `scale` is not configured then.
+    It is for recommendations without the output `scale`.
     """
     stated = question.settings.node_groups.cluster_api
     marks = {} if stated is None else stale_marks(question.situation.groups.groups, stated, cluster)

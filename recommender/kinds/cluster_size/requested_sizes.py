@@ -85,12 +85,12 @@ def settled_writes(
 ) -> ClusterSizeMemory:
     """Return the memory with the outcome of the sizes that were requested; pure.
 
-    After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
-    that cannot be reached is not the failure of a group: the same size is requested again, unless this write alone has
-    failed for as long as a decision is valid, while the server answered other requests. A failed write may have had an
-    effect all the same, so the size of the group is checked for it as long as a decision can be carried out
-    (`valid_seconds`), and longer for a provider's group, whose size may be shown late. `confirmed` is the time of the
-    facts; None for now.
+    After a failed write, its group backs off; after a failed removal, the cool-down for failed removals begins. An API
+    server that cannot be reached is not the failure of a group: the same size is requested again, unless this write
+    alone has failed for as long as a decision is valid, while the server answered other requests. A failed write may
+    have had an effect all the same, so the group's size is checked for that effect as long as a decision can be carried
+    out (`valid_seconds`), and longer for a provider's group, whose size may be shown late. `confirmed` is the time of
+    the facts; None for now.
     """
     by_name = {group.name: group for group in groups.groups}
     asked = dict(memory.asked)
@@ -115,7 +115,7 @@ def settled_writes(
 
 
 def _is_failure_of_the_group(outcome: ScaleOutcome, known: float, valid_seconds: float) -> bool:
-    """Whether a write failed because of the group, or has failed for long although the server could be reached."""
+    """Return whether a write failed because of the group, or keeps failing although the server can be reached."""
     if outcome.result is not ScaleResult.ERROR or outcome.message == NOT_STORED:
         return False
     return known > valid_seconds or not outcome.is_of_the_server

@@ -119,7 +119,7 @@ class _Predicting:
         return found.value if isinstance(found, Observed) else None
 
     def _gate_time(self, inputs: Inputs, otherwise: float) -> float:
-        """Return when `freezeUnless` was observed; it is not older than the load."""
+        """Return when `freezeUnless` was observed, or `otherwise` if it was not."""
         query = self.settings.freeze_unless
         found = inputs.queries.get(query) if query is not None else None
         return found.time if isinstance(found, Observed) else otherwise

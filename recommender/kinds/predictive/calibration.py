@@ -34,7 +34,7 @@ def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, ta
 
     `point` returns forecasts of shape (series, origins) for the origins that it is given. The upper forecast is the
     median times the quantile of target / median. If that is below the median, because the model always forecasts too
-    much, both are set to it.
+    much, the median is lowered to it.
     """
     median = point(origins)
     factors = upper_factors(point, history, origins, task)

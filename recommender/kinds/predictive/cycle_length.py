@@ -1,4 +1,4 @@
-"""Loads whose cycle is not a day: models and their choice treat each season as one.
+"""Loads whose cycle is not a day: models, and the choice among them, treat each cycle as a day.
 
 Models measure time only in shares of a day. So a season of another length needs no other model: times are stretched on
 the way in, and the times in the answer are shrunk on the way out. Replicas and loads stay as they are.

@@ -31,14 +31,14 @@ class ForecastTask:
     max_growth: float | None = None
     """The largest ratio of a forecast to the present load; None means each model's own default."""
     headroom_ratio: float = 0.1
-    """The ratio that is added by plain headroom, and to point forecasts whose errors are not known yet."""
+    """The share of the load that plain headroom adds, which is also added to point forecasts whose errors are not known
+    yet."""
     max_over_history: float = 1.5
     """A forecast is at most this many times the largest load of the history."""
     history_seconds: float = math.inf
     """How far the history reaches back."""
     budget_ratio: float | None = None
-    """Replica-hours above those that the load fills, as a share of the latter, that `auto` may cost; None if the
-    quantile decides."""
+    """The share by which replica-hours of `auto` may exceed those that the load fills; None if the quantile decides."""
     clock: WallClock = field(default_factory=WallClock)
     """The clock by which days and weeks repeat."""
 

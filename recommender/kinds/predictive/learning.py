@@ -119,7 +119,7 @@ def verdicts(
     fleet: FleetSettings,
     proofs: Sequence[SeriesProof | None] = (),
 ) -> tuple[SeriesVerdict, ...]:
-    """Return the verdict on each series of the history, with the trials of models on the same series.
+    """Return the verdict on each series of the history, from the trials of models on the same series.
 
     `proofs` are those of former verdicts on the series; without them, nothing is known from before the trials.
     """

@@ -52,7 +52,7 @@ MOST_FITTED_TARGETS: Final = 24
 """The largest number of targets to which models with parameters for each series are fitted; if a recommendation has
 more targets, models are tried on this many."""
 TREND_GROWTH: Final = 2.0
-"""Without `maxGrowth`, such a model forecasts at most this many times the present load."""
+"""Without `maxGrowth`, a model that extrapolates a trend forecasts at most this many times the present load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Connections:
 
 
 TARGETS_A_SHARD = 400
-"""How many targets' memories share a ConfigMap, on average, at most."""
+"""The most targets whose memories share a ConfigMap, on average."""
 _LEAST_MEMORY_SHARDS = 32
 
 
@@ -94,7 +94,7 @@ class ForEach:
     namespace_label: str
     name_label: str
     kind: str = "Deployment"
-    """One of `FOR_EACH_KINDS`."""
+    """The kind of the targets: one of `FOR_EACH_KINDS`."""
     max_targets: int = 10_000
     only_namespace: str = field(default="", repr=False)
     """The only namespace in which targets may be, whatever the series say; empty for any namespace."""
@@ -156,23 +156,23 @@ class PredictiveSettings:
     headroom_ratio: float = 0.1
     min_replicas: int = 1
     is_min_replicas_written: bool = field(default=False, compare=False)
-    """Whether it is written, since backtests have another default."""
+    """Whether the file sets `minReplicas`, since backtests have another default."""
     max_replicas: int | None = None
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95
     max_growth: float | None = None
-    """None means 2.0 for models that extrapolate a trend, and no cap for all other models."""
+    """The largest ratio of a forecast to the present load; None means 2.0 for models that extrapolate a trend, and no
+    cap for all other models."""
     max_over_history: float = 1.5
     """No forecast is more than this many times the largest load of the history."""
     budget_ratio: float | None = None
-    """Replica-hours above those that the load fills, as a share of the latter, that `auto` may cost; None if the
-    quantile decides."""
+    """The share by which replica-hours of `auto` may exceed those that the load fills; None if the quantile decides."""
     timezone: str = "UTC"
     """IANA name of the time zone in which days and weeks repeat."""
     holidays: tuple[str, ...] = ()
     """Countries, or their parts, whose public holidays count as Sundays, such as `DE` or `DE-BY`."""
     is_timezone_written: bool = field(default=False, compare=False)
-    """Whether it is written, since a default is mentioned to the user."""
+    """Whether the file sets `timezone`, since the user is told about the default."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
     """The ratio by which the size is raised while connections are refused or pods are full; None if off."""

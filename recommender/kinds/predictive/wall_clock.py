@@ -84,8 +84,9 @@ class WallClock:
     def same_time(self, history: LoadHistory, steps: IntArray, days: int) -> IntArray:
         """Return the step `days` days earlier at which clocks showed the same time; it may lie before the history.
 
-        If clocks skipped that time when they went forward, the step is as long after the change. A holiday looks back
-        from the Sunday that it replaces. A day that is a holiday or not over yet is replaced by the one a week earlier.
+        If clocks went from 02:00 to 03:00 and skipped that time, such as 02:30, the step is that of 03:30. A holiday
+        looks back from the Sunday that it replaces. A day that is a holiday or not over yet is replaced by the day a
+        week earlier.
         """
         step_seconds = history.step_seconds
         times = history.times_of(steps)

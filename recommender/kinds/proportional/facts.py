@@ -44,7 +44,7 @@ class Facts:
         return oldest(self._times, self._now)
 
     def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:
-        """Return the sizes of the cluster."""
+        """Return the counts of the nodes that pass the filter."""
         fact = believed("nodes", self._inputs.cluster.nodes, self.known)
         nodes = self._known_fact("the nodes", fact)
         self.known = known_now("nodes", fact, len(nodes), self.known)

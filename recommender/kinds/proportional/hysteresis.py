@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def raised(count: float, ratio: float) -> float:
-    """Return the raised count: the present count is below any rung above the raised count by more than the ratio.
+    """Return `count / (1 - ratio)`: the count is below any rung above this number by more than `ratio` of the rung.
 
     The ratio is less than 1. A ratio such as 0.05 counts as the decimal that it prints as: 95 becomes 100.
     """

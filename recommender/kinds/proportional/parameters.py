@@ -24,7 +24,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Linear(Mode):
-    """`linear` of cluster-proportional-autoscaler."""
+    """The parameters of the mode `linear`."""
 
     cores_per_replica: float = 0.0
     """Cores for each replica; 0 if cores do not count."""
@@ -43,7 +43,7 @@ Rungs: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Ladder(Mode):
-    """`ladder` of cluster-proportional-autoscaler."""
+    """The parameters of the mode `ladder`."""
 
     cores_to_replicas: Rungs = ()
     nodes_to_replicas: Rungs = ()
@@ -52,7 +52,7 @@ class Ladder(Mode):
 
 @dataclass(frozen=True, slots=True)
 class Interpolated(Mode):
-    """Straight lines between the rungs of a ladder."""
+    """The parameters of the mode `interpolated`: straight lines between the rungs of a ladder."""
 
     cores_to_replicas: Rungs = ()
     nodes_to_replicas: Rungs = ()
@@ -121,7 +121,7 @@ class ResourceStep:
 
 @dataclass(frozen=True, slots=True)
 class ProportionalSettings:
-    """`proportional:` of a recommendation. Exactly one of mode, ConfigMap, or drivers and resources alone."""
+    """The settings in `proportional:` of a recommendation: a mode, a ConfigMap, or only drivers and resources."""
 
     mode: Mode | None = None
     config_map: ParametersConfigMap | None = None

@@ -34,7 +34,7 @@ class ContainerSizes:
 def sizes_of(
     counts: NodeCounts, resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]], pods_and_services: int
 ) -> ContainerResources:
-    """Return the sizes as quantities; all nodes of the counts count, whether schedulable or not."""
+    """Return the sizes as quantities; they follow all nodes in `counts`, whether schedulable or not."""
     return {
         container: {
             section: {

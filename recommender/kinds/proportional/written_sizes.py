@@ -41,7 +41,7 @@ _CPU: Final = "cpu"
 
 
 class _Place(NamedTuple):
-    """What an amount is for: a container's request or limit of a resource."""
+    """The purpose of an amount: a container's request or limit of a resource."""
 
     container: str
     section: str
@@ -176,7 +176,7 @@ class WrittenSizes:
         )
 
     def _is_written(self, writes: RequestWrites | None, question: DecisionContext) -> bool:
-        """Return whether anything will be written; nothing is if the last attempt found the same sizes in place."""
+        """Return whether anything will be written: not if the last attempt found the same sizes in place."""
         if writes is None or not (self.may_grow or self.may_shrink):
             return False
         return question.inputs.settled.get((question.policy.name, writes.target)) != writes.resizing

@@ -49,7 +49,7 @@ class SizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class RequestBounds:
-    """Arrays by row, in cores or bytes; NaN where there are no samples."""
+    """The bounds of each row, in cores or bytes; NaN where there are no samples."""
 
     lower: FloatArray
     target: FloatArray

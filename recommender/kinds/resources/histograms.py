@@ -19,7 +19,9 @@ IntArray: TypeAlias = NDArray[np.int64]
 DAY_SECONDS: Final = 86_400.0
 HALF_LIFE_SECONDS: Final = DAY_SECONDS
 _COST_OF_TIME: Final = 20.0
-"""Chosen on generated usage (`python -m benchmarks.sizes_backtest --made`) with seeds other than those that are
+"""The cost of usage that is above the request all the time, in multiples of the mean usage.
+
+It was chosen on generated usage (`python -m benchmarks.sizes_backtest --made`) with seeds other than those that are
 judged."""
 
 

@@ -55,7 +55,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         return RESOURCES
 
     def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
-        """Yield keys that cannot be combined with requests of containers."""
+        """Yield a problem for each key that cannot be combined with requests of containers."""
         if not given.has("targets") and not given.has("resources.forEach"):
             fix = "list them under targets, or write forEach: {kind: Deployment}"
             yield given.node.problem("the recommendation has no targets", fix)
@@ -67,7 +67,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
-        """Return the objects that may also set requests or divide usage by them, and the targets with own records."""
+        """Return the objects that may set requests or divide usage by them, and the targets with their own records."""
         settings: ResourcesSettings = recommendation.subject
         each, targets = settings.for_each, recommendation.policy.targets
         metrics = dict(_METRICS)

@@ -25,7 +25,7 @@ class WorkloadsOfKind:
     """Every workload of a kind is a target."""
 
     kind: str = "Deployment"
-    """One of `RESIZED_KINDS`."""
+    """The kind of the workloads: one of `RESIZED_KINDS`."""
     namespaces: tuple[str, ...] = ()
     """The namespaces of the workloads; empty for all namespaces."""
     max_targets: int = 1000

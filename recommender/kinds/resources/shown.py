@@ -92,7 +92,7 @@ def request_rows(record: Record) -> tuple[RequestRow, ...]:
 
 
 def request_lines(records: Sequence[Record], width: int | None) -> Iterable[str]:
-    """Return the table of the requests of some targets; targets without requests show the reason."""
+    """Return the table of the requests of some targets; for a target without requests, it has the reason."""
     rows = [("TARGET", "STATUS", "CONTAINER", "RESOURCE", "NOW", "TARGET", "LOWER", "UPPER", "NOTE")]
     for record in records:
         name = "" if record.each is None else f"{record.each.namespace}/{record.each.name}"

@@ -49,7 +49,7 @@ class SizeRecord:
     status: SizeStatus
     message: str
     replicas: int
-    """Pods that run the container now."""
+    """How many pods run the container now."""
     history_seconds: float
     """The time from the first to the last sample."""
     samples: int

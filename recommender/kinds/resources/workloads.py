@@ -18,7 +18,7 @@ RESOURCES: Final = (CPU, MEMORY)
 
 
 class NamespacedPod(NamedTuple):
-    """A pod."""
+    """Namespace and name of a pod."""
 
     namespace: str
     pod: str
@@ -33,7 +33,7 @@ class PodContainer(NamedTuple):
 
     @property
     def of_pod(self) -> NamespacedPod:
-        """The pod."""
+        """The pod of the container."""
         return NamespacedPod(self.namespace, self.pod)
 
 

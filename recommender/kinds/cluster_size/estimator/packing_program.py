@@ -53,7 +53,7 @@ class LeastCost:
 
     cost: float
     pod_prices: tuple[float, ...]
-    """The cost that one further pod adds, by demand (the dual values); 0 for those without an option."""
+    """The cost that one further pod adds, by demand (the dual values); 0 for demands without an option."""
 
 
 def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:

@@ -47,7 +47,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The option that is chosen; None if there was none to choose."""
+    """The choice among the options; its option is None if there was none to choose from."""
 
     option: ExpansionOption | None
     expander: str

@@ -40,7 +40,7 @@ def chunks_asked(
     limits: Mapping[str, int] | None,
     chunk: Mapping[str, int],
 ) -> int:
-    """Return the number of chunks that a buffer requests: the larger of `replicas` and percentage, within the limits.
+    """Return how many chunks a buffer requests: the larger number by `replicas` and by percentage, within the limits.
 
     `target_replicas` is the size to which the percentage applies. `limits` and the requests of a chunk are in the same
     units; a resource that a chunk does not request limits nothing. Raises ChunkError if nothing says how many.
@@ -82,7 +82,7 @@ class BufferChunks:
     replicas: int
     """The number of chunks to write."""
     granted: int
-    """How many chunks its controller grants: more because of a percentage, or fewer because of limits."""
+    """How many chunks the buffer's controller grants, which a percentage may increase and limits may reduce."""
     detail: str
     """The calculation, in one sentence."""
 

@@ -138,7 +138,7 @@ def is_placeable(requests: Mapping[str, int], offers: Sequence[tuple[int, int]])
 
 
 def _share(ratio: float, amount: int) -> int:
-    """Return the share, rounded up, without the noise of floats: 10 % of 30 is 3."""
+    """Return the share, rounded up, without the rounding errors of floats: 10 % of 30 is 3."""
     parts = round(ratio * 10**9)
     return -(-amount * parts // 10**9) if parts > 0 else 0
 

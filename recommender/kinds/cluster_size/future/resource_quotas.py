@@ -47,7 +47,7 @@ class RemainingQuota:
             self.left[key] = max(0, self.left[key] - count * _need(pod, key))
 
     def covers(self, pod: ClusterPod) -> bool:
-        """Whether the quota applies to pods like this one; assumed not to if its scopes depend on unknown facts."""
+        """Return whether the quota applies to pods like this one; it does not if its scopes depend on unknown facts."""
         requests, limits = pod.resources.requests, pod.resources.limits
         states_any = any(amounts.get(name, 0) > 0 for amounts in (requests, limits) for name in (CPU, MEMORY))
         # A workload that can be predicted makes pods without activeDeadlineSeconds.
@@ -108,7 +108,7 @@ def _amounts(one: JsonObject, problems: list[str], *path: str) -> Mapping[str, i
 
 
 def _scopes(one: JsonObject) -> Iterator[str]:
-    """Yield the names of the scopes; one that is not known matches no pod."""
+    """Yield the names of the scopes; a scope that is not known matches no pod."""
     listed = section(one, "spec").get("scopes")
     for name in listed if isinstance(listed, list) else ():
         yield str(name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
 
 WorkloadKey: TypeAlias = tuple[str, str, str]
-"""Kind, namespace and name."""
+"""Kind, namespace and name of a workload."""
 
 _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
 

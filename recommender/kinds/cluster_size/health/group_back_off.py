@@ -14,8 +14,8 @@ FORGOTTEN_SECONDS: Final = 10_800.0
 def after_failure(last: BackOff | None, now: float, reason: str) -> BackOff:
     """Return the back-off of a group that fails now.
 
-    It lasts five minutes, and twice as long as the last one if that has already expired, at most half an hour. A
-    failure while the last one still runs restarts it with the same duration.
+    The first back-off lasts five minutes, and each further one twice as long as the last, at most half an hour. A
+    failure before the last one has expired restarts it with the same duration.
     """
     seconds = INITIAL_SECONDS
     if last is not None and not is_forgotten(last, now):

@@ -21,7 +21,7 @@ _KEPT_SECONDS: Final = 7 * 86_400.0
 def with_absence(
     memory: ClusterSizeMemory, last: LastValue | None, confirmed: float, stale_after_seconds: float
 ) -> ClusterSizeMemory:
-    """Return the memory; if facts as of the time `confirmed` end an absence, it is added.
+    """Return the memory, to which an absence is added if the facts of the time `confirmed` end one.
 
     There was an absence if the last decision was made from outdated facts, or if no decision was made for twice the
     allowed age of facts: polls are at least that frequent.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName, PodPlace, UnavailableNode
 
 SCALE_DOWN: Final = "scaleDown"
-"""What decides if nodes are only removed."""
+"""The name of the binding step of an answer that only removes nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class GroupSize:
     min_size: int | None
     max_size: int | None
     reason: str
-    """Why this size, in one sentence."""
+    """Why the group gets this size, in one sentence."""
     is_left_out: bool = False
     """Whether the group is left out; the reason says why."""
     scalable: ScalableReference | None = None
@@ -49,9 +49,9 @@ class Removal:
     utilization_ratio: float
     reason: str
     unneeded_seconds: float | None
-    """How long it has been unneeded; None if nothing is remembered."""
+    """How long the node has been unneeded; None if nothing is remembered."""
     is_due: bool = True
-    """Whether it is removed now; if not, the reason says why it waits."""
+    """Whether the node is removed now; if not, the reason says why it waits."""
     moves: tuple[PodMove, ...] = ()
     """The pods that must move, with their new nodes."""
     saved_per_hour: float | None = None
@@ -72,7 +72,7 @@ class KeptNode:
     reason: str
     """Identifier and sentence, such as `NotUnderutilized: 72 % of cpu is requested`."""
     pod: PodName | None = None
-    """The pod that keeps it."""
+    """The pod that keeps the node; None if no pod does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class SizeStep:
     group: str
     """The group; empty if the step concerns several groups."""
     value: float
-    """Nodes of the group after this step."""
+    """The number of nodes of the group after this step."""
     detail: str
 
 
@@ -117,7 +117,7 @@ class LowerBound:
     """How far the answer can be from the optimum."""
 
     nodes: int
-    """New nodes of the answer."""
+    """The number of new nodes in the answer."""
     bound: int
     """The lower bound: no mix of groups holds the pods with fewer new nodes."""
     cost: float | None = None
@@ -146,15 +146,15 @@ class ScaleUp:
     """The young pods that may still need the existing nodes. A pod that only its own annotation delays keeps no node,
     and neither does one that no group could ever hold."""
     not_looked_at: int = 0
-    """How many pods were not looked at because their namespaces had no turn: they keep all nodes. Pods of a namespace
-    that has used up its share keep none."""
+    """How many pods were not looked at because their namespaces had no turn; such pods keep all nodes. Pods of a
+    namespace that has used up its share keep none."""
     fitting_pods: int = 0
     """Pending pods for which there is a place on nodes that exist or are on their way."""
     helped_pods: int = 0
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """The name of the limit that keeps pods pending, or that of the last step if no limit does; None without both."""
+    """The name of the limit that keeps pods pending, or of the last step if no limit does; None if there is neither."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None
@@ -196,7 +196,7 @@ class ClusterSizeAnswer:
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None if no pods wait."""
     steps: tuple[SizeStep, ...] = ()
     binding: str | None = None
-    """As in `ScaleUp`; without any, `SCALE_DOWN` if a node is removed now."""
+    """The binding limit or step, as in `ScaleUp`; if there is none, `SCALE_DOWN` if a node is removed now."""
     bound: LowerBound | None = None
     advice: tuple[Advice, ...] = ()
     saved_per_hour: float | None = None

@@ -37,7 +37,7 @@ class ScalableReference:
     name: str
 
     def __str__(self) -> str:
-        """`MachineDeployment capi-system/workers`."""
+        """Return the kind, namespace and name: `MachineDeployment capi-system/workers`."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
@@ -48,7 +48,7 @@ class ProviderReference:
     provider: str
     """`externalGRPC`, or `plugin/` and the name of a plugin."""
     deletes_nodes: bool = False
-    """Whether nodes may be drained and deleted through it."""
+    """Whether nodes may be drained and deleted through the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class NodeTemplate:
     pods: tuple[ClusterPod, ...] = ()
     """The pods of DaemonSets, and the mirror pods of the node that the template was taken from; they are not bound."""
     source: str = ""
-    """Where it comes from, such as `node n7` or `template`."""
+    """Where the template comes from, such as `node n7` or `template`."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """The requests of DaemonSets of tenants that do not count because they request too much, by DaemonSet."""
+    """The requests of tenants' DaemonSets that are too large to count, by DaemonSet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     sizes: dict[str, Count] = msgspec.field(default_factory=dict)
     """The last recommended sizes by group, for brakes and for a poll without inputs."""
     absences: tuple[Absence, ...] = ()
-    """The latest absences, in order. Time limits are measured without them."""
+    """The latest absences, in order. Time limits do not include them."""
 
     def repaired(self, now: float) -> ClusterSizeMemory:
         """Return the memory without times in the future: a clock that was set back must not cause an early removal.

@@ -26,7 +26,7 @@ class PodName:
     """The workload of the pod; empty if no controller owns it."""
 
     def __str__(self) -> str:
-        """`shop/web-0`."""
+        """Return the namespace and name: `shop/web-0`."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -34,9 +34,9 @@ class PlaceKind(Enum):
     """The kind of node that was found for a pod."""
 
     EXISTING = "existing"
-    """A node that could run it now."""
+    """A node that could run the pod now."""
     NOMINATED = "nominated"
-    """A node from which the scheduler evicts other pods for it."""
+    """A node from which the scheduler evicts other pods for this one."""
     UPCOMING = "upcoming"
     """A node that is starting, or that was requested and does not exist yet."""
     NEW = "new"
@@ -50,9 +50,9 @@ class PodOrigin(Enum):
     MOVED = "moved"
     """The pod's node is removed, by the decision or by a what-if question."""
     ASSUMED = "assumed"
-    """A what-if question adds it."""
+    """A what-if question adds the pod."""
     EXPECTED = "expected"
-    """A forecast or a reserve adds it."""
+    """A forecast or a reserve adds the pod."""
 
 
 @dataclass(frozen=True, slots=True)

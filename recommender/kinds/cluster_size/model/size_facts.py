@@ -25,7 +25,7 @@ class SizeFacts:
     began: float | None = None
     """When this process began to decide, in seconds since the Unix epoch; None if nothing is written."""
     providers: tuple[PluginReading, ...] = ()
-    """The statements of the providers of its node groups, if it has any."""
+    """The statements of the providers of the recommendation's node groups, if it has any."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
     """The outcome of each write that earlier decisions requested."""
     last: ClusterSizeAnswer | None = None

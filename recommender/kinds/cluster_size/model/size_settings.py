@@ -27,14 +27,14 @@ class StaticGroup:
     min_size: int
     max_size: int
     selector: Selector
-    """The nodes that belong to it."""
+    """Selects the nodes that belong to the group."""
     price: float | None = None
     capacity: Mapping[str, int] | None = None
     """The capacity of the template, CPU in millicores; None if the template is taken from a node."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels of the template, completed from the selector."""
     taints: tuple[tuple[str, str, str], ...] = ()
-    """Key, value and effect."""
+    """The key, value and effect of each taint of the template."""
     options: GroupOptions | None = None
 
 
@@ -45,7 +45,7 @@ class ClusterApiGroups:
     namespaces: tuple[str, ...] = ()
     """The trusted namespaces. Anyone who can create objects of Cluster API in one of them controls sizes."""
     cluster_name: str = ""
-    """Empty for all clusters."""
+    """The only cluster whose groups count; empty for all clusters."""
     prices: Mapping[str, float] = field(default_factory=dict)
     """The prices, by the name of the group."""
     mark_machines: bool | None = None
@@ -53,7 +53,7 @@ class ClusterApiGroups:
 
     @property
     def marks_machines(self) -> bool:
-        """Whether nodes are removed; the default is that they are not."""
+        """Whether nodes are removed by marking their Machines; the default is that they are not."""
         return self.mark_machines is True
 
     @property
@@ -80,9 +80,9 @@ class PluginGroups:
     name: str
     options: Mapping[str, object] = field(default_factory=dict)
     writes: bool = False
-    """Whether sizes are written through it with the output `scale`."""
+    """Whether sizes are written through the plugin with the output `scale`."""
     delete_nodes: bool = False
-    """Whether removable nodes are drained and deleted through it."""
+    """Whether removable nodes are drained and deleted through the plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ExternalGrpcGroups:
     """Groups of a provider that speaks Cluster Autoscaler's gRPC protocol."""
 
     address: str
-    """Host and port."""
+    """The host and port of the provider."""
     ca_file: Path | None = None
     """The CA certificates by which the provider's certificate is verified; None for no TLS."""
     cert_file: Path | None = None
@@ -101,7 +101,7 @@ class ExternalGrpcGroups:
     prices: Mapping[str, float] = field(default_factory=dict)
     """The prices by the id of the group; for other groups, the provider's prices are used."""
     delete_nodes: bool = False
-    """Whether nodes that can be removed are drained and deleted."""
+    """Whether nodes that can be removed are drained and deleted through the provider."""
     defaults: GroupOptions | None = None
     """The options of all groups, which are sent to the provider; None for Cluster Autoscaler's defaults."""
 
@@ -233,19 +233,20 @@ class BufferSettings:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSizeSettings:
-    """`clusterSize` of a recommendation."""
+    """The settings in `clusterSize` of a recommendation."""
 
     node_groups: NodeGroupSources
     expanders: tuple[str, ...] = ("least-waste",)
     priorities: Mapping[int, tuple[str, ...]] | None = None
     """Regular expressions by priority; None for those of Cluster Autoscaler's ConfigMap, or for no priorities."""
     priorities_config_map: tuple[str, str] | None = None
-    """Namespace and name, `kube-system/cluster-autoscaler-priority-expander`."""
+    """The namespace and name of the ConfigMap with the priorities, such as
+    `kube-system/cluster-autoscaler-priority-expander`."""
     random_seed: int = 0
     balance_similar_node_groups: bool = False
     balancing_ignore_labels: tuple[str, ...] = ()
     balancing_labels: tuple[str, ...] = ()
-    """If given, only these labels are compared."""
+    """If given, only these labels are compared to find similar groups."""
     limits: SizeLimits = field(default_factory=SizeLimits)
     rounds: int | None = None
     """How often Cluster Autoscaler's decision is repeated; None means until no group can hold another pod."""

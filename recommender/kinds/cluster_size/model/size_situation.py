@@ -24,7 +24,7 @@ class ClusterSituation:
     """Seconds since the Unix epoch."""
     nodes: tuple[ClusterNode, ...]
     pods: tuple[ClusterPod, ...]
-    """Bound and unbound, without those that have ended."""
+    """The bound and unbound pods, without those that have ended."""
     groups: NodeGroups
     workloads: tuple[WorkloadFacts, ...] = ()
     assumed_controllers: frozenset[str] = frozenset()
@@ -59,8 +59,8 @@ class ClusterSituation:
     """Whether the answer has bounds, advice, and the reasons and moves of removals, none of which changes a size: a
     replay of weeks does without them."""
     candidates: frozenset[str] | None = None
-    """The nodes that may be removed at all; the answer says why they stay, and does not mention others. None for every
-    node."""
+    """The nodes that may be removed at all; the answer says why they stay, and does not mention other nodes. None for
+    every node."""
     other_nodes: int = 0
     """How many nodes of the cluster are not among `nodes`, because no pod of the situation can move to or from them."""
 

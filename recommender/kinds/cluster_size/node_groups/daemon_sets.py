@@ -34,7 +34,7 @@ _ADDED_TOLERATIONS: Final = (
 def comes_with_the_node(
     pod: ClusterPod, daemon_sets: Mapping[tuple[str, str], str] | None = None, node_uid: str = ""
 ) -> bool:
-    """Return whether a new node of the same kind has such a pod: one of a DaemonSet, or of the kubelet's own files.
+    """Return whether a new node of the same kind has such a pod, which belongs to a DaemonSet or is the kubelet's own.
 
     `daemon_sets` are UIDs by namespace and name; if there are none, every DaemonSet that a pod names is assumed to
     exist. Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes

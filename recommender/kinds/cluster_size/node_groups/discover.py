@@ -67,7 +67,7 @@ def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscale
 
 
 def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:
-    """Return the kinds of objects that are needed as a whole.
+    """Return the kinds of objects that are needed with all their fields.
 
     The kinds of infrastructure templates are known only from the groups that name them: they are returned too if
     `cluster` has the groups.
@@ -120,7 +120,7 @@ def node_groups(
 
 
 def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGroup], outside: int) -> Iterator[str]:
-    """Yield the selectors that match no node while nodes are outside groups; otherwise a group may well be empty."""
+    """Yield the selectors that match no node while some nodes are outside groups; else an empty group is normal."""
     for one in sources.static if outside else ():
         if not groups[one.name].nodes:
             yield (

@@ -125,7 +125,7 @@ def _running(workloads: Iterable[WorkloadFacts], namespaces: Collection[str]) ->
 
 
 def _is_held(lease: JsonObject, now: float) -> bool:
-    """Return whether a Lease has a holder who has renewed it; one whose time cannot be read counts as renewed."""
+    """Return whether a Lease has a holder who has renewed it; a Lease whose time cannot be read counts as renewed."""
     if text(lease, "metadata", "name") != LEASE_NAME or not text(lease, "spec", "holderIdentity"):
         return False
     try:

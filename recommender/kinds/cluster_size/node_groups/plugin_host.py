@@ -126,7 +126,7 @@ class PluginHost:
         self._last = LastAnswers(self._name)
 
     def read(self, nodes: Iterable[ClusterNode], *, kept_seconds: float = KEPT_SECONDS) -> PluginReading:
-        """Return the provider's current answer; for groups that it lacks, the last one counts for up to a minute.
+        """Return the provider's current answer; for groups missing from it, the last answer counts for up to a minute.
 
         After that, or after `kept_seconds` if that is less, a provider that raises or does not answer in time has no
         groups, and a problem. While an earlier call has not ended, no other one begins.

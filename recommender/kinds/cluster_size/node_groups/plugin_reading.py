@@ -79,7 +79,7 @@ class PluginReading:
 
     @property
     def shown(self) -> str:
-        """`the plugin example`, or `externalGRPC`."""
+        """How messages name the provider: `the plugin example`, or `externalGRPC`."""
         kind, _, name = self.provider.partition("/")
         return f"the plugin {name}" if name else kind
 

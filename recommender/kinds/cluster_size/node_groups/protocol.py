@@ -110,7 +110,7 @@ class AnswersLater(Protocol):
     """A group whose size and machines may have been learned before the refresh."""
 
     def age_seconds(self) -> float:
-        """Return how many seconds old size and machines are; 0 if the refresh has asked for them."""
+        """Return how many seconds old the size and the machines are; 0 if the refresh has asked for them."""
         ...
 
 

@@ -90,7 +90,7 @@ def stated_node(
     taints: Iterable[Taint],
     capacity: Mapping[str, Quantity] | None = None,
 ) -> ClusterNode:
-    """Return the stated node. Without a stated capacity, the allocatable amounts are also its capacity."""
+    """Return the node of a template. Without a stated capacity, the allocatable amounts are also its capacity."""
     whole = {PODS: DEFAULT_PODS, **allocatable}
     kept = {key: value for key, value in labels.items() if key != HOSTNAME_LABEL}
     return ClusterNode(

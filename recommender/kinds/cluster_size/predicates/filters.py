@@ -59,7 +59,7 @@ class PodFilter:
         return self._static.refusals(info) or self._refusals_by_use(info) or self._later_refusals(info)
 
     def fits(self, info: NodeInfo) -> bool:
-        """Return whether the node can take a pod. Faster than `refusals`."""
+        """Return whether the node can take a pod. This is faster than `refusals`."""
         if not has_resources(info, self._shape) or self._static.refusals(info):
             return False
         return self.is_independent or self._fits_among_others(info)

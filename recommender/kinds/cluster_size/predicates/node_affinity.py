@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
 
 CONFLICT: Final = Refusal("NodeAffinity", "pod affinity terms conflict")
-"""Each term names nodes, but no node is named by all fields of a term."""
+"""The refusal if each term names nodes, but no node is named by all fields of a term."""
 
 _MISMATCH: Final = (Refusal("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"),)
 _NOT_NAMED: Final = (Refusal("NodeAffinity", "node(s) didn't satisfy plugin(s) [NodeAffinity]"),)

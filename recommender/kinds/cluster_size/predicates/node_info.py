@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound="Hashable")
 PodKey: TypeAlias = tuple[str, str]
-"""Namespace and name."""
+"""Namespace and name of a pod or of a claim."""
 
 
 @dataclass(slots=True, eq=False)

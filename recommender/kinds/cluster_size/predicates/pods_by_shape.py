@@ -38,7 +38,7 @@ class _Alike:
     """The counter of these pods as owners of anti-affinity terms; None if they have no term."""
 
     def connect(self, tally: PodTally) -> None:
-        """Let a tally count these pods from now on if they concern it, including the present ones."""
+        """Let a tally count these pods, both present and later ones, if they concern it."""
         keys = tally.keys_of(self.shape, is_terminating=self.is_terminating)
         if not keys:
             return

@@ -42,7 +42,10 @@ class SelectorIndex(Generic[T]):
         self._places: defaultdict[_IndexKey, list[T]] = defaultdict(list)
 
     def add(self, item: T, selector: Selector, namespaces: frozenset[str] | None) -> None:
-        """Add an item under keys by which labels that its selector matches find it; `namespaces` is None for any."""
+        """Add an item under the keys by which it is found for all labels that its selector matches.
+
+        `namespaces` is None for any.
+        """
         for place in index_keys_of(selector, namespaces):
             self._places[place].append(item)
 

@@ -28,7 +28,7 @@ _EVERYTHING: Final = ("`selector` is empty, so it selects all nodes", "write the
 
 
 Taints: TypeAlias = tuple[tuple[str, str, str], ...]
-"""Key, value and effect of each."""
+"""The key, value and effect of each taint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def _advice(
 
 
 def _growing_groups(situation: ClusterSituation, scaled: ScaleUp) -> tuple[NodeGroup, ...]:
-    """Return all groups; those that are backing off have that as their problem, since they would get no new node."""
+    """Return all groups; each that is backing off has this as its problem, since it would get no new node."""
     back_offs = (scaled.memory or situation.memory).back_offs
     return tuple(
         replace(group, problem="it is backing off")
@@ -168,7 +168,7 @@ def _is_due(removal: SimulatedRemoval, waiting: WaitingNodes) -> bool:
 
 
 def _prices(groups: NodeGroups) -> Mapping[str, float]:
-    """Return the price by group; empty unless all groups that take part have one, since sums would be too small."""
+    """Return the price by group; empty unless all groups that take part have one, as sums would be too small."""
     prices = {group.name: group.price for group in groups.groups if not group.problem}
     known = {name: price for name, price in prices.items() if price is not None}
     return known if len(known) == len(prices) else {}

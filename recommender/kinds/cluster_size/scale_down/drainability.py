@@ -96,7 +96,7 @@ class DrainRules:
     def judge(self, pod: ClusterPod) -> Drainability:
         """Return the outcome of the first eleven rules for a pod.
 
-        The twelfth depends on the pods that end with it: `RemainingDisruptions.refusal`.
+        The twelfth rule depends on the pods that are evicted together: `RemainingDisruptions.refusal`.
         """
         facts = pod.facts
         if facts is None:
@@ -116,7 +116,7 @@ class DrainRules:
         )
 
     def _without_controller(self, pod: ClusterPod, facts: SchedulingFacts) -> Drainability | None:
-        """Rule 3: the controller does not exist any more, or has too few replicas to move."""
+        """Rule 3: the controller does not exist any more, or has too few replicas for its pods to be moved."""
         if facts.owner_problem:
             return _blocking_pod(
                 BlockingPodReason.CONTROLLER_NOT_FOUND, f"has no usable controller: {facts.owner_problem}"

@@ -33,7 +33,7 @@ class RemovalBudgets:
 
     parallelism: int
     drain_parallelism: int
-    """How many of them may have pods to move."""
+    """How many of these nodes may have pods to move."""
     empty_in_progress: int = 0
     drain_in_progress: int = 0
 

@@ -29,7 +29,7 @@ class WaitingNodes:
     hold: Waiting | None
     """The reason for which all nodes wait; None if there is none."""
     by_node: Mapping[str, tuple[Waiting, ...]]
-    """The reason of each node; empty for nodes that are removed now."""
+    """The reasons of each node; empty for nodes that are removed now."""
 
     def is_due(self, name: str) -> bool:
         """Return whether a node is removed now."""
@@ -60,7 +60,7 @@ def waiting_nodes(
 
 
 def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: ScaleUp) -> Waiting | None:
-    """Return why no node is removed now."""
+    """Return why no node is removed now; None if nodes may be removed."""
     if scaled.hold:
         return Waiting(WaitReason.SCALE_UP_HELD, scaled.hold)
     new = ", ".join(f"{count} of {name}" for name, count in sorted(scaled.increases.items()) if count > 0)

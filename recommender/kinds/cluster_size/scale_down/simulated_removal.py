@@ -33,10 +33,10 @@ class Unremovable:
     reason: KeepReason | BlockingPodReason
     detail: str
     pod: ClusterPod | None = None
-    """The pod that keeps it."""
+    """The pod that keeps the node; None if no pod does."""
 
     def __str__(self) -> str:
-        """`NotReplicated: shop/debug has no controller that would recreate it`."""
+        """Return the reason in one line: `NotReplicated: shop/debug has no controller that would recreate it`."""
         return f"{self.reason}: {self.detail}"
 
 
@@ -47,9 +47,9 @@ class DrainPlan:
     node: str
     zone: str
     own: tuple[ClusterPod, ...]
-    """Pods that run on it and must move."""
+    """Pods that run on the node and must move."""
     guests: tuple[ClusterPod, ...]
-    """Pending pods that the simulation has placed on it; they are not evicted but need another place."""
+    """Pending pods that the simulation has placed on the node; they are not evicted but need another place."""
     awaited: tuple[ClusterPod, ...] = ()
     """Pods whose completion is waited for."""
 

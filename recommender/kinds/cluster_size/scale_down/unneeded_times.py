@@ -31,7 +31,7 @@ class Waiting:
     detail: str
 
     def __str__(self) -> str:
-        """`InCooldown: a node was added 2m0s ago, and nodes go 10m0s after that`."""
+        """Return the reason in one line: `InCooldown: a node was added 2m0s ago, and nodes go 10m0s after that`."""
         return f"{self.reason}: {self.detail}"
 
 

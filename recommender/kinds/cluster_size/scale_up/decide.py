@@ -122,7 +122,7 @@ def _holdable(
 
 
 def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
-    """Add the nodes that groups lack to their minimum, as far as limits allow; an all-or-nothing group gets all."""
+    """Add the nodes that groups lack below their minimum sizes, as limits allow; an all-or-nothing group gets all."""
     for name, group in state.groups.items():
         short = min(group.min_size, group.max_size) - state.sizes[name]
         if short <= 0 or name in state.obstacles:

@@ -71,7 +71,7 @@ def place_estimated(
     """Place pods as in the estimate, in its order, as far as nodes were added and take them; return the other pods.
 
     The added nodes represent those of the estimate, in order. A node can belong to another group than that of the
-    estimate, so the filters run for each.
+    estimate, so the filters run again for each node.
     """
     opened = dict(zip((node.name for node in estimated.new_nodes), added, strict=False))
     places = {id(pod): opened.get(node.name) for node in estimated.new_nodes for pod in node.pods}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
-"""What new nodes have left beside their own pods, which alone determines how many independent pods a node holds."""
+"""The resources that new nodes have left beside their own pods; they alone determine how many independent pods fit."""
 
 
 @dataclass(frozen=True, slots=True)

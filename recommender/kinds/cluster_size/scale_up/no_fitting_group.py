@@ -41,8 +41,8 @@ class Lack:
     """A requirement of a pod that a group does not meet."""
 
     need: str
-    """`disk=nvme`, `8 nvidia.com/gpu`, or the scheduler's words if the requirement does not depend on the node
-    alone."""
+    """The requirement, such as `disk=nvme` or `8 nvidia.com/gpu`; in the scheduler's words if it does not depend on the
+    node alone."""
     resource: str = ""
     """The resource that is missing; empty if the requirement is of another kind."""
     is_refusal: bool = False

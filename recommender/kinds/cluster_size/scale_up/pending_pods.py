@@ -32,7 +32,7 @@ class PendingPods:
     """Pods by their treatment in a decision."""
 
     pods: tuple[ClusterPod, ...]
-    """The pods without a node, or on one that is being deleted."""
+    """The pods without a node, and those on a node that is being deleted."""
     left_out: tuple[UnschedulablePods, ...]
     """Pods for which no node is sought, with the reason."""
     expendable: tuple[ClusterPod, ...]
@@ -42,7 +42,7 @@ class PendingPods:
 
 
 def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> PendingPods:
-    """Return the pods that need a place, those of the future included, and those that do not count."""
+    """Return the pods that need a place, including future ones, and those that do not count."""
     deleting = deleting_nodes(situation)
     waiting: list[ClusterPod] = []
     expendable: list[ClusterPod] = []
@@ -76,7 +76,7 @@ class YoungPods:
     """Pods that do not count yet."""
 
     names: frozenset[tuple[str, str]] = frozenset()
-    """Namespace and name."""
+    """Namespace and name of each pod."""
     until: float | None = None
     """When the first of them counts, in seconds since the Unix epoch, always later than now; None without such pods."""
 

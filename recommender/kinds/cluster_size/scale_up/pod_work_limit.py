@@ -1,8 +1,8 @@
 """Determines how many different pods one decision considers, so that it finishes whatever pods a tenant creates.
 
-Equivalent pods cost as much as one. Every different pod is checked against every node, and one that depends on other
-pods against all others of that kind. A pod with many terms, values and labels costs as much as several. Cluster
-Autoscaler bounds its time instead (`max-binpacking-time`); a bound of the work gives the same answer on every machine.
+Equivalent pods cost as much as one. Every different pod is checked against every node, and a pod that depends on others
+also against all such pods. A pod with many terms, values and labels costs as much as several. Cluster Autoscaler bounds
+its time instead (`max-binpacking-time`); a bound of the work gives the same answer on every machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MOST_RELATED_SHAPES: Final = 300
 _MOST_QUESTIONS: Final = 5_000_000
 _LEAST_SHAPES: Final = 500
 _ORDINARY_PARTS: Final = 32
-"""Terms, values and labels of a pod that costs as much as one; each further set of this size adds the cost of one."""
+"""How many terms, values and labels a pod has that costs as much as one; each further group of this size adds the cost
+of one."""
 NOT_LOOKED_AT: Final = (
     "it has not been evaluated yet: so many different pods are pending that those of its namespace take turns"
 )

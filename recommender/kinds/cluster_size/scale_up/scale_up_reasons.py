@@ -42,9 +42,9 @@ def left_pending(
     groups: Sequence[PodGroup],
     left_out: Mapping[str, str],
 ) -> LeftPending:
-    """Return the remaining pods, those that are alike together, with the reason against each node group.
+    """Return the remaining pods, grouped if they are alike, with the reason against each node group.
 
-    `left_out` are groups that are left out, with the reason.
+    `left_out` has the reason for each group that is left out.
     """
     shapes = {id(group.shape): group.shape for group in groups}
     pods: dict[int, list[ClusterPod]] = {key: [] for key in shapes}

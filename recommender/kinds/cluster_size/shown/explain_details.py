@@ -62,7 +62,7 @@ def _bound_text(bound: LowerBound) -> str:
 
 
 def _other_groups(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
-    """Yield why groups without a step are as they are, those with the same reason together."""
+    """Yield the reasons of groups without a step; groups with the same reason share it."""
     with_steps = {step.group for step in answer.steps}
     others = {group.name: group.reason for group in answer.groups if group.name not in with_steps}
     yield from _by_reason(others, width, 2)

@@ -28,7 +28,7 @@ SIZE_FAMILIES: Final = {
     "tidewatch_removals_saved_per_hour": "Savings per hour from removing the nodes that can be removed "
     "now, in the currency of the prices.",
 }
-"""In the order in which they are served."""
+"""The help texts of the metrics, in the order in which they are served."""
 
 
 def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str, Samples]:

@@ -31,7 +31,7 @@ class Assumption:
     """The kind; empty for any kind with the name."""
 
     def __str__(self) -> str:
-        """`shop/web:40`, as it is written."""
+        """Return the assumption as it is written: `shop/web:40`."""
         return f"{f'{self.kind}/' if self.kind else ''}{self.namespace}/{self.name}:{self.replicas}"
 
 

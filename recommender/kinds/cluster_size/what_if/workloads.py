@@ -86,7 +86,7 @@ def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named
 
 
 def _meant(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
-    """Return as `NAMESPACE/NAME` a workload of a similar name, in any namespace; None if there is none."""
+    """Return the `NAMESPACE/NAME` of a workload with a similar name, in any namespace; None if there is none."""
     names = {each.name for each in workloads}
     name = assumption.name if assumption.name in names else nearest(assumption.name, names)
     places = {f"{each.namespace}/{each.name}" for each in workloads if each.name == name}

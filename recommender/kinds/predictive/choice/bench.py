@@ -265,7 +265,8 @@ class Bench:
         """Return, for each series, the cost at which the past proves that models are better than headroom.
 
         If models are not better, their odds against headroom, divided by their prior odds, have an expectation of 1, so
-        that they seldom grow much (Ville's inequality). A proof holds until these odds have fallen as far below 1.
+        that they seldom grow much (Ville's inequality). A proof holds until these odds have fallen as far below 1 as
+        they had to grow.
         """
         state = self._state
         odds = larger_odds(state.weights, state.evidence, prior)

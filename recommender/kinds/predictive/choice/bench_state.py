@@ -1,4 +1,4 @@
-"""What a bench knows after a decision, and how a later bench resumes from it."""
+"""The state of a bench after a decision, from which a later bench resumes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Resumption:
     numbers: IntArray
     """The decision after which each series resumes; `NEVER` for those that begin anew; shape (series,)."""
     proven: tuple[tuple[tuple[str, ...], ProvenSeries] | None, ...]
-    """The names of the experts of each series, and its state."""
+    """The names of the experts of each series, and its state; None for a series that begins anew."""
 
     @property
     def first(self) -> int:

@@ -1,4 +1,4 @@
-"""What a bench has decided: the weights, sizes and headroom of each decision."""
+"""The decisions of a bench: the weights, sizes and headroom of each."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class OwnRecord:
     """Short steps and missing share of constant headroom of the same mean cost, shape (series, 2)."""
 
     def excess(self, doubt: FloatArray) -> FloatArray:
-        """Return by how much past actions fell short more than headroom did, as a ratio, of shape (series,).
+        """Return by what ratio the shortage of past actions exceeds that of headroom; shape (series,).
 
         The worse of the two measures counts. `doubt`, of shape (series, 2), is added to the shortages of both, since a
         handful of short steps proves nothing.

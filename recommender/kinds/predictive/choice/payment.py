@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.choice.options import ChoiceOptions
 
 _LEAST_RISE: Final = 0.02
-"""The headroom that may be paid after none, since twice nothing is nothing."""
+"""The headroom that may be paid if none was paid before, since twice nothing is nothing."""
 
 
 def paid_ratio(

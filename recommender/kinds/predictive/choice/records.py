@@ -29,7 +29,7 @@ class ModelRecord:
     judged_seconds: float
     """How much time the figures cover."""
     weight: float
-    """Its share in the acting blend."""
+    """The model's share in the blend that acts."""
     cost_as_headroom_ratio: float
     """The headroom that costs as much as the capacity that this model alone requests."""
     tau_under_versus_headroom: float
@@ -72,4 +72,4 @@ class AutoRun:
     in_use: tuple[str, ...]
     """The name of the leading model at each step."""
     decisions: tuple[ModelChoice, ...]
-    """Decisions in order of time: those at which the leading model changes, and the latest one, so never empty."""
+    """Decisions in order of time: those at which the leading model changes, and the latest one. Never empty."""

@@ -1,4 +1,4 @@
-"""What a bench has learned of one series up to a decision, so that a later bench can resume from there."""
+"""The state that a bench has learned of one series up to a decision, from which a later bench can resume."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 _NUMBERS: Final = 6 + FIGURES
-"""The numbers of a series that come before the rows of its experts."""
+"""How many numbers of a series come before the rows of its experts."""
 _ROWS: Final = 5 + 2 * len(RATES)
 _NUMBER: Final = np.dtype("<f8")
 _ROUNDING: Final = 1e-6

@@ -89,12 +89,12 @@ class ShortageScales:
     """The scales by which every policy of one series is measured."""
 
     load: FloatArray
-    """Shape (steps,)."""
+    """The load, shape (steps,)."""
     limits: FloatArray
     """The bound of every policy, shape (steps,)."""
     fleet: FleetSettings
     every: int
-    """How many steps decisions are apart."""
+    """How many steps there are from one decision to the next."""
     first: int = 0
     """The step of the first decision."""
 

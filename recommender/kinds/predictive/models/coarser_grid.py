@@ -96,7 +96,7 @@ def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> Flo
 
 
 def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:
-    """Return the values of the bins that end at the origins; NaN where that is before the first bin's end.
+    """Return the values of the bins that end at the origins; NaN at origins before the end of the first bin.
 
     `points` has the shape (bins, series, phases), and the result has the shape (series, origins).
     """

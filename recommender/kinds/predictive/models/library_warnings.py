@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quietly() -> Iterator[list[warnings.WarningMessage]]:
-    """Collect the warnings of the block. Only for child processes, since it changes the whole process's filters."""
+    """Collect the warnings of the block; only for child processes, since this changes the whole process's filters."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught

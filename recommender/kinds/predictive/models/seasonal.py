@@ -94,7 +94,7 @@ def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastT
 
 
 def _levels(history: LoadHistory) -> FloatArray:
-    """Return the mean of the known values of the last half hour at each step; NaN if that is less than half."""
+    """Return the mean of the known values of the last half hour at each step; NaN if fewer than half are known."""
     steps = _level_steps(history)
     possible = np.minimum(np.arange(1, history.steps + 1), steps)
     known = ~np.isnan(history.values)

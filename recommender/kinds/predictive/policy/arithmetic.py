@@ -8,7 +8,7 @@ from typing import Final
 from adapter.foundation.objects.integers import INT32_MAX
 
 MOST_REPLICAS: Final = INT32_MAX
-"""`spec.replicas` is an int32."""
+"""The maximum of `spec.replicas`, which is an int32."""
 _SLACK: Final = 1e-9
 """The rounding error that is tolerated, so that 0.3 / 0.1 gives 3 replicas."""
 

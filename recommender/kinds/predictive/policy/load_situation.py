@@ -39,7 +39,7 @@ class LoadSituation:
     refused_per_second: float | None = None
     """Connections that are refused each second; None if unknown."""
     gate: float | None = None
-    """The value of `freezeUnless`; None if it has none, or is unknown."""
+    """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None
     """The present size of the target."""
     last_replicas: int | None = None

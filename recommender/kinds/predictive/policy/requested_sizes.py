@@ -45,7 +45,7 @@ def reserve_ratio(settings: PredictiveSettings) -> float:
 def _from_load(
     settings: PredictiveSettings, situation: LoadSituation, load: float, reserve: float, per_replica: float
 ) -> tuple[float, SizeTrail]:
-    """Return the upper forecast after the growth cap, and the larger size of those for it and for the observed load."""
+    """Return the upper forecast after the growth cap, and the larger of the sizes for it and for the observed load."""
     model, upper, horizon = _forecast(settings, situation, load)
     bound = situation.forecast.bound if situation.forecast is not None else None
     said = upper if bound is None else bound.forecast

@@ -109,7 +109,7 @@ def _observe(
 
 
 def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: float) -> tuple[SizeTrail | None, str]:
-    """Return the last size, or an override if none is known, with the reason; None without either."""
+    """Return the last size, or an override if none is known, with the reason; None if there is neither."""
     if base is not None:
         last = replicas_for(base, 1.0)
         hold = f"{reason}: {last} is kept"

@@ -29,7 +29,7 @@ PREDICTION_FAMILIES: Final = {
     "these; the mean over the targets.",
     "tidewatch_forecast_budget_ratio": "What `budget` allows of it; absent without a budget.",
 }
-"""Help of the families by name."""
+"""The help texts of the families, by name."""
 
 
 def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:

@@ -23,7 +23,7 @@ class Bill:
     as_headroom_ratio: float
     """The ratio of plain headroom with the same cost."""
     above_load_ratio: float | None
-    """Replica-hours above those that the load itself fills, as a share of the latter; None if no load was seen."""
+    """The share by which replica-hours exceed those that the load itself fills; None if no load was seen."""
 
 
 def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bill:
@@ -36,6 +36,6 @@ def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bil
 
 
 def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
-    """Return the replica-hours above those that the load of the judged steps fills, as a share of the latter."""
+    """Return the share by which replica-hours exceed those that the load of the judged steps fills."""
     filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
     return replica_hours / filled - 1 if filled > 0 else None

@@ -52,7 +52,7 @@ class Comparison:
 
     cost_as_headroom_ratio: float
     tau_under_versus_headroom: float | None
-    """None if neither has a shortage."""
+    """The policy's share of time with a shortage, relative to headroom's; None if neither has a shortage."""
     theta_under_versus_headroom: float | None
     lost_load_versus_headroom: float | None
     changes_versus_headroom: float | None

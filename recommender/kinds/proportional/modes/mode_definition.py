@@ -91,7 +91,7 @@ class ModeSteps:
 
 @dataclass(frozen=True, slots=True)
 class ModeDefinition(Generic[M]):
-    """A mode."""
+    """A mode, with its keys, its checks and its functions."""
 
     name: str
     parameters: type[M]

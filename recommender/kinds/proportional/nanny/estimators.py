@@ -44,6 +44,6 @@ def exponential_size(cluster_size: int, smallest: int) -> int:
 
 
 def offset_sizes(nodes: int, offset_percent: int, resources: Sequence[GrowingResource]) -> tuple[Sizes, Sizes]:
-    """Return the sizes for this percentage of nodes fewer and more; the difference in nodes is rounded up."""
+    """Return the sizes for this percentage of fewer and of more nodes; the difference in nodes is rounded up."""
     difference = -(-nodes * offset_percent // 100)
     return linear_sizes(nodes - difference, resources), linear_sizes(nodes + difference, resources)

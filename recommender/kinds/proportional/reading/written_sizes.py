@@ -17,7 +17,7 @@ _WRITTEN: Final = frozenset({"cpu", "memory"})
 
 
 def written_sizes_problems(given: Given) -> Iterator[DocumentProblem]:
-    """Yield what the output `resize` cannot write."""
+    """Yield a problem for each key that the output `resize` does not allow."""
     if not given.has("proportional.resources"):
         fix = "write resources, or remove resize from outputs"
         yield given.problem("outputs", "the output resize writes `resources`, and there are none", fix)

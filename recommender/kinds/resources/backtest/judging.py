@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 NOW: Final = "now"
-"""The requests that kube-state-metrics states now."""
+"""The name of the policy with the requests that kube-state-metrics states now."""
 JUDGED: Final = (NOW, *POLICIES)
 FEWEST_HISTORY_DAYS: Final = FEWEST_DAYS
 """The least number of earlier days with usage for a day to be judged."""

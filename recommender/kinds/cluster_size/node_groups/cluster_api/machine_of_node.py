@@ -19,9 +19,10 @@ class ClaimProof(IntEnum):
     """The evidence for a claim."""
 
     STATED = 0
-    """The Machine states the node's provider ID, or its owner is not one of Cluster API."""
+    """The Machine states the node's provider ID, or no object of Cluster API owns the Machine."""
     NAMED = 1
-    """The Machine's status, written by Cluster API's controller, names the node, and its owner is of Cluster API."""
+    """The Machine's status, written by Cluster API's controller, names the node, and an object of Cluster API owns the
+    Machine."""
     OWNED = 2
     """As with `NAMED`, and that owner exists: a MachineSet or MachinePool with the UID that the reference names."""
 

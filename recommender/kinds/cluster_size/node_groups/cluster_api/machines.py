@@ -38,7 +38,7 @@ class Members:
 
 
 def controller_of(one: JsonObject) -> Owned | None:
-    """Return the controlling owner of an object; None if it has none that is of Cluster API."""
+    """Return the controlling owner of an object; None if no object of Cluster API controls it."""
     owner = _controller(one)
     if owner is None:
         return None

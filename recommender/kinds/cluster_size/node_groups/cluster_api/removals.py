@@ -78,8 +78,8 @@ def stale_marks(
     """Return the Machines that have a mark of this program although no Machine of their group is about to go.
 
     They are returned by group. While there are more Machines than the size, as after it was lowered or during a
-    rollout, a mark may be what Cluster API is about to act on. `markMachines` may be off: an earlier configuration has
-    made the marks then.
+    rollout, a mark may be what Cluster API is about to act on. `markMachines` may be off now, if an earlier
+    configuration has made the marks.
     """
     if not any(map(has_own_mark, objects_of(cluster.objects, *kinds.machines(stated)))):
         return {}
@@ -96,7 +96,7 @@ def stale_marks(
 
 
 def unmarking_command(machines: Iterable[MachineRemoval]) -> str:
-    """Return the commands by which a user takes the marks of Machines off, one for each namespace."""
+    """Return the commands by which a user removes the marks from Machines, one for each namespace."""
     names: dict[str, list[str]] = {}
     for machine in machines:
         names.setdefault(machine.namespace, []).append(machine.name)
@@ -148,7 +148,7 @@ def _members(stated: ClusterApiGroups, cluster: ClusterState) -> Mapping[Owned, 
 
 
 def _owned(group: NodeGroup) -> Owned:
-    """Return kind, namespace and name of a group's object; empty for a group without one."""
+    """Return kind, namespace and name of a group's object; all are empty for a group that has no object."""
     of = group.scalable
     return ("", "", "") if of is None else (of.kind, of.namespace, of.name)
 

@@ -33,14 +33,15 @@ _UNKNOWN_EFFECTS: Final = _UNKNOWN_OUTCOMES | {
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.DATA_LOSS,
 }
-"""After these codes, a change may have taken effect: the library also reports these three for an unreadable answer."""
+"""After these codes, a change may have taken effect: the library also reports the last three for an unreadable
+answer."""
 _AT_ONCE: Final = 8
 """The most calls that run at the same time."""
 _LEAST_SECONDS: Final = 0.001
 
 
 class WireMessage(Protocol):
-    """A message of protobuf."""
+    """A protobuf message."""
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
         """Return the message as bytes."""
@@ -48,7 +49,7 @@ class WireMessage(Protocol):
 
 
 class WireAnswer(WireMessage, Protocol):
-    """A message that is read."""
+    """A protobuf message that can be read from bytes."""
 
     @classmethod
     def FromString(cls, s: bytes) -> Self:  # noqa: N802 - likewise

@@ -110,7 +110,7 @@ class ExternalGroup:
         return self._facts.gpu_label
 
     def age_seconds(self) -> float:
-        """Return how many seconds old size and machines are; after a late answer, they may precede the refresh."""
+        """Return how many seconds old the size and the machines are; a late answer may be older than the refresh."""
         return self._facts.age_seconds
 
     def increase_size(self, delta: int) -> None:

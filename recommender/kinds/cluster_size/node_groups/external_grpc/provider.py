@@ -103,7 +103,7 @@ class ExternalGrpcProvider:
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
     def _sizes_and_machines(self, groups: Iterable[str]) -> dict[str, LateAnswer]:
-        """Return size and machines of each group. One that was silent the last time is not waited for again."""
+        """Return the size and the machines of each group. A group that was silent the last time is not waited for."""
         names = list(groups)
         self._late.retain(names)
         found = {name: self._late.answer(name) for name in names if name in self._late}

@@ -70,7 +70,7 @@ class StorageView:
 
 
 def storage_view(storage: Storage | None, nodes: Iterable[NodeInfo]) -> StorageView:
-    """Return the known storage; `nodes` are the ones whose limits also hold for new nodes of their instance types."""
+    """Return the known storage; `nodes` are those whose limits also hold for new nodes of their instance types."""
     if storage is None:
         return StorageView("storage is not watched")
     claims, volumes, classes, csi_nodes = storage.claims, storage.volumes, storage.classes, storage.csi_nodes

@@ -40,7 +40,7 @@ class ZoneFilter:
         )
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
-        """Return the refusal by the first volume of another zone. A node without any zone or region label has none."""
+        """Return the refusal by the first volume of another zone; empty for a node without any zone or region label."""
         labels = info.node.labels
         if not self._demands or not any(label in labels for label in _LABELS):
             return ()
@@ -66,7 +66,7 @@ _LIMITS_REASON: Final = "node(s) exceed max volume count"
 
 
 class LimitsFilter:
-    """The volumes of one shape against the number that a node can still attach."""
+    """Compares the volumes of one shape with the number that a node can still attach."""
 
     def __init__(self, storage: StorageView, shape: PodShape) -> None:
         claims = [(shape.namespace, name) for name in shape.scheduling.claims]

@@ -28,7 +28,7 @@ _NEVER_SHARED: Final = "awsElasticBlockStore/"
 
 
 class RestrictionsFilter:
-    """The disks and claims of one shape against those that other pods use."""
+    """Compares the disks and claims of one shape with those that other pods use."""
 
     def __init__(self, storage: StorageView, claim_uses: Mapping[PodKey, int], shape: PodShape) -> None:
         self._disks = shape.scheduling.inline_volumes
