@@ -58,7 +58,7 @@ def _draw(axes: Axes, found: Replayed) -> None:
     auto = found.auto
     axes.set_title(
         f"start-up {found.startup_seconds:g} s: short {_text(auto.tau_under_versus_headroom)} as often and "
-        f"{_text(auto.theta_under_versus_headroom)} as much as headroom of {100 * auto.cost_as_headroom_ratio:.0f} %, "
+        f"{_text(auto.theta_under_versus_headroom)} as much as headroom of {100 * auto.cost_as_headroom_ratio:.0f}%, "
         f"regret {found.regret.regret:+.2f} against {found.regret.best}",
         fontsize=10,
         loc="left",

@@ -308,7 +308,7 @@ class Ticker:
                     Blend(0.3, tuple(Part(name, 0.9 / len(models), 0.8 + place % 50 / 100) for name in models)),
                     Bill(0.3, 0.4),
                     dict.fromkeys(models, 0.5 + place % 50 / 100),
-                    f"in the last day target {place} was short for 0.1 % of the time",
+                    f"in the last day target {place} was short for 0.1% of the time",
                     _proof(models, self._began, history.step_seconds),
                 )
                 for place, target in enumerate(history.targets())

@@ -1,6 +1,6 @@
 """Which share of a cluster's GPUs six policies allocate: `python -m benchmarks.gpu_fragmentation --nodes F --pods F`.
 
-Pods arrive in random order, then as draws from the list, until they have requested 130 % of the GPUs; none ever ends.
+Pods arrive in random order, then as draws from the list, until they have requested 130% of the GPUs; none ever ends.
 All policies see the same arrivals. The lists of the published experiments ("Beware of Fragmentation", USENIX ATC 2023)
 are in the repository hkust-adsl/kubernetes-scheduler-simulator; with these, the published figures stand beside.
 """
@@ -38,7 +38,7 @@ PUBLISHED: Final = {
     "gpu-packing": (91.78, 92.00),
     "fgd": (95.23, 95.39),
 }
-"""Mean of ten shuffles of the published lists, at 100 % and at 130 %."""
+"""Mean of ten shuffles of the published lists, at 100% and at 130%."""
 _PUBLISHED_LISTS: Final = (1523, 6212, 8152)
 """Nodes, GPUs and pods of these."""
 
@@ -91,8 +91,8 @@ def measure(settings: Settings, progress: Progress) -> Report:
             seconds[name] += time.perf_counter() - began
             curves[name].append(curve)
             progress.say(
-                f"shuffle {shuffle + 1} of {settings.shuffles}, {name}: {curve[100]:.2f} % of the GPUs allocated"
-                f" at 100 %, {curve[UNTIL_PERCENT]:.2f} % at {UNTIL_PERCENT} %"
+                f"shuffle {shuffle + 1} of {settings.shuffles}, {name}: {curve[100]:.2f}% of the GPUs allocated"
+                f" at 100%, {curve[UNTIL_PERCENT]:.2f}% at {UNTIL_PERCENT}%"
             )
     is_published = (len(nodes), gpus, len(pods)) == _PUBLISHED_LISTS
     rows = [_row(name, curves[name], seconds[name], is_published=is_published) for name in makers]

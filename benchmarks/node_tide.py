@@ -1,4 +1,4 @@
-"""How long nodes are over 80 % of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 10`.
+"""How long nodes are over 80% of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 10`.
 
 The real kube-scheduler places each pod, with this program as its extender. The time is virtual: a day of slots of five
 minutes passes as fast as pods are placed, and the extender answers from what `nodes` would know at that time, made by
@@ -97,7 +97,7 @@ def _row(cluster: Cluster, policy: PolicyName | None, seeds: range, pods: int, p
             with cluster.start_scheduler(_configuration(extender, name)):
                 _play(cluster, world, extender, name)
         minutes.append(minutes_over(world))
-        progress.say(f"{policy or 'requests'}, seed {seed}: {minutes[-1]} minutes over 80 %")
+        progress.say(f"{policy or 'requests'}, seed {seed}: {minutes[-1]} minutes over 80%")
     return {
         "policy": policy or "none: Kubernetes's defaults, by requests",
         "minutes_over_80_percent": sum(minutes),

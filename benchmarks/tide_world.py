@@ -137,7 +137,7 @@ def made_world(seed: int, pods: int) -> TideWorld:
 
 
 def minutes_over(world: TideWorld) -> int:
-    """Return for how many minutes nodes were over 80 % of their CPU on the last day, added up."""
+    """Return for how many minutes nodes were over 80% of their CPU on the last day, added up."""
     return int(np.count_nonzero(world.load[:, HISTORY:] > OVER)) * SLOT_SECONDS // 60
 
 

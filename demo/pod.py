@@ -49,7 +49,7 @@ class Pod:
 
     @property
     def ready(self) -> bool:
-        """Whether new connections should be sent here: not at the limit, and afterwards only below 95 % of it."""
+        """Whether new connections should be sent here: not at the limit, and afterwards only below 95% of it."""
         if self.open >= self.limit:
             self.full = True
         elif self.open < RESUME_SHARE * self.limit:

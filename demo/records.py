@@ -21,7 +21,7 @@ class Target:
     min_replicas: int
     max_replicas: int
     scale_up_period_seconds: float
-    """Within this time at most 4 pods or 100 % are added, whichever is more."""
+    """Within this time at most 4 pods or 100% are added, whichever is more."""
     scale_down_window_seconds: float
 
 

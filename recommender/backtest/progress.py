@@ -35,7 +35,7 @@ class ProgressLine:
         filled = round(_BAR * share)
         left = f", {_minutes(now * (1 - share) / share)} left" if share > 0 and now > _EARLY_SECONDS else ""
         bar = "#" * filled + "." * (_BAR - filled)
-        self._stream.write(f"{_WIPE}[{bar}] {100 * share:3.0f} % {what}{left}")
+        self._stream.write(f"{_WIPE}[{bar}] {100 * share:3.0f}% {what}{left}")
         self._stream.flush()
         self._wide = True
 

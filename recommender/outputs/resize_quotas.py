@@ -89,7 +89,7 @@ def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
     """Return whether a rollout creates a new pod before it deletes an old one.
 
     It does so if surge is allowed but no pod may be unavailable. This holds for a Deployment of up to three replicas
-    with the defaults of 25 %.
+    with the defaults of 25%.
     """
     spec, kind = workload.get("spec") or {}, workload.get("kind")
     strategy = spec.get("strategy" if kind == "Deployment" else "updateStrategy") or {}

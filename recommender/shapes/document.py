@@ -65,12 +65,12 @@ def shapes_message(report: ShapeReport) -> str:
     text = f"{machines} {hold} every peak for {choice.cost:,.2f} an hour"
     saves = report.saves_ratio
     if saves is not None:
-        text += f", {abs(saves) * 100:.1f} % {'less' if saves >= 0 else 'more'} than the present nodes"
+        text += f", {abs(saves) * 100:.1f}% {'less' if saves >= 0 else 'more'} than the present nodes"
     elif report.present_cost is not None:
         text += ", and the present nodes cost nothing by the prices of their groups"
     if above < _SHOWN_PERCENT:
         return f"{text}; no machines of the catalogue could for less."
-    return f"{text}; at most {above:.1f} % above the cheapest machines that could."
+    return f"{text}; at most {above:.1f}% above the cheapest machines that could."
 
 
 def shapes_text(report: ShapeReport) -> str:

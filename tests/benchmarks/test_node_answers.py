@@ -107,7 +107,7 @@ def test_a_client_on_a_kept_connection_counts_answers_that_are_refused_by_the_ju
 
 
 SCORES = {node_name(0): 7, node_name(1): 5}
-"""Of nodes at 10 and 39 % on average."""
+"""Of nodes at 10 and 39% on average."""
 
 
 def test_scores_that_follow_from_the_loads_pass() -> None:

@@ -34,7 +34,7 @@ def test_a_group_has_a_threshold_of_its_own__autoscaler_1137() -> None:
 
 def test_the_reason_says_that_requests_count_not_usage__autoscaler_4440() -> None:
     decision = World((node("a"),), (pod("p", "3", node="a", controller="web"),)).decide()
-    assert decision.kept[0].reason == "NotUnderutilized: 75 % of cpu is requested, more than the threshold of 50 %"
+    assert decision.kept[0].reason == "NotUnderutilized: 75% of cpu is requested, more than the threshold of 50%"
 
 
 def test_daemon_sets_do_not_keep_an_empty_node__autoscaler_6791() -> None:

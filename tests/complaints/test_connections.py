@@ -109,7 +109,7 @@ def test_noise_does_not_double_the_fleet__websocket_hpa_45680() -> None:
     capped = size_of(replace(article, max_growth=1.5), situation, PolicyMemory(), NOW)
     assert (capped.replicas, capped.binding) == (33, "maxGrowth")
     assert size_of(article, situation, PolicyMemory(), NOW).replicas == 44
-    # Here the same noise, of 2 %, is fitted through more samples.
+    # Here the same noise, of 2%, is fitted through more samples.
     noisy = 21_000 * (1 + 0.02 * np.random.default_rng(7).standard_normal(600))
     origins = np.arange(100, 600)
     task = ForecastTask(lead_seconds=120.0, window_seconds=10.0)

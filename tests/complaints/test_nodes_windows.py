@@ -29,12 +29,12 @@ def load_of(grid: SampleGrid, now: float = END) -> ResourceLoad:
 
 
 def rising() -> Floats:
-    """Return a load that goes from 60 to 90 % in the last two minutes."""
+    """Return a load that goes from 60 to 90% in the last two minutes."""
     return np.concatenate([np.full(COLUMNS - 8, 0.6), np.full(8, 0.9)])
 
 
 def test_a_burst_shows_as_high_as_it_is__load_watcher_28() -> None:
-    """A five-minute rate still shows 60 % of it; here the maximum and the percentile show 90 %, and it is marked."""
+    """A five-minute rate still shows 60% of it; here the maximum and the percentile show 90%, and it is marked."""
     load = load_of(grid_of(rising()))
     assert load.stats[2, [P95, MAX], 0].tolist() == pytest.approx([0.9, 0.9])
     assert VERDICTS[int(load.verdicts[0])] is NodeVerdict.JUMPED
@@ -89,6 +89,6 @@ def test_there_is_a_percentile_beside_the_average__koordinator_856() -> None:
 
 
 def test_the_deviation_is_that_of_the_load_and_not_of_its_smoothing__load_watcher_28() -> None:
-    """Load that switches between 10 and 90 %: the existing recording rules show a fifth of its deviation."""
+    """Load that switches between 10 and 90%: the existing recording rules show a fifth of its deviation."""
     load = load_of(grid_of(rates(15, 37.5, STEP, columns=COLUMNS, nodes=8)))
     assert load.stats[0, STD].min() > 0.8 * 0.4

@@ -59,7 +59,7 @@ CASES = (
     Case(ACCOUNTED_RULE, cpu_series(0.75, 0.25), {INSTANCE: 1.0}),
     # A pair of servers, or an exporter that was restarted, is one node.
     Case(CPU, cpu_series(0.75, 0.25, f'{NODE},pod="a"') | cpu_series(0.75, 0.25, f'{NODE},pod="b"'), {INSTANCE: 0.25}),
-    # Counters that stand still are no load of 100 %.
+    # Counters that stand still are no load of 100%.
     Case(CPU, cpu_series(0.0, 0.0), {}),
     Case(ACCOUNTED_RULE, cpu_series(0.0, 0.0), {INSTANCE: 0.0}),
     Case(CPU, {f'node_cpu_seconds_total{{{NODE},cpu="0",mode="idle"}}': "0+9x40"}, {}),

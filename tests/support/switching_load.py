@@ -1,4 +1,4 @@
-"""A load that switches between 10 and 90 %, as a scraped counter, and Prometheus's `rate` of it."""
+"""A load that switches between 10 and 90%, as a scraped counter, and Prometheus's `rate` of it."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _from_pods(
     current = workload.spec_replicas
     if isinstance(metric.target, AverageUtilization):
         found = utilization_replicas(current, metric.target.percent, pods, spec.tolerances)
-        share = f", {found.utilization_percent} % of the requests"
+        share = f", {found.utilization_percent}% of the requests"
     else:
         found, share = average_replicas(current, metric.target.milli, pods, spec.tolerances), ""
     return Proposal(metric, found.replicas, f"{found.detail}; average {milli_quantity(found.average_milli)}{share}")

@@ -62,7 +62,7 @@ class RetryLimits:
     seconds: float
     """Total time, including the wait for the rate limit."""
     first_wait: float
-    """Wait after the first try; each further wait is 1.5 times as long, with up to 20 % of jitter."""
+    """Wait after the first try; each further wait is 1.5 times as long, with up to 20% of jitter."""
     tries: int = 5
 
 

@@ -84,4 +84,4 @@ def share(amounts: Floats, capacity: Floats) -> Floats:
 
 def percent_text(ratio: float) -> str:
     """Return a ratio as a percentage."""
-    return "unknown" if np.isnan(ratio) else f"{100.0 * ratio:.0f} %"
+    return "unknown" if np.isnan(ratio) else f"{100.0 * ratio:.0f}%"

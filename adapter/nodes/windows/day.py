@@ -48,7 +48,7 @@ _SLOT_WINDOWS: Final = np.arange(len(SAMPLE_WINDOWS_SECONDS), len(WINDOWS_SECOND
 def complete_slots(samples: SampleSet, now: float) -> dict[LoadResource, SampleGrid]:
     """Return the slots whose five minutes are in the samples, as grids with the step of a slot.
 
-    A node has a mean where at least 80 % of its samples are there. Values out of range do not count.
+    A node has a mean where at least 80% of its samples are there. Values out of range do not count.
     """
     grids = (samples.grids[resource] for resource in DAY_RESOURCES if resource in samples.grids)
     return {grid.resource: slots for grid in grids if (slots := _slots_of(grid, now)) is not None}

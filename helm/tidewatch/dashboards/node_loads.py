@@ -36,7 +36,7 @@ def _band(lower_percent: int) -> Dataquery:
     upper_percent = lower_percent + _BAND_PERCENT
     above = f" > {lower_percent / 100:g}" if lower_percent else ""
     below = f" <= {upper_percent / 100:g}" if upper_percent < 100 else ""
-    return query(f"count({_of_nodes('avg')}{above}{below}) or vector(0)", f"{lower_percent} to {upper_percent} %")
+    return query(f"count({_of_nodes('avg')}{above}{below}) or vector(0)", f"{lower_percent} to {upper_percent}%")
 
 
 def loads() -> Row:

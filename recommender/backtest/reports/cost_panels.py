@@ -27,10 +27,10 @@ def _percent_on_log_scale(axes: Axes) -> None:
 
     def between(value: float, _place: int) -> str:
         low, high = axes.get_ylim()
-        return f"{value:g} %" if high < low * _SHORT_AXIS and f"{value:.0e}"[0] in "25" else ""
+        return f"{value:g}%" if high < low * _SHORT_AXIS and f"{value:.0e}"[0] in "25" else ""
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}%"))
     axes.yaxis.set_minor_formatter(FuncFormatter(between))
 
 
@@ -81,7 +81,7 @@ def draw_budgets(axes: Axes, report: BacktestReport) -> None:
     axes.plot(costs, np.maximum(ours, floor), "D-", color=AUTO_COLOUR, linewidth=1.6, label=AUTO)
     if report.verdict.cost_above_load_ratio is not None:
         bill = 100 * report.verdict.cost_above_load_ratio
-        axes.axvline(bill, color="#888888", linewidth=1, linestyle=":", label=f"without a budget: {bill:.0f} %")
+        axes.axvline(bill, color="#888888", linewidth=1, linestyle=":", label=f"without a budget: {bill:.0f}%")
     _percent_on_log_scale(axes)
     axes.set_xlim(0, 1.05 * costs[-1])
     axes.set_xlabel("budget: cost above the load in percent" + ("; lowest: never short" if not ours.all() else ""))

@@ -83,7 +83,7 @@ def _lines(report: BacktestReport) -> list[_Line]:
     others = [each for each in report.policies if each.name != AUTO]
     return [
         _Line(AUTO, auto.fleet.serving, AUTO_COLOUR, 2.0),
-        _Line(f"headroom {100 * ratio:.3g} %, same cost", report.rival.serving, RIVAL_COLOUR, 1.6),
+        _Line(f"headroom {100 * ratio:.3g}%, same cost", report.rival.serving, RIVAL_COLOUR, 1.6),
         *(
             _Line(each.name, each.fleet.serving, OTHER_COLOURS[index % len(OTHER_COLOURS)], 0.7)
             for index, each in enumerate(others)
@@ -137,7 +137,7 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         binned = np.add.reduceat(short.astype(np.float64), starts)
         shares.append(np.divide(binned, counts, out=np.full(len(starts), np.nan), where=counts > 0))
         share = short.sum() / max(1, counted.sum())
-        labels.append(f"{line.name.removeprefix('model:')}   {100 * share:.3g} %")
+        labels.append(f"{line.name.removeprefix('model:')}   {100 * share:.3g}%")
     colours = LinearSegmentedColormap.from_list("short", ["#f4f4f4", "#fcae91", _SHORT, "#67000d"], bad="#ffffff")
     # The root lets a single short step of many show.
     axes.pcolormesh(

@@ -105,8 +105,8 @@ def _budgets(report: BacktestReport) -> Iterator[str]:
     """Yield lines that show how often auto is short at each permitted cost, so that a `budget` can be chosen."""
     if report.budgets:
         shown = (
-            f"{_percent(each.budget_ratio)}: {each.measures.tau_under_percent:.3g} % "
-            f"({each.headroom_tau_under_percent:.3g} %)"
+            f"{_percent(each.budget_ratio)}: {each.measures.tau_under_percent:.3g}% "
+            f"({each.headroom_tau_under_percent:.3g}%)"
             for each in report.budgets
         )
         yield f"Short by `budget`, in brackets headroom of the same cost: {', '.join(shown)}."
@@ -124,10 +124,10 @@ def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
         policy.name,
         f"{below}{_percent(versus.cost_as_headroom_ratio)} headroom",
         f"{measures.replica_hours:,.1f}",
-        f"{measures.tau_under_percent:.3g} %",
+        f"{measures.tau_under_percent:.3g}%",
         _ratio(tau),
         _ratio(theta),
-        f"{100 * measures.lost_load_ratio:.3g} %",
+        f"{100 * measures.lost_load_ratio:.3g}%",
         f"{measures.changes:,}",
     )
 
@@ -160,19 +160,19 @@ def _legend(report: BacktestReport) -> Iterator[str]:
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.3g} %"
+    return f"{100 * ratio:.3g}%"
 
 
 def _comparison_text(ratio: float | None, adverb: str) -> str:
-    """Return how often, or by how much, a policy is short: `72 % less often`, `69 % less`, `2.5 times as much`."""
+    """Return how often, or by how much, a policy is short: `72% less often`, `69% less`, `2.5 times as much`."""
     if _is_equal(ratio) or ratio is None:
         return f"just as {adverb or 'much'}"
     if ratio >= _AS_FACTOR:
         return f"{ratio:.1f} times as {adverb or 'much'}"
     percent = 100 * abs(1.0 - ratio)
-    # 99.6 % must not be shown as all.
+    # 99.6% must not be shown as all.
     shown = f"{percent:.3g}" if percent > 99 and ratio < 1.0 else f"{percent:.0f}"
-    return f"{shown} % {'less' if ratio < 1.0 else 'more'} {adverb}".rstrip()
+    return f"{shown}% {'less' if ratio < 1.0 else 'more'} {adverb}".rstrip()
 
 
 def _is_equal(ratio: float | None) -> bool:

@@ -110,7 +110,7 @@ def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -
     rounded = float(f"{carried:.{_DIGITS}g}")
     if is_long:
         days = steps / _STEPS_OF_A_DAY
-        reason = f"the load of an average pod in busy hours: 95 % of the last {days:.3g} days had no more"
+        reason = f"the load of an average pod in busy hours: 95% of the last {days:.3g} days had no more"
         return CarriedLoad(rounded, reason)
     return CarriedLoad(rounded, "the most that an average pod carried so far, with less than a day known")
 

@@ -59,7 +59,7 @@ def _summary(sizes: Sizes) -> str:
         saved = f"; together they save {_amount(CPU, cpu)} of CPU and {_amount(MEMORY, memory)} of memory"
     return (
         f"{sized} of {containers} containers sized from {days:.3g} days until {rfc3339(sizes.window.end)} "
-        f"(percentile {percentile}, margin {settings.margin_ratio * 100:g} %){saved}."
+        f"(percentile {percentile}, margin {settings.margin_ratio * 100:g}%){saved}."
     )
 
 
@@ -85,7 +85,7 @@ def _saves(resource: str, size: ResourceSize, status: SizeStatus) -> str:
 
 
 def _sure(size: ResourceSize) -> str:
-    """Return the relative half-width of the target's 90 % interval over resampled days, or `few days` if unknown."""
+    """Return the relative half-width of the target's 90% interval over resampled days, or `few days` if unknown."""
     if size.low is None or size.high is None:
         return "few days"
     down, up = size.target - size.low, size.high - size.target

@@ -88,5 +88,5 @@ def step_limit(step: MaxStep, base: int) -> int:
     """Return the largest change from this size; a ratio of the size is rounded down, and is at least 1."""
     if step.replicas is not None:
         return step.replicas
-    # The decimal digits of the ratio are used, so that 29 % of 100 are 29.
+    # The decimal digits of the ratio are used, so that 29% of 100 are 29.
     return max(1, int(Fraction(repr(step.ratio or 0.0)) * base))

@@ -196,7 +196,7 @@ def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) 
     ratio = compare(found, points).cost_as_headroom_ratio
     headroom = simulate(desired_replicas(load * (1 + ratio), fleet.load_per_replica), fleet)
     beside = _measures_text(measure(load, headroom, counted, fleet))
-    return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f} %, which costs the same, {beside}"
+    return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f}%, which costs the same, {beside}"
 
 
 def _verdict_of_auto(
@@ -240,16 +240,14 @@ def _reason(choice: ModelChoice) -> str:
             return f"{choice.model} until a model has been judged for {duration_text(DEFAULT_OPTIONS.least_seconds)}"
         return f"{beginning}; the best is {best.name}: {_record_text(best)}; {_bill_text(choice.bill)}"
     shares = {part.model: part.weight for part in choice.blend.parts} | {"headroom": choice.blend.headroom_weight}
-    named = [f"{name} {100 * weight:.0f} %" for name, weight in sorted(shares.items(), key=lambda each: -each[1])]
-    mixed = (
-        f" ({', '.join(each for each in named if not each.endswith(' 0 %'))})" if len(choice.blend.parts) > 1 else ""
-    )
+    named = [f"{name} {100 * weight:.0f}%" for name, weight in sorted(shares.items(), key=lambda each: -each[1])]
+    mixed = f" ({', '.join(each for each in named if not each.endswith(' 0%'))})" if len(choice.blend.parts) > 1 else ""
     return f"{choice.model} leads{mixed}, {choice.reason}: {_record_text(about)}; {_bill_text(choice.bill)}"
 
 
 def _bill_text(bill: Bill) -> str:
-    above = "" if bill.above_load_ratio is None else f", {100 * bill.above_load_ratio:.0f} % above the load"
-    return f"it costs as much as {100 * bill.as_headroom_ratio:.0f} % headroom{above}"
+    above = "" if bill.above_load_ratio is None else f", {100 * bill.above_load_ratio:.0f}% above the load"
+    return f"it costs as much as {100 * bill.as_headroom_ratio:.0f}% headroom{above}"
 
 
 def _configured_reason(record: ModelRecord | None) -> str:
@@ -265,7 +263,7 @@ def _record_text(record: ModelRecord) -> str:
 
 def _measures_text(measures: Measures) -> str:
     return (
-        f"{measures.replica_hours:.0f} replica-hours, short for {measures.tau_under_percent:.2g} % of the time,"
+        f"{measures.replica_hours:.0f} replica-hours, short for {measures.tau_under_percent:.2g}% of the time,"
         f" {measures.changes} changes"
     )
 

@@ -95,7 +95,7 @@ class Trail:
     def hold(self, held: Mapping[str, int], ratio: float) -> None:
         """Continue with the values that hysteresis holds, by driver."""
         driver = max(held, key=lambda name: held[name])
-        detail = f"{_driver(driver)} is not {ratio * 100:.6g} % below its rung yet"
+        detail = f"{_driver(driver)} is not {ratio * 100:.6g}% below its rung yet"
         self.change("hysteresis", held[driver], detail)
 
     def limit(self, limits: Iterable[Limit]) -> None:

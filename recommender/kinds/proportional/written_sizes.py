@@ -101,7 +101,7 @@ class WrittenSizes:
 
     def within_step(self, step: MaxStep, _situation: Situation) -> WrittenSizes:
         """Limit the difference of each size from the last one, if there is one."""
-        detail = f"{(step.ratio or 0.0) * 100:g} % at once"
+        detail = f"{(step.ratio or 0.0) * 100:g}% at once"
         return self._with_amounts(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
 
     def would_change(self, _situation: Situation) -> bool:

@@ -14,7 +14,7 @@ def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> i
     """Return the amount, limited to the largest single change from `base`; unchanged if either is unknown."""
     if wanted is None or base is None:
         return wanted
-    # The decimal digits of the ratio are used, so that 29 % of 100 are 29.
+    # The decimal digits of the ratio are used, so that 29% of 100 are 29.
     most = max(1, int(Fraction(repr(step.ratio or 0.0)) * base))
     return min(max(wanted, base - most), base + most)
 

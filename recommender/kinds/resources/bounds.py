@@ -55,7 +55,7 @@ class RequestBounds:
     target: FloatArray
     upper: FloatArray
     low: FloatArray
-    """Lower end of the interval that contains the target with a confidence of 90 %; NaN with fewer than `FEWEST_DAYS`
+    """Lower end of the interval that contains the target with a confidence of 90%; NaN with fewer than `FEWEST_DAYS`
     days."""
     high: FloatArray
 

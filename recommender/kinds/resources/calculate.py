@@ -74,7 +74,7 @@ class UsageCalculation:
     def _steps(self, requests: Requests) -> Iterator[Step]:
         how = self.settings.from_usage
         share = "of its own" if how.percentile_ratio is None else f"{how.percentile_ratio * 100:g}"
-        detail = f"percentile {share}, and {how.margin_ratio * 100:g} %"
+        detail = f"percentile {share}, and {how.margin_ratio * 100:g}%"
         for container, sizes in requests.items():
             for resource, size in sizes.items():
                 if size.target is not None:

@@ -88,7 +88,7 @@ class ContainerRequests:
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_within_step(size.target, self._base(container, resource, size), step)
 
-        return self._with_targets(limited, MAX_STEP, f"{(step.ratio or 0.0) * 100:g} % at once")
+        return self._with_targets(limited, MAX_STEP, f"{(step.ratio or 0.0) * 100:g}% at once")
 
     def would_change(self, _situation: Situation) -> bool:
         """Return whether a request differs from the last one."""

@@ -31,7 +31,7 @@ class ResourceSize:
     target: int
     upper: int
     low: int | None
-    """The lower end of the 90 % interval of the target; None with fewer than three days."""
+    """The lower end of the 90% interval of the target; None with fewer than three days."""
     high: int | None
     recommended_limit: int | None
     """The recommended limit; None if the limit stays unchanged or if there is none."""

@@ -187,7 +187,7 @@ def _goal(metric: Mapping[str, Any]) -> str:
     kind = metric["type"]
     source = metric[kind[0].lower() + kind[1:]]
     target = source["target"]
-    for key, words in (("averageUtilization", "{} % of the requests"), ("averageValue", "{} a pod"), ("value", "{}")):
+    for key, words in (("averageUtilization", "{}% of the requests"), ("averageValue", "{} a pod"), ("value", "{}")):
         if key in target:
             return words.format(target[key])
     return str(target["type"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ForecastWorth:
     """How a policy with a forecast compares with the same policy without it.
 
-    Ratios are relative to the policy without the forecast; intervals are 90 % intervals.
+    Ratios are relative to the policy without the forecast; intervals are 90% intervals.
     """
 
     waits_less_ratio: float
@@ -36,7 +36,7 @@ class ForecastWorth:
         less, more = _percent(self.waits_less_ratio), _percent(self.costs_more_ratio)
         waits, costs = (" to ".join(map(_percent, each)) for each in (self.waits_less, self.costs_more))
         sentence = (
-            f"With the forecast of pod counts, pods wait {less} less (90 % interval {waits}), "
+            f"With the forecast of pod counts, pods wait {less} less (90% interval {waits}), "
             f"and nodes cost {more} more ({costs})"
         )
         if self.cost_per_pod_hour is None:
@@ -74,4 +74,4 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.1f} %"
+    return f"{100 * ratio:.1f}%"

@@ -1,7 +1,7 @@
 """Determines which policy to use, and how certain that is, by resampling the same days for all policies.
 
 The uncertainty is that of a paired bootstrap over days (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-chapters 8 and 13): the days are drawn 2,000 times with replacement, and the interval contains the middle 90 % of the
+chapters 8 and 13): the days are drawn 2,000 times with replacement, and the interval contains the middle 90% of the
 savings.
 """
 
@@ -42,7 +42,7 @@ class ReplayVerdict:
     saves_ratio: float | None
     """Savings as a share of the configured policy's cost; 0 for that policy itself."""
     interval: tuple[float, float] | None
-    """The 90 % interval of the savings."""
+    """The 90% interval of the savings."""
     reason: str
     """The reason, in one sentence."""
 
@@ -61,9 +61,7 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     """Return the verdict on the policies. The first must be the configured one; unknown days do not count."""
     whole = int(known_days.sum())
     if unknown_ratio > MOST_UNKNOWN_RATIO:
-        return _unsaid(
-            f"{100 * unknown_ratio:.0f} % of the time is not recorded: see the gaps, and choose another time"
-        )
+        return _unsaid(f"{100 * unknown_ratio:.0f}% of the time is not recorded: see the gaps, and choose another time")
     if whole < LEAST_DAYS:
         days = f"{whole} whole day{'' if whole == 1 else 's'}"
         return _unsaid(f"there are {days}, and a verdict needs {LEAST_DAYS}: replay or record a longer time")
@@ -88,7 +86,7 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
         best.outcome.name,
         best.saves,
         (best.low, best.high),
-        f"Use {best.outcome.name}: it saves {_percent(best.saves)} of the cost (90 % interval {_percent(best.low)} to "
+        f"Use {best.outcome.name}: it saves {_percent(best.saves)} of the cost (90% interval {_percent(best.low)} to "
         f"{_percent(best.high)}, by {whole} days), pods wait no longer, and there are {evictions}.",
     )
 
@@ -106,7 +104,7 @@ def shares_of(part: FloatArray, whole: FloatArray, draws: IntArray) -> FloatArra
 
 
 def interval_of(drawn: FloatArray) -> tuple[float, float]:
-    """Return the middle 90 % of the results of the draws."""
+    """Return the middle 90% of the results of the draws."""
     low, high = np.quantile(drawn, [_LOW, _HIGH])
     return float(low), float(high)
 
@@ -130,7 +128,7 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
     if longest > allowed:
         worse = f"pods together wait up to {longest:.0f} minutes more a day"
     elif low <= 0:
-        worse = f"it may save nothing (90 % interval {_percent(low)} to {_percent(high)})"
+        worse = f"it may save nothing (90% interval {_percent(low)} to {_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
         worse = f"{evictions / max(hours, 1.0):.1f} more evictions for each node-hour saved"
     return _Rival(other, float(saved[days].sum() / present.cost[days].sum()), low, high, worse)
@@ -147,4 +145,4 @@ def _kept_reason(present: PolicyOutcome, rivals: Sequence[_Rival], days: int) ->
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.1f} %"
+    return f"{100 * ratio:.1f}%"

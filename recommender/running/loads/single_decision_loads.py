@@ -177,7 +177,7 @@ class _SingleRun:
         )
 
         def show(lacking_ratio: float) -> None:
-            self.report(f"{name}: history of the load: {100 * (1 - lacking_ratio):.0f} %")
+            self.report(f"{name}: history of the load: {100 * (1 - lacking_ratio):.0f}%")
 
         downloads.all(history, show)
 

@@ -1,6 +1,6 @@
 """Data that is bad, absent or gone never shrinks a Deployment: no sample is left out as if it were a 0.
 
-Every load stands at 95 % of its target, so that a sample that is rightly dropped changes nothing while a single 0
+Every load stands at 95% of its target, so that a sample that is rightly dropped changes nothing while a single 0
 shrinks; and scaling down looks back 0 s, so that a wrong number is acted on in the very next sync. All cases run
 beside each other, since what takes time is the controller's clock.
 """
@@ -165,7 +165,7 @@ def course(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetr
 
 
 def let_all_stand(scalers: Autoscalers, cases: Mapping[str, Case], prometheus: ScrapedPrometheus) -> None:
-    """Let all loads be at 95 %, and the controller have looked at that."""
+    """Let all loads be at 95%, and the controller have looked at that."""
     scalers.create_deployments()
     for case in cases.values():
         case.good()

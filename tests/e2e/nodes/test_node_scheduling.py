@@ -125,9 +125,9 @@ def pods(cluster: Cluster, namespace: str) -> Pods:
 def test_a_node_is_filled_up_to_its_target_and_the_hot_one_is_avoided(
     cluster: Cluster, pods: Pods, program: NodesProgram
 ) -> None:
-    """A pod is expected to take 15 % of a node: the one at 20 % comes nearest to the target of 40 % without passing it.
+    """A pod is expected to take 15% of a node: the one at 20% comes nearest to the target of 40% without passing it.
 
-    The second pod would pass it there, though no metrics show the first one yet; so it goes to the node at 5 %, and a
+    The second pod would pass it there, though no metrics show the first one yet; so it goes to the node at 5%, and a
     third one too.
     """
     places = []

@@ -58,7 +58,7 @@ def record(name: str, target: TargetReference, load: float, *, each: bool = Fals
         steps=(Step("quantile/load", 9, "ceil(214902 / 25000)"),),
         binding="quantile/load",
         targets=(TargetOutcome(target, 8, TargetAction.METRIC, recommended_replicas=9),),
-        details=Prediction(predicted, "quantile", "it was short least", ratios, "0.4 % short, headroom 1.1 %"),
+        details=Prediction(predicted, "quantile", "it was short least", ratios, "0.4% short, headroom 1.1%"),
         each=target if each else None,
     )
 

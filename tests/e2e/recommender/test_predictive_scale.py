@@ -31,7 +31,7 @@ BASE: Final = 465.0
 CREST: Final = 765.0
 PER_SECOND: Final = 10.0
 TOO_MANY: Final = needed(BASE, PER_REPLICA) + 2
-"""At 5 % in 10 s it takes 8 s until the second of them is given up."""
+"""At 5% in 10 s it takes 8 s until the second of them is given up."""
 KEPT_IN_TEN_SECONDS: Final = 0.95
 REFUSALS: Final = 5
 
@@ -111,7 +111,7 @@ def _share(wave: Wave, pods: Sequence[str]) -> Mapping[str, float]:
 
 
 def configure_connections(predicting: Predicting, chat: Workload) -> None:
-    """Scale by connections, down by 5 % in 10 s."""
+    """Scale by connections, down by 5% in 10 s."""
     of = f'{{namespace="{chat.namespace}"}}'
     settings = {
         "load": f"sum(open_connections{of})",

@@ -1,7 +1,7 @@
 """HPAs that follow `recommended_replicas` through the adapter: as an Object metric on the target, and as External.
 
 With a tolerance of 0, which `autoscaling/v2` has in `behavior` since Kubernetes 1.33 (on by default since 1.35): with
-the usual 10 % an HPA of 20 replicas ignores a recommendation of 21.
+the usual 10% an HPA of 20 replicas ignores a recommendation of 21.
 """
 
 from __future__ import annotations

@@ -45,10 +45,10 @@ def test_there_is_a_verdict_in_any_case(load: list[float], actuator: Actuator) -
 @pytest.mark.parametrize(
     ("often", "much", "words"),
     [
-        (0.28, 0.31, "runs short 72 % less often, and by 69 % less."),
-        (0.004, 0.5, "runs short 99.6 % less often, and by 50 % less."),
-        (1.12, 2.5, "runs short 12 % more often, and by 2.5 times as much."),
-        (None, 0.9, "runs short just as often, and by 10 % less."),
+        (0.28, 0.31, "runs short 72% less often, and by 69% less."),
+        (0.004, 0.5, "runs short 99.6% less often, and by 50% less."),
+        (1.12, 2.5, "runs short 12% more often, and by 2.5 times as much."),
+        (None, 0.9, "runs short just as often, and by 10% less."),
         (0.0, 0.0, "and it is never short, unlike that headroom."),
         (1.0, 1.0, "and is short as often and by as much as that headroom."),
     ],

@@ -115,7 +115,7 @@ def test_every_status_is_written_out_and_not_only_colored(status: Status) -> Non
 def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_all_models() -> None:
     load = PredictedLoad(180_000.0, 214_902.3, 1_763_800_600.0, {"0.5": 201_000.0, "0.95": 214_902.3})
     ratios = {"quantile": 0.41, "linear": 1.5, "headroom": 0.998, "reactive": None}
-    prediction = Prediction(load, "quantile", "it was short least", ratios, "0.4 % short, headroom 1.1 %")
+    prediction = Prediction(load, "quantile", "it was short least", ratios, "0.4% short, headroom 1.1%")
     text = page(record(type="predictive", details=prediction))
     for part in (
         "<dt>load now</dt><dd>180,000</dd>",
@@ -126,7 +126,7 @@ def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_
         "more shortage than plain headroom",
         '<td class="number">1.00</td><td>as plain headroom</td>',
         "neither had a shortage",
-        "0.4 % short, headroom 1.1 %",
+        "0.4% short, headroom 1.1%",
     ):
         assert part in text
     Balanced().feed(text)

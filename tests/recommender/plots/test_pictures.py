@@ -129,7 +129,7 @@ def fleet_day(*, follows_forecast: bool, nasty: bool) -> Any:  # noqa: ANN401 - 
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
 def test_the_day_of_the_demo(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     days = (fleet_day(follows_forecast=False, nasty=nasty), fleet_day(follows_forecast=True, nasty=nasty))
-    reason = "the model quantile was short in 0.3 % of the last day; " * (6 if nasty else 1)
+    reason = "the model quantile was short in 0.3% of the last day; " * (6 if nasty else 1)
     choice = Facts(reason=reason, headroom_ratio=0.2, is_made=True)
     plot_day(days, (Facts(held=True), Facts(held=True)), choice, path=tmp_path / "x.png")
     judge(drawn[0])
@@ -194,6 +194,6 @@ def test_a_short_logarithmic_axis_of_a_backtest_has_percentages_between_the_powe
     for axes in logarithmic:
         between = axes.yaxis.get_minor_formatter()
         axes.set_ylim(0.8, 9.0)
-        assert [between(value) for value in (0.5, 2.0, 3.0, 5.0)] == ["0.5 %", "2 %", "", "5 %"]
+        assert [between(value) for value in (0.5, 2.0, 3.0, 5.0)] == ["0.5%", "2%", "", "5%"]
         axes.set_ylim(0.001, 90.0)
         assert between(2.0) == ""

@@ -157,7 +157,7 @@ def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
 
 
 def test_the_sections_of_cluster_sizes_stand_for_their_summary_and_their_notes() -> None:
-    kept = (KeptNode("n1", "a", "NotUnderutilized: 72 % of cpu"),)
+    kept = (KeptNode("n1", "a", "NotUnderutilized: 72% of cpu"),)
     answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
     record = Record(
         "a", "clusterSize", NOW, Status.OK, "what if: x; no node group changes; one note; another", details=answer

@@ -8,7 +8,7 @@ from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
 
 LOAD = PredictedLoad(180_000.0, 210_000.0, 1140.0, {"0.5": 201_000.0, "0.95": 210_000.0})
-PREDICTION = Prediction(LOAD, "quantile", "it was short least", {"quantile": 0.4, "linear": None}, "2.1 % less cost")
+PREDICTION = Prediction(LOAD, "quantile", "it was short least", {"quantile": 0.4, "linear": None}, "2.1% less cost")
 
 
 def record(prediction: Prediction | None, kind: str = "predictive") -> Record:
@@ -31,7 +31,7 @@ def test_the_document_has_the_forecast_with_its_model() -> None:
     }
     assert (found["model"], found["model_reason"]) == ("quantile", "it was short least")
     assert found["shortage_versus_headroom"] == {"quantile": 0.4, "linear": None}
-    assert found["last_day"] == "2.1 % less cost"
+    assert found["last_day"] == "2.1% less cost"
 
 
 def test_without_a_forecast_the_keys_of_the_kind_are_null() -> None:
@@ -50,7 +50,7 @@ def test_the_text_says_what_is_predicted_by_which_model_and_how_it_did() -> None
         "load      180000 now, 210000 expected at 1970-01-01T00:19:00Z (median 201000, quantile 0.95 210000)",
         "model     quantile: it was short least",
         "shortage  quantile 0.40, linear none (plain headroom at the same cost is 1; less is better)",
-        "last day  2.1 % less cost",
+        "last day  2.1% less cost",
     ):
         assert f"  {line}\n" in f"{text}\n"
 

@@ -36,7 +36,7 @@ PRESENT = outcome("configured", 100.0)
 @pytest.mark.parametrize(
     ("other", "use", "reason"),
     [
-        (outcome("cheaper", 90.0), "cheaper", "saves 10.0 % of the cost (90 % interval 10.0 % to 10.0 %, by 10 days)"),
+        (outcome("cheaper", 90.0), "cheaper", "saves 10.0% of the cost (90% interval 10.0% to 10.0%, by 10 days)"),
         (outcome("dearer", 110.0), "configured", "no other policy is cheaper without harm"),
         (outcome("slower", 80.0, pending=20.0), "configured", "pods together wait up to 10 minutes more a day"),
         (outcome("restless", 90.0, evictions=200.0), "configured", "more evictions for each node-hour saved"),
@@ -59,7 +59,7 @@ def test_worse_policy_is_not_recommended(other: PolicyOutcome, use: str, reason:
             outcome("cheaper", 50.0),
             "2 whole days, and a verdict needs 3",
         ),
-        (KNOWN, 0.2, outcome("cheaper", 50.0), "20 % of the time is not recorded"),
+        (KNOWN, 0.2, outcome("cheaper", 50.0), "20% of the time is not recorded"),
         (KNOWN, 0.0, outcome("unpriced", None), "not all node groups have a price"),
     ],
 )
@@ -82,7 +82,7 @@ def test_days_without_a_paid_node_count_as_days_on_which_nothing_is_saved() -> N
     present, other = (replace(outcome(name, 0.0), cost=cost) for name, cost in (("configured", paid), ("b", paid / 2)))
     found = verdict_of([present, other], KNOWN, 0.0)
     assert found.use == "configured"
-    assert "would save 50.0 %, but it may save nothing (90 % interval 0.0 % to 50.0 %)" in found.reason
+    assert "would save 50.0%, but it may save nothing (90% interval 0.0% to 50.0%)" in found.reason
 
 
 def test_as_many_evictions_are_not_called_fewer() -> None:

@@ -62,7 +62,7 @@ def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> 
 
 
 def _text(columns: NodeColumns, row: int, name: UsageName, ratio: float) -> str:
-    """Return the use and its source, such as `cpu 5m average 40 % in place of cpu 1d peak of five minutes`."""
+    """Return the use and its source, such as `cpu 5m average 40% in place of cpu 1d peak of five minutes`."""
     kind = USAGE_KINDS[name]
     source = USAGE_KINDS[usage_source(columns, name, row)]
     return f"{source} {percent_text(ratio)}" + ("" if source == kind else f" in place of {kind}")

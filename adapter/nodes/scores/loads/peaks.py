@@ -48,10 +48,10 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
         if np.isnan(raw[position]):
             return "the power model of the node gives no finite number"
         if is_full[position]:
-            return f"CPU would be at {predicted[position]:.0f} %, which is more than the node has"
+            return f"CPU would be at {predicted[position]:.0f}%, which is more than the node has"
         return (
             f"power rises by {raw[position] / _RAW_SCALE:.3g} W from {watts(model, percent[position]):.0f} W "
-            f"when CPU goes from {percent[position]:.0f} % to {predicted[position]:.0f} %"
+            f"when CPU goes from {percent[position]:.0f}% to {predicted[position]:.0f}%"
         )
 
     return PolicyScores(values, reason)

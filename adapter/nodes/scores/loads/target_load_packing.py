@@ -1,8 +1,8 @@
 """TargetLoadPacking: fill nodes up to a target of CPU utilisation, then avoid them.
 
 The formula is that of `pkg/trimaran/targetloadpacking` of kubernetes-sigs/scheduler-plugins. With the utilisation P in
-percent that is predicted after placement and the target T, the score rises from T (at 0 %) to 100 (at T), drops to T
-there and falls to 0 (at 100 %).
+percent that is predicted after placement and the target T, the score rises from T (at 0%) to 100 (at T), drops to T
+there and falls to 0 (at 100%).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def scores_of_load(
         if np.isnan(load[position]):
             return "the node has no CPU metrics"
         return (
-            f"CPU is at {percent_text(load[position])} and is predicted at {percent[position]:.0f} % with "
-            f"{added[position]:.0f}m of this and recent pods; the target is {target:g} %"
+            f"CPU is at {percent_text(load[position])} and is predicted at {percent[position]:.0f}% with "
+            f"{added[position]:.0f}m of this and recent pods; the target is {target:g}%"
         )
 
     return PolicyScores(values, reason)

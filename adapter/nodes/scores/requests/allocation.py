@@ -100,4 +100,4 @@ def reason_of(uses: Sequence[ResourceUse]) -> Callable[[int], str]:
 def _used_text(resource: str, requested: int, allocatable: int) -> str:
     if allocatable == 0:
         return f"{resource} does not count"
-    return f"{resource} is requested to {100 * requested // allocatable} %"
+    return f"{resource} is requested to {100 * requested // allocatable}%"

@@ -34,7 +34,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
         if not fits[position]:
             return "there are no metrics, and the requests of the pod do not fit"
         return (
-            f"there are no metrics; {100.0 * used[position] / len(resources):.0f} % of {', '.join(resources)} would be "
+            f"there are no metrics; {100.0 * used[position] / len(resources):.0f}% of {', '.join(resources)} would be "
             "requested"
         )
 

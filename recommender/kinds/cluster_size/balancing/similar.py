@@ -48,8 +48,8 @@ def difference(
 ) -> str:
     """Return why nodes of two templates are not alike; empty if they are.
 
-    Their capacities must be equal (memory within 1.5 %); the allocatable amounts, and what the template's own pods
-    leave of them, must agree within 5 %; and the labels must be equal, except those of `IGNORED_LABELS` and `ignored`.
+    Their capacities must be equal (memory within 1.5%); the allocatable amounts, and what the template's own pods
+    leave of them, must agree within 5%; and the labels must be equal, except those of `IGNORED_LABELS` and `ignored`.
     Where `compared` lists labels, both must have these with equal values, and nothing else is compared.
     """
     labels, others = one.node.labels, other.node.labels

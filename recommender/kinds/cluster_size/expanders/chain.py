@@ -49,7 +49,7 @@ def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -
     wasted = [waste(option) for option in options]
     least = min(wasted, default=math.inf)
     kept = tuple(option for option, its in zip(options, wasted, strict=True) if its == least)
-    share = "an unknown share" if math.isinf(least) else f"{100 * least / 2:.0f} %"
+    share = "an unknown share" if math.isinf(least) else f"{100 * least / 2:.0f}%"
     return Kept(kept, f"{share} of CPU and memory unused on average, the least")
 
 

@@ -41,14 +41,14 @@ def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float)
 
     Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have rejected.
     """
-    wanted = WantedHeadroom(ratio, f"headroom {100 * ratio:.3g} %")
+    wanted = WantedHeadroom(ratio, f"headroom {100 * ratio:.3g}%")
     for schedule in schedules:
         if schedule.headroom_ratio <= wanted.ratio:
             continue
         start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
         if start is not None and now < start + schedule.duration_seconds:
             end = rfc3339(start + schedule.duration_seconds)
-            share = f"headroom {100 * schedule.headroom_ratio:.3g} %"
+            share = f"headroom {100 * schedule.headroom_ratio:.3g}%"
             detail = f"{share} by {schedule.cron!r} ({schedule.timezone}), until {end}"
             wanted = WantedHeadroom(schedule.headroom_ratio, detail)
     return wanted
@@ -138,7 +138,7 @@ def is_placeable(requests: Mapping[str, int], offers: Sequence[tuple[int, int]])
 
 
 def _share(ratio: float, amount: int) -> int:
-    """Return the share, rounded up, without the rounding errors of floats: 10 % of 30 is 3."""
+    """Return the share, rounded up, without the rounding errors of floats: 10% of 30 is 3."""
     parts = round(ratio * 10**9)
     return -(-amount * parts // 10**9) if parts > 0 else 0
 

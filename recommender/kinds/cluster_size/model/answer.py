@@ -70,7 +70,7 @@ class KeptNode:
     node: str
     group: str
     reason: str
-    """Identifier and sentence, such as `NotUnderutilized: 72 % of cpu is requested`."""
+    """Identifier and sentence, such as `NotUnderutilized: 72% of cpu is requested`."""
     pod: PodName | None = None
     """The pod that keeps the node; None if no pod does."""
 

@@ -63,7 +63,7 @@ def _most(
         total = taken.get(resource, 0) + amount
         whole = offered.get(resource, 0)
         if amount > 0 and whole > 0 and total > Fraction(str(share_ratio)) * whole:
-            return f"{100 * total / whole:.0f} % of {resource}"
+            return f"{100 * total / whole:.0f}% of {resource}"
     return None
 
 

@@ -63,5 +63,5 @@ def duration_of(seconds: float) -> str:
 
 
 def percent_of(ratio: float) -> str:
-    """Return `12 %`, with one digit after the point where that is not 0."""
-    return f"{ratio * 100:.1f}".removesuffix(".0") + " %"
+    """Return `12%`, with one digit after the point where that is not 0."""
+    return f"{ratio * 100:.1f}".removesuffix(".0") + "%"

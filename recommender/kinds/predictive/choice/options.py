@@ -35,7 +35,7 @@ class ChoiceOptions:
     """How long past actions are remembered, to be compared with constant headroom of the same mean cost."""
     harm_ratio: float = 0.033
     """Headroom stands in once the shortage of past actions exceeds that of constant headroom by more than this share.
-    With `doubt_days`, this allows 5 % more shortage over the twenty days that a backtest of four weeks judges."""
+    With `doubt_days`, this allows 5% more shortage over the twenty days that a backtest of four weeks judges."""
     unpaid_ratio: float = 0.0165
     """A change of the cost stops once the record is worse by this share. It is half of `harm_ratio`, so that models
     whose gains pay for the change go on acting."""

@@ -77,7 +77,7 @@ def _kept_share(scale_down: ScaleDown | None, load: float, before: Before, now: 
     drained = kept_ratio(scale_down.decay_ratio, drain, elapsed)
     if drain is not None and drained > decayed:
         return "drain", drained, f"sessions last {drain:.6g} s"
-    return "decay", decayed, f"{100 * (scale_down.decay_ratio or 0.0):.6g} % in 10 s"
+    return "decay", decayed, f"{100 * (scale_down.decay_ratio or 0.0):.6g}% in 10 s"
 
 
 def drain_seconds(scale_down: ScaleDown, load: float, memory: PolicyMemory) -> float | None:

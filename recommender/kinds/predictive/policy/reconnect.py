@@ -27,7 +27,7 @@ def observed(memory: ReconnectMemory, settings: Connections, load: float, now: f
     held_until = None if memory.held_until is None or memory.held_until <= now else min(memory.held_until, limit)
     loads = with_newest(memory.loads, now, load, now - FALL_SECONDS - _JUST_BEFORE)
     largest = loads[0][1]
-    # The tolerance is that of the arithmetic: 70 of 100 is a fall by 30 %.
+    # The tolerance is that of the arithmetic: 70 of 100 is a fall by 30%.
     if largest > 0 and load <= largest * (1 - settings.reconnect_drop_ratio) + 1e-9 * largest:
         return ReconnectMemory(((now, load),), limit)
     return ReconnectMemory(loads, held_until)

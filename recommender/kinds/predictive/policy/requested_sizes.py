@@ -122,4 +122,4 @@ def _overshoot(settings: PredictiveSettings, situation: LoadSituation, slots: Sl
     raised = min(MOST_REPLICAS, math.ceil(trail.value * (1 + settings.overshoot_ratio) - 1e-9 * trail.value))
     reasons = [f"{refused:.6g} connections a second are refused"] if refused > 0 else []
     reasons += [f"{full} pods are full"] if full else []
-    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g} % more: {' and '.join(reasons)}")
+    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g}% more: {' and '.join(reasons)}")

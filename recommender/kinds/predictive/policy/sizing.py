@@ -133,7 +133,7 @@ def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
     notes = []
     if situation.forecast is None or known(situation.forecast.upper) is None:
         notes.append(
-            f"there is no forecast: the load and {100 * settings.headroom_ratio:.6g} % headroom are used instead"
+            f"there is no forecast: the load and {100 * settings.headroom_ratio:.6g}% headroom are used instead"
         )
     connections = settings.connections
     if connections is not None and connections.metric is not None and situation.pods is None:

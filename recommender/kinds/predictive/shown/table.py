@@ -35,8 +35,8 @@ def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
         yield "shortage", f"{ratios} (plain headroom at the same cost is 1; less is better)"
     if prediction.cost_above_load_ratio is not None:
         above, headroom = 100 * prediction.cost_above_load_ratio, prediction.cost_as_headroom_ratio
-        like = "" if headroom is None else f", as much as {100 * headroom:.0f} % headroom"
-        yield "cost", f"{above:.0f} % above the replica-hours that the load fills{like}"
+        like = "" if headroom is None else f", as much as {100 * headroom:.0f}% headroom"
+        yield "cost", f"{above:.0f}% above the replica-hours that the load fills{like}"
     if prediction.last_day:
         yield "last day", prediction.last_day
     yield "clock", f"{prediction.timezone}: days and weeks of the load repeat by it"

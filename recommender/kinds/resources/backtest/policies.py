@@ -1,9 +1,9 @@
 """The requests that each recommender would have made at the beginning of a day, from earlier usage.
 
-The Vertical Pod Autoscaler uses histograms whose buckets grow by 5 %, in which a sample from a day ago weighs half. It
-requests the 90th percentile plus 15 %; for memory, the samples are the largest values of each day
+The Vertical Pod Autoscaler uses histograms whose buckets grow by 5%, in which a sample from a day ago weighs half. It
+requests the 90th percentile plus 15%; for memory, the samples are the largest values of each day
 (kubernetes/autoscaler, vertical-pod-autoscaler). KRR's strategy `simple` uses the largest 95th percentile of CPU of all
-pods, and the largest memory plus 15 %, over 14 days (robusta-dev/krr).
+pods, and the largest memory plus 15%, over 14 days (robusta-dev/krr).
 """
 
 from __future__ import annotations

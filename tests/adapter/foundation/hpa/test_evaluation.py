@@ -212,7 +212,7 @@ def test_utilization_is_reported_in_percent_of_the_requests() -> None:
     observed = PodSamples({f"web-{n}": PodSample(800, timestamp=1000.0) for n in range(2)})
     proposal = evaluate(replace(PLAIN, metrics=(cpu,)), HpaWorkload(2, 2, pods), [observed], now=1000.0).proposals[0]
     assert proposal.replicas == 4
-    assert proposal.detail.endswith("average 800m, 80 % of the requests")
+    assert proposal.detail.endswith("average 800m, 80% of the requests")
 
 
 def test_observations_must_fit_their_metrics() -> None:

@@ -48,7 +48,7 @@ SETTINGS = SchedulingSettings(policies=(POLICIES[PolicyName.PREDICTED_LOAD_PACKI
 
 
 def busy_seconds(node: str, at: float) -> float:
-    """Return how long a node has been busy: steadily by 5 %; or by 10 %, and for some hours of each day by 80 %."""
+    """Return how long a node has been busy: steadily by 5%; or by 10%, and for some hours of each day by 80%."""
     if node == "steady":
         return 0.05 * (at - AT)
     days, rest = divmod(at - AT, 86_400.0)

@@ -92,7 +92,7 @@ def test_missing_metrics_filter_nobody_and_are_no_error(settings: SchedulingSett
 
 
 def test_scores_are_the_policys_in_tenths() -> None:
-    """With the pod the nodes come to 35 %, 60 % and 95 %: 93, 27 and 3 by the table of TargetLoadPacking."""
+    """With the pod the nodes come to 35%, 60% and 95%: 93, 27 and 3 by the table of TargetLoadPacking."""
     assert Scheduler(board({"cpu": [0.2, 0.45, 0.8]})).scores(cpu=400) == [9, 3, 0]
 
 

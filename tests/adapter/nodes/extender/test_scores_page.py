@@ -69,7 +69,7 @@ def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
 
 
 def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
-    """1,000 milli are the default of TargetLoadPacking: 20 % and 25 % together are 45 %, which scores 37."""
+    """1,000 milli are the default of TargetLoadPacking: 20% and 25% together are 45%, which scores 37."""
     _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
 

@@ -142,7 +142,7 @@ def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient)
     refresher = SampleRefresher(client, SETTINGS)
     day = filled(refresher, refresher.refresh(AT, None, None))
     row, late = (day.means[CPU][day.nodes.index(name)] for name in ("plain", "late"))
-    # The load switches between 10 and 90 % every two minutes, so five minutes have 42 or 58 %.
+    # The load switches between 10 and 90% every two minutes, so five minutes have 42 or 58%.
     assert np.count_nonzero(~np.isnan(row)) >= 22
     assert 0.38 <= np.nanmin(row) <= np.nanmax(row) <= 0.62
     assert 10 <= np.count_nonzero(~np.isnan(late)) <= 13

@@ -108,7 +108,7 @@ def test_an_unknown_node_has_no_score_and_does_not_change_that_of_others(name: P
     [
         ("metrics", [PolicyName.TARGET_LOAD_PACKING], [1, 9]),
         ("none", [PolicyName.TARGET_LOAD_PACKING], [5, 5]),
-        # Best fit: 20 % and 90 % of the CPU, nothing of the memory.
+        # Best fit: 20% and 90% of the CPU, nothing of the memory.
         ("requests", [PolicyName.TARGET_LOAD_PACKING], [1, 5]),
         # What needs no metrics goes on alone, but not beside one that is at the middle.
         ("none", [PolicyName.MOST_ALLOCATED], [1, 5]),

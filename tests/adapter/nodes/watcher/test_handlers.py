@@ -83,7 +83,7 @@ def test_an_unknown_host_is_refused_in_the_words_of_load_watcher(host: str) -> N
         ("/watcher/", "node '' is not known"),
         ("/watcher/%FF", "is not known"),
         ("/watcher/stale", "node 'stale' has no usable CPU metrics (samples: stale)"),
-        ("/watcher/stale?window=1d", "no usable CPU metrics over 1d, of which 80 % must be known (samples: stale)"),
+        ("/watcher/stale?window=1d", "no usable CPU metrics over 1d, of which 80% must be known (samples: stale)"),
     ],
 )
 def test_an_unknown_host_of_the_path_is_told_why(path: str, reason: str) -> None:
@@ -103,7 +103,7 @@ def test_another_window_is_refused(path: str, window: str) -> None:
 def test_a_long_window_that_no_node_has_is_not_taken_for_an_outage() -> None:
     response = Service(NONE_SERVED).get("/watcher?window=1h")
     assert response.status == 503
-    assert "no node has usable CPU metrics over 1h, of which 80 % must be known" in error_of(response)
+    assert "no node has usable CPU metrics over 1h, of which 80% must be known" in error_of(response)
 
 
 NONE_SERVED = snapshot_of({"a": {CPU: STALE}, "b": {CPU: NOTHING}}, query_failures={CPU: "connection refused"})

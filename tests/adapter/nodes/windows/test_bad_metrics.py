@@ -80,7 +80,7 @@ TABLE: list[tuple[str, Floats, dict[str, Any], dict[str, Any], NodeVerdict]] = [
     ("file, 900 s old", samples(), {}, {"now": END + 900, "from_file": True}, V.FRESH),
     ("file, 901 s old", samples(), {}, {"now": END + 901, "from_file": True}, V.STALE),
     ("file, stale when saved", samples(), {"newest": END - 91}, {"now": END, "from_file": True}, V.STALE),
-    # Gap: under 80 % of 60 samples.
+    # Gap: under 80% of 60 samples.
     ("11 of 60 missing", first_missing(11), {}, {}, V.FRESH),
     ("12 of 60 missing", first_missing(12), {}, {}, V.FRESH),
     ("13 of 60 missing", first_missing(13), {}, {}, V.GAP),

@@ -60,7 +60,7 @@ def test_a_slot_waits_for_late_samples() -> None:
     assert slots_of(values).end == END
 
 
-@pytest.mark.parametrize(("lacking", "expected"), [(4, 0.5), (5, NAN)], ids=["80 % of the samples", "fewer"])
+@pytest.mark.parametrize(("lacking", "expected"), [(4, 0.5), (5, NAN)], ids=["80% of the samples", "fewer"])
 def test_a_slot_without_enough_samples_has_no_mean(lacking: int, expected: float) -> None:
     values = np.full((1, COLUMNS), 0.5)
     values[0, -25 : -25 + lacking] = NAN

@@ -65,7 +65,7 @@ def test_a_load_becomes_an_entry_with_what_pods_carried_in_busy_hours(written: P
     assert web["predictive"]["load"].startswith('sum(websocket_connections{namespace="shop",pod=~"web-')
     assert web["predictive"]["loadPerReplica"] == 1200
     assert web["targets"] == [{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}]
-    assert "95 % of the last 1.2" in said_of(written, "web")
+    assert "95% of the last 1.2" in said_of(written, "web")
 
 
 def test_the_horizon_is_how_long_pods_took_to_become_ready(written: Path) -> None:

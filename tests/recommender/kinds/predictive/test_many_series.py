@@ -82,7 +82,7 @@ def test_five_walks_and_noise_together_are_no_worse_than_headroom_of_equal_cost(
             found = measure(load, fleet, counted, FLEET)
             hours = [point.replica_hours for point in points]
             rival = float(np.interp(found.replica_hours, hours, [point.tau_under_percent for point in points]))
-            assert found.replica_hours <= 1.25 * hours[10], "headroom of 10 % costs little less"
+            assert found.replica_hours <= 1.25 * hours[10], "headroom of 10% costs little less"
             if load is history.values[-1]:
                 assert found.tau_under_percent < 0.5 * rival
             else:

@@ -59,7 +59,7 @@ def test_a_held_value_is_a_step() -> None:
     assert step_texts(calculation) == [
         "linear/nodes 5: ceil(99 / 20)",
         "largest 5: nodes 5",
-        "hysteresis 6: nodes is not 5 % below its rung yet",
+        "hysteresis 6: nodes is not 5% below its rung yet",
     ]
 
 

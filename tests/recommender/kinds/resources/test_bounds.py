@@ -176,7 +176,7 @@ def test_memory_of_its_own_covers_the_largest_peak_and_what_peaks_swing(
 ) -> None:
     found = histograms([(peak * MIB, day * DAY) for day, peak in enumerate(peaks)], scale=MEMORY_SCALE)
     size = bounds_of(found, np.ones(1), SizeSettings(None, 0.0), np.zeros(1), np.array([swing])).target[0]
-    # A bucket is up to 5 % wide.
+    # A bucket is up to 5% wide.
     assert covered * MIB <= size <= 1.08 * covered * MIB
 
 

@@ -282,10 +282,10 @@ def test_what_little_is_known_of_is_lowered_with_care(used: int, history_seconds
 @pytest.mark.parametrize(
     ("usage_keys", "percentile_ratio", "margin_ratio", "detail"),
     [
-        ("{}", 0.9, 0.15, "percentile 90, and 15 %"),
-        ("{percentile: auto}", None, 0.05, "percentile of its own, and 5 %"),
-        ("{percentile: auto, margin: 20%}", None, 0.2, "percentile of its own, and 20 %"),
-        ("{percentile: 95}", 0.95, 0.15, "percentile 95, and 15 %"),
+        ("{}", 0.9, 0.15, "percentile 90, and 15%"),
+        ("{percentile: auto}", None, 0.05, "percentile of its own, and 5%"),
+        ("{percentile: auto, margin: 20%}", None, 0.2, "percentile of its own, and 20%"),
+        ("{percentile: 95}", 0.95, 0.15, "percentile 95, and 15%"),
     ],
 )
 def test_a_percentile_is_a_number_or_each_container_has_its_own(

@@ -67,13 +67,13 @@ def test_the_reason_names_no_window_that_is_not_known() -> None:
     sources = {UsageName.CPU_5M: short, UsageName.CPU_1H: hour, UsageName.CPU_1D: hour}
     reason = score(pod(), replace(nodes, usage_from=sources), rows(1), CPU_ALONE).reason(0)
     assert reason.startswith(
-        "cpu 5m average 40 %, cpu 1h peak of five minutes 40 %, "
-        "cpu 1h peak of five minutes 40 % in place of cpu 1d peak of five minutes, each with"
+        "cpu 5m average 40%, cpu 1h peak of five minutes 40%, "
+        "cpu 1h peak of five minutes 40% in place of cpu 1d peak of five minutes, each with"
     )
 
 
 def test_the_reason_names_each_use() -> None:
     nodes = columns(Node("n0", CAPACITY, usage=QUIET_NOW))
     reason = score(pod(), nodes, rows(1), CPU_ALONE).reason(0)
-    assert reason.startswith("cpu 5m average 10 %, cpu 1h peak of five minutes 20 %, cpu 1d peak of five minutes 90 %")
+    assert reason.startswith("cpu 5m average 10%, cpu 1h peak of five minutes 20%, cpu 1d peak of five minutes 90%")
     assert np.isfinite(score(pod(), nodes, rows(1), CPU_ALONE).values).all()

@@ -56,6 +56,6 @@ def test_without_any_history_scores_are_those_of_the_last_15_minutes() -> None:
 def test_the_reason_names_both_loads() -> None:
     found = nodes(0.2, forecast=forecast_of((ForecastVerdict.PREDICTED, 0.7)))
     assert predicted_load_packing.score(pod(), found, rows(1), ARGS).reason(0) == (
-        "up to 70 % is expected within the hour, 20 % is in use now; CPU is at 70 % and is predicted at 70 % with 0m "
-        "of this and recent pods; the target is 40 %"
+        "up to 70% is expected within the hour, 20% is in use now; CPU is at 70% and is predicted at 70% with 0m "
+        "of this and recent pods; the target is 40%"
     )

@@ -126,10 +126,10 @@ SALE = HeadroomSchedule("0 6 23 11 *", "UTC", 86400.0, 0.5)
 @pytest.mark.parametrize(
     ("moment", "ratio", "detail"),
     [
-        ("2026-11-22T12:00:00Z", 0.1, "headroom 10 %"),
-        ("2026-11-24T06:00:00Z", 0.3, "headroom 30 % by '0 7 * * mon-fri' (Europe/Berlin), until 2026-11-24T08:00:00Z"),
-        ("2026-11-24T08:00:00Z", 0.1, "headroom 10 %"),
-        ("2026-11-23T06:30:00Z", 0.5, "headroom 50 % by '0 6 23 11 *' (UTC), until 2026-11-24T06:00:00Z"),
+        ("2026-11-22T12:00:00Z", 0.1, "headroom 10%"),
+        ("2026-11-24T06:00:00Z", 0.3, "headroom 30% by '0 7 * * mon-fri' (Europe/Berlin), until 2026-11-24T08:00:00Z"),
+        ("2026-11-24T08:00:00Z", 0.1, "headroom 10%"),
+        ("2026-11-23T06:30:00Z", 0.5, "headroom 50% by '0 6 23 11 *' (UTC), until 2026-11-24T06:00:00Z"),
     ],
 )
 def test_the_largest_reserve_of_those_that_hold_now_is_wanted(moment: str, ratio: float, detail: str) -> None:

@@ -124,5 +124,5 @@ def test_a_reserve_is_also_kept_for_what_is_predicted() -> None:
     assert sum(one.resources.requests["cpu"] for one in reserve) == 600
     assert found.notes == (
         "2 predicted pods count as pending",
-        f"{len(reserve)} pods that reserve capacity count as pending: headroom 50 %",
+        f"{len(reserve)} pods that reserve capacity count as pending: headroom 50%",
     )

@@ -196,7 +196,7 @@ def test_daemon_sets_of_a_tenant_take_no_more_than_a_share_and_are_named() -> No
     assert names == ["cni-template", "hog0-template", "hog1-template", "log-template"]
     named = [problem for problem in found.problems if problem.startswith("DaemonSet ")]
     assert named[0] == (
-        "DaemonSet evil/hog2 is not counted on new nodes: the DaemonSets of its namespace would take 38 % of cpu "
+        "DaemonSet evil/hog2 is not counted on new nodes: the DaemonSets of its namespace would take 38% of cpu "
         "of a new node of a, and 25% is allowed: lower its requests, or add its namespace to daemonSets.namespaces"
     )
     assert len(named) == 6

@@ -120,7 +120,7 @@ def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
     )
 
     assert EVIL not in page
-    for text in ("Node groups", "Removable nodes", "Pods that no group can hold", "Nodes that stay", "12 %", "x-0"):
+    for text in ("Node groups", "Removable nodes", "Pods that no group can hold", "Nodes that stay", "12%", "x-0"):
         assert text in page
     assert "<strong>4</strong> nodes in 1 node group" in page
 

@@ -135,7 +135,7 @@ def places(
                     Removal("n6", "b", 0.2, "ScaleUpHeld: paused", 5.0, is_due=False),
                     Removal("n7", "a", 0.0, "ScaleUpHeld: paused", 5.0, is_due=False),
                 ),
-                kept=(KeptNode("n3", "a", "NotUnderutilized: 72 %"), KeptNode("n5", "a", "NotReplicated: x")),
+                kept=(KeptNode("n3", "a", "NotUnderutilized: 72%"), KeptNode("n5", "a", "NotReplicated: x")),
                 saved_per_hour=0.4,
             ),
             [
@@ -216,7 +216,7 @@ def test_an_answer_reads_like_this(answer: ClusterSizeAnswer, lines: list[str]) 
 
 def test_many_nodes_are_named_by_reason() -> None:
     waiting = tuple(Removal(f"n{one}", "a", 0.1, "ScaleUpNeeded: pods wait", None, is_due=False) for one in range(60))
-    kept = tuple(KeptNode(f"k{one}", "a", f"NotUnderutilized: {one} % of cpu") for one in range(5000))
+    kept = tuple(KeptNode(f"k{one}", "a", f"NotUnderutilized: {one}% of cpu") for one in range(5000))
     found = text_of(ClusterSizeAnswer(removals=waiting, kept=kept, notes=("one note", "another")))
     assert found == [
         "  CHANGES",

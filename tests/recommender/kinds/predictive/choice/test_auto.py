@@ -135,7 +135,7 @@ def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int) -> None:
-    """Ten days at 10 % and the others at 28 % are short more often than all of them at the mean of both costs."""
+    """Ten days at 10% and the others at 28% are short more often than all of them at the mean of both costs."""
     day = np.arange(22 * DAY_STEPS) / DAY_STEPS
     noise = np.random.default_rng(seed).lognormal(0.0, 0.1, len(day))
     cycle = 1000 * (1 + 0.6 * np.sin(2 * np.pi * day)) * noise

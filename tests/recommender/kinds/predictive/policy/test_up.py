@@ -145,7 +145,7 @@ def test_a_delay_is_measured_or_assumed(measured: tuple[float, ...], seconds: fl
         ((*ready(25_000, 25_000), *unready(None, 0)), 50_000.0, 90_000.0, 4),
         # One of them has been trying for more than twice the start-up time.
         ((*ready(25_000, 25_000), *unready(None, seconds=241.0)), 50_000.0, 60_000.0, 4),
-        # A pod at its limit is not ready, and holds what it has until it falls below 95 %.
+        # A pod at its limit is not ready, and holds what it has until it falls below 95%.
         (unready(25_000, 24_000), 49_000.0, 60_000.0, 3),
         # All pods are full, and nothing more is expected: a Service without endpoints.
         (unready(25_000, 25_000), 50_000.0, 50_000.0, 3),
