@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TRAILING_SECONDS = 2 * DAY_SECONDS
 """Errors of this trailing time count, or the newest `COUNTED_ERRORS` errors if these reach further back."""
 COUNTED_ERRORS = 256
-"""How many errors are used, evenly spread over that time, because errors of neighbouring steps are nearly the same."""
+"""How many errors are used, evenly spread over the trailing time, because errors of neighbouring steps are nearly the
+same."""
 LEAST_ERRORS = 100
 """With fewer errors the share of targets above a forecast cannot be estimated, and plain headroom is added."""
 LEAST_REACHES = 20

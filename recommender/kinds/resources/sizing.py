@@ -1,4 +1,4 @@
-"""Computes sizes of containers only from facts about their usage (pure)."""
+"""Computes sizes of containers from their usage, their requests and their limits (pure)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Estimate:
     """The pods that new nodes of one group can hold."""
 
     node_count: int
-    """Nodes that received a pod, as Cluster Autoscaler counts them; an existing node that takes pods because of a
+    """How many nodes received a pod, as Cluster Autoscaler counts them; an existing node that takes pods because of a
     hostname constraint is counted too."""
     pods: tuple[ClusterPod, ...]
     """The pods that are placed."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 
 STILL_SECONDS: Final = 45.0
-"""Facts that are older at a decision are no longer confirmed: a healthy watch is heard every 40 s at the latest."""
+"""Facts that are older than this at a decision are no longer confirmed: a healthy watch is heard every 40 s at the
+latest."""
 _MOST: Final = 20
 _KEPT_SECONDS: Final = 7 * 86_400.0
 

@@ -146,8 +146,8 @@ class ScaleUp:
     """The young pods that may still need the existing nodes. A pod that only its own annotation delays keeps no node,
     and neither does one that no group could ever hold."""
     not_looked_at: int = 0
-    """How many pods were not looked at because their namespaces had no turn; such pods keep all nodes. Pods of a
-    namespace that has used up its share keep none."""
+    """How many pods were not looked at because their namespaces had no turn; if there are any, no node is removed. Pods
+    of a namespace that has used up its share do not prevent removals."""
     fitting_pods: int = 0
     """Pending pods for which there is a place on nodes that exist or are on their way."""
     helped_pods: int = 0

@@ -33,7 +33,8 @@ class ClusterSituation:
     budgets: tuple[DisruptionBudget, ...] | None = ()
     """The budgets; None if they are not known, so no pod may be moved."""
     namespace_labels: Mapping[str, Mapping[str, str]] | None = None
-    """The labels by namespace; None if unknown, so terms that select namespaces by labels count against the pod."""
+    """The labels by namespace; None if unknown, so terms that select namespaces by labels are judged against the
+    pod."""
     storage: Storage | None = None
     priorities: Mapping[int, tuple[str, ...]] | None = None
     """The priorities of the priority expander; None if nothing is filtered."""

@@ -199,7 +199,7 @@ def _missing_nodes(group: NodeGroup) -> int:
 
 
 def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:
-    """Return the problem if nodes of a group belong to an earlier one; empty if none does."""
+    """Return the problem if nodes of a group belong to an earlier one; empty if no node does."""
     taken = [node for node in group.nodes if node in group_of]
     if not taken:
         return ""

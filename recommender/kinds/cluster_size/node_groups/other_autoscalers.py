@@ -24,7 +24,8 @@ _IMAGE: Final = re.compile(r"(?:.*/)?cluster-autoscaler(?:-(?:amd64|arm64|arm|pp
 """The image of Cluster Autoscaler, from whichever registry."""
 _LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 _SILENT_SECONDS: Final = 900.0
-"""Cluster Autoscaler restarts itself after 10 minutes without a loop (`max-inactivity`), so it is gone by then."""
+"""Cluster Autoscaler restarts itself after 10 minutes without a loop (`max-inactivity`), so after this time it is
+gone."""
 _GROUP_NAME: Final = re.compile(r"^\s*(?:- )?[Nn]ame:\s*\"?([^\s\"]+)\"?\s*$", re.MULTILINE)
 
 

@@ -26,7 +26,7 @@ DEFAULT_PODS: Final = Quantity(110 * 10**9)
 GENERIC_LABELS: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 """Labels of every node whose template does not state them; DaemonSets select nodes by them."""
 STABLE_SECONDS: Final = 60.0
-"""A node that is younger may not have all of its DaemonSets' pods yet."""
+"""A node that is younger than this may not have all of its DaemonSets' pods yet."""
 NO_TAINTS: Final = PassingTaints()
 """The temporary taints that are known without any configuration."""
 

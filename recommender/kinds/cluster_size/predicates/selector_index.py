@@ -23,7 +23,7 @@ _IndexKey: TypeAlias = "tuple[str | None, Label | None]"
 """A namespace, None for any; and a label, None for any labels."""
 
 _MOST_INDEX_KEYS: Final = 8
-"""A selector that would have more index keys has only one, and is evaluated more often."""
+"""A selector that would have more index keys than this has only one, and is evaluated more often."""
 _DEMANDS: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 

@@ -136,7 +136,7 @@ def nodes_being_deleted(situation: ClusterSituation) -> frozenset[str]:
 def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tuple[ClusterNode, NodeInfo]]:
     """Yield the existing nodes, each once, without those that scale-up has added to the snapshot.
 
-    Their state is that in the cluster: in the snapshot, starting nodes already count as ready.
+    Their state is taken from the cluster, since starting nodes already count as ready in the snapshot.
     """
     first: dict[str, ClusterNode] = {}
     for node in situation.nodes:

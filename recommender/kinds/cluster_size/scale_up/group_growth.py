@@ -28,7 +28,7 @@ class Shares:
     nodes: Mapping[str, int]
     quotas: tuple[Quota, ...]
     steps: tuple[SizeStep, ...] = ()
-    """The limits that have reduced the number."""
+    """The limits that have reduced the number of nodes."""
 
 
 def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Shares:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DELAY_ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 SETTLING_SECONDS: Final = 2.0
-"""While all pods are younger, more of them are probably about to come (`unschedulablePodTimeBuffer`)."""
+"""While all pods are younger than this, more of them are probably about to come (`unschedulablePodTimeBuffer`)."""
 _REPEATED: Final = "another pod has the same namespace and name"
 
 

@@ -42,7 +42,7 @@ class SizingState:
     """Target sizes with the nodes added so far."""
     quotas: tuple[Quota, ...]
     obstacles: dict[str, str]
-    """Why a group is left out, by group; it stays so within a decision."""
+    """Why a group is left out, by group; such a group stays left out within a decision."""
     most_nodes_per_scale_up: int = 1000
     increases: Counter[str] = field(default_factory=Counter)
     steps: list[SizeStep] = field(default_factory=list)

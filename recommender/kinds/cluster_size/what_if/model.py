@@ -28,7 +28,7 @@ class Assumption:
     name: str
     replicas: int
     kind: str = ""
-    """The kind; empty for any kind with the name."""
+    """The kind of the workload; empty for a workload of any kind."""
 
     def __str__(self) -> str:
         """Return the assumption as it is written: `shop/web:40`."""

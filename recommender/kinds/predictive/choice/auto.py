@@ -145,5 +145,5 @@ def choice_limits(history: LoadHistory, task: ForecastTask) -> FloatArray:
 
 
 def capacity_of(load: FloatArray, upper: FloatArray, headroom_ratio: float) -> FloatArray:
-    """Return the capacity that a model requests: the larger of load and forecast, or plain headroom without one."""
+    """Return the capacity that a model requests: the larger of load and forecast; plain headroom without a forecast."""
     return np.where(np.isnan(upper), load * (1 + headroom_ratio), np.fmax(load, upper))

@@ -57,7 +57,7 @@ class Experts:
 
 
 def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: Sequence[ShortageScales]) -> Experts:
-    """Return models by their upper forecasts, each of shape (series, steps), and the scales of each series."""
+    """Return the experts from models' upper forecasts, each of shape (series, steps), and the scales of each series."""
     # The beginner also acts where it has no forecast: as plain headroom.
     names = tuple(name for name, upper in uppers.items() if name == BEGINNER or not np.isnan(upper).all())
     count = len(scales[0].load[scales[0].first :: scales[0].every])

@@ -53,7 +53,7 @@ def needed_odds(part: FloatArray, proof_odds: float) -> FloatArray:
 def weights_between(tried: FloatArray, weights: FloatArray, part: FloatArray) -> FloatArray:
     """Return the weights at a part of the way from the configured cost to the bill, shape (series, experts + 1).
 
-    Logarithms of weights are sums of losses, so they are what is interpolated. By Hölder's inequality, the resulting
+    Logarithms of weights are sums of losses, so the logarithms are interpolated. By Hölder's inequality, the resulting
     odds are no larger than odds that are interpolated in the same way.
     """
     part = part[:, np.newaxis]

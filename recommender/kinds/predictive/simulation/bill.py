@@ -1,4 +1,4 @@
-"""The cost of a policy, as the plain headroom that costs as much and as a share above the load itself."""
+"""The cost of a policy, as plain headroom of the same cost and as the share by which it exceeds the load's cost."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArra
 
 
 def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
-    """Return the largest desired replicas of the down window at each step, by which capacity is lowered by default."""
+    """Return the largest desired replicas of the down window at each step: the default limit on lowering capacity."""
     return sliding_maximum(bounded, settings.down_window_steps)
 
 

@@ -85,7 +85,7 @@ class ModeSteps:
     """The result of a mode for some counts."""
 
     drivers: tuple[Step, ...]
-    """The raw value of each driver, in the order in which equal ones win; at least one."""
+    """The raw value of each driver, at least one; of equal values, the first counts."""
     limits: tuple[Limit, ...] = ()
 
 

@@ -151,7 +151,7 @@ def _check_default_params(given: Given) -> Iterator[DocumentProblem]:
 
 
 def _default_params(**modes: Values) -> dict[str, str]:
-    """Return the data of the created ConfigMap; its parameters must be as valid as those of the file."""
+    """Return the data of the ConfigMap to create; its parameters are checked as strictly as those of the file."""
     return {name: json_of(values) for name, values in modes.items()}
 
 

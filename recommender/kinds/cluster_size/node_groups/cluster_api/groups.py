@@ -67,8 +67,8 @@ class _Read:
 def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[ObjectKind]:
     """Return the kinds that are needed: those of Cluster API, and the infrastructure templates that groups name.
 
-    Templates are read for groups whose annotations do not state a capacity. Which kinds these are is known once the
-    groups are.
+    Templates are read for groups whose annotations do not state a capacity. Their kinds are known only once the groups
+    are.
     """
     scalables = [each for kind in kinds.SCALABLE_RESOURCES for each in kinds.scalable_kinds(kind, stated)]
     found = {*scalables, *kinds.machines(stated), *kinds.clusters(stated)}

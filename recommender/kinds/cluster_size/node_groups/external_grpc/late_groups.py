@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.external_grpc.channel import BegunCall, ProviderChannel
 
 _USABLE_SECONDS: Final = 20.0
-"""An answer to an older request says too little about the present: decisions are 10 s apart."""
+"""An answer to a request older than this says too little about the present: decisions are 10 s apart."""
 
 
 @dataclass(frozen=True, slots=True)
