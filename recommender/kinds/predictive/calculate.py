@@ -125,7 +125,7 @@ class _Predicting:
         return found.time if isinstance(found, Observed) else otherwise
 
     def _current(self, inputs: Inputs) -> int | None:
-        """Return the present size; for several targets, the largest."""
+        """Return the present size; for several targets, the largest; None if it is not known."""
         states = [inputs.targets.get(target) for target in self.targets]
         sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
         return max(sizes, default=None)

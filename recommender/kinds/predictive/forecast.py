@@ -24,8 +24,8 @@ class ForecastTask:
     lead_seconds: float
     """Time from the decision until the requested capacity serves: start-up and control delays."""
     window_seconds: float
-    """The target is the largest load in the window of this length that begins at now + lead; after it, a later decision
-    can help."""
+    """The target is the largest load in the window of this length that begins at now + lead; a later decision covers
+    the time after the window."""
     quantile: float = 0.95
     """The share of targets that the upper forecast should cover."""
     max_growth: float | None = None

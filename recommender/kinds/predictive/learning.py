@@ -1,4 +1,4 @@
-"""Tries models on the past days, and chooses the one to be used from now on (pure; for child processes).
+"""Tries models on the past days, and chooses the model to be used from now on (pure; for child processes).
 
 A model is tried once on the past: for each step, it makes the forecast that it would have made then, from a fit to the
 data known then. After that, its record is continued with forecasts from the parameters in use.

@@ -95,7 +95,7 @@ class WallClock:
         return np.asarray(steps - np.rint((back - moved) / step_seconds), dtype=np.int64)
 
     def _days_back(self, times: FloatArray, count: int) -> IntArray:
-        """Return how many days to look back from each time for the day that represents `count` days earlier."""
+        """Return how many days to look back from each time to reach the day that stands for `count` days earlier."""
         if not (self.holidays and times.size):
             return np.full(times.shape, count, dtype=np.int64)
         days = self.days(times)

@@ -126,7 +126,7 @@ class _Slots:
         self._length = 0
 
     def take(self, key: str, value: Json) -> None:
-        """Read a list over the former one; null and an empty list discard the former one."""
+        """Read a list into the former one, which null and an empty list discard."""
         if not value and (value is None or value == []):
             self._slots, self._length = [], 0
             return

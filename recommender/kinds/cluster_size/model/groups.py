@@ -76,7 +76,7 @@ class NodeGroup:
     target_size: int
     """The desired size; nodes may be on their way, or not have been removed yet."""
     nodes: tuple[str, ...] = ()
-    """Names of the Node objects that belong to it."""
+    """Names of the Node objects that belong to the group."""
     template: NodeTemplate | None = None
     """The template; None if there is neither a ready node nor a template, so the group cannot be sized, as `problem`
     says."""

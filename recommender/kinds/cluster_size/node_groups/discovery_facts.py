@@ -56,7 +56,7 @@ class DiscoveryFacts:
     def template(
         self, group: str, members: Iterable[str], stated: ClusterNode | None, source: str
     ) -> NodeTemplate | None:
-        """Return the template of a group: made from one of its ready nodes, or else from the stated node.
+        """Return the template of a group: made from one of its ready nodes or from the stated node; None without both.
 
         Ready nodes without GPUs are not used if the stated node has GPUs, since theirs may not be available yet.
         """

@@ -59,7 +59,7 @@ _PREFIX: Final = checked(
 
 
 def _with_the_system(namespaces: list[str]) -> tuple[str, ...]:
-    """Return the namespaces, with the one of the system's own components."""
+    """Return the namespaces and that of the system's own components."""
     return tuple(dict.fromkeys((SYSTEM_NAMESPACE, *namespaces)))
 
 

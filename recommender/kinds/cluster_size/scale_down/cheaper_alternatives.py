@@ -92,7 +92,7 @@ def staying_nodes(
 
 
 def _together(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> Advice | None:
-    """Return the largest prefix of at least two nodes that can be replaced.
+    """Return advice to replace the largest possible prefix of at least two nodes; None if there is none.
 
     With few nodes, every number is tried; with many, bisection finds the largest, as in Karpenter.
     """

@@ -84,7 +84,7 @@ def share_of(node: ClusterNode, info: NodeInfo, group: NodeGroup | None, options
 
 
 def _outright(node: ClusterNode, group: NodeGroup | None) -> Eligibility | None:
-    """Return why a node may not be considered, regardless of its utilisation."""
+    """Return why a node may not be considered; None if that depends on its utilisation."""
     if is_being_deleted(node, group):
         return Eligibility(None, KeepReason.CURRENTLY_BEING_DELETED, "the node is being deleted already")
     if node.annotations.get(SCALE_DOWN_DISABLED) == "true":

@@ -140,7 +140,7 @@ class RemovalSimulator:
         )
 
     def _hopeless(self, waiting: Iterable[Sequence[_PodOfShape]]) -> Unremovable | None:
-        """Register the shapes of all pods before any has left; return a pod that could not be scheduled anywhere."""
+        """Register all pods' shapes before any pod has left; return a pod that no node could ever take, or None."""
         for pods in waiting:
             for pod, shape in pods:
                 why = self._places.prepare(shape)

@@ -74,7 +74,7 @@ def unneeded_waiting(
 
 
 def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float) -> Waiting | None:
-    """Return the change that was too recent for a removal; if there are several, the one that delays it longest."""
+    """Return the change that was too recent for a removal, or of several the one that delays it longest; else None."""
     changes = (
         (memory.last_scale_up, settings.delay_after_add_seconds, "nodes were added", "delayAfterAdd"),
         (memory.last_delete, settings.delay_after_delete_seconds, "a node was removed", "delayAfterDelete"),

@@ -27,8 +27,8 @@ MOST_RELATED_SHAPES: Final = 300
 _MOST_QUESTIONS: Final = 5_000_000
 _LEAST_SHAPES: Final = 500
 _ORDINARY_PARTS: Final = 32
-"""How many terms, values and labels a pod has that costs as much as one; each further group of this size adds the cost
-of one."""
+"""A pod with this many terms, values and labels costs as much as one; each further group of this size adds that
+cost."""
 NOT_LOOKED_AT: Final = (
     "it has not been evaluated yet: so many different pods are pending that those of its namespace take turns"
 )

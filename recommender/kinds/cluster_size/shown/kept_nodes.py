@@ -19,7 +19,7 @@ class KeptForReason:
     """The identifier, such as `NotUnderutilized`."""
     nodes: tuple[str, ...]
     example: str
-    """The whole reason of the first of them, with its pod."""
+    """The whole reason of the first node, with its pod."""
 
 
 def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:

@@ -37,7 +37,7 @@ def lines_of(text: str, width: int, level: int = 1) -> list[str]:
 
 
 def by_workload(pods: Iterable[PodName]) -> list[tuple[PodName, ...]]:
-    """Return the pods of each workload together, in the order of the first of them; a pod without one is alone."""
+    """Return the pods by workload, in the order of each workload's first pod; a pod without a workload is alone."""
     found: dict[tuple[str, str, str], list[PodName]] = {}
     for pod in pods:
         found.setdefault((pod.namespace, pod.owner, "" if pod.owner else pod.name), []).append(pod)

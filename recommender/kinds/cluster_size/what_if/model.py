@@ -60,7 +60,7 @@ class Assumed:
     pods: tuple[ClusterPod, ...] = ()
     """The pods that do not exist."""
     displaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The removed node of each pod that ran on one, by namespace and name."""
+    """The removed node on which each of these pods ran, by namespace and name of the pod."""
     notes: tuple[str, ...] = ()
     """The assumptions, one sentence each."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RATES: Final = np.array([0.5, 1.0, 2.0, 4.0])
 _LEAST_GAIN: Final = -5.0
-"""Losses are capped at this value: a single flood refutes a model anyway."""
+"""Gains below this value count as this value: a single large loss refutes a model anyway."""
 
 
 def paired(weights: FloatArray) -> FloatArray:

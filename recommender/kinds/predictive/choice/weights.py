@@ -33,7 +33,7 @@ def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatA
 def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
     """Return the weights after each expert has given a share to all, so that none is forgotten; shape (…, experts).
 
-    An expert without a weight so far is added with its prior; one whose prior is 0 is removed.
+    An expert without a weight so far is added with its prior; an expert whose prior is 0 is removed.
     """
     staying = np.where(prior > 0, weights, 0.0)
     total = staying.sum(axis=-1, keepdims=True)

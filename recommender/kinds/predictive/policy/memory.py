@@ -66,7 +66,7 @@ class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
 
     @property
     def held_until(self) -> float | None:
-        """Return the end of the hold after a mass reconnect."""
+        """Return the end of the hold after a mass reconnect; None if there is no hold."""
         return self.reconnect.held_until
 
 

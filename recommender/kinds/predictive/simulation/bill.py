@@ -36,6 +36,6 @@ def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bil
 
 
 def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
-    """Return the share by which replica-hours exceed those that the load of the judged steps fills."""
+    """Return the share by which replica-hours exceed what the load of the judged steps fills; None without load."""
     filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
     return replica_hours / filled - 1 if filled > 0 else None

@@ -1,7 +1,7 @@
 """Plain headroom at a range of costs, with which policies are compared.
 
-A forecast that requests more replicas is short less often, and so is plain headroom. Only the shortage at equal
-replica-hours shows whether the forecast is of any use.
+A forecast that requests more replicas is short less often, but so is a larger plain headroom. Only the shortage at
+equal replica-hours shows whether the forecast is of any use.
 """
 
 from __future__ import annotations

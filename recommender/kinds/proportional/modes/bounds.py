@@ -10,7 +10,7 @@ from recommender.kinds.proportional.formulas import number_text
 from recommender.kinds.proportional.modes.mode_definition import Flaw, Values
 
 SPREAD_REPLICAS: Final = 2
-"""The fewest replicas with `preventSinglePointFailure`."""
+"""The least number of replicas that `preventSinglePointFailure` demands."""
 
 
 def min_of(values: Values) -> int:

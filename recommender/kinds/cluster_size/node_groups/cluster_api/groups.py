@@ -96,7 +96,7 @@ def cluster_api_groups(
 
 
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
-    """Return whether an object is a requested node group. A MachineSet of a MachineDeployment is part of the latter."""
+    """Return whether an object is a requested node group; a MachineSet of a MachineDeployment is only a part of one."""
     owner = controller_of(one)
     if not is_opted_in(one) or (owner is not None and owner[0] == "MachineDeployment"):
         return False

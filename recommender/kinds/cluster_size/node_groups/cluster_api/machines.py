@@ -32,7 +32,7 @@ class Members:
     foreign: set[str] = field(default_factory=set)
     """Nodes that Machines name but this cluster does not have."""
     disputed: dict[str, str] = field(default_factory=dict)
-    """Nodes that other groups also claim, each with the claimants; such a node counts for no group."""
+    """Nodes that other groups also claim, each with the objects that claim it; such a node counts for no group."""
     refused: dict[str, str] = field(default_factory=dict)
     """Nodes that belong to another group although an object of this one claims them, each with a sentence."""
 

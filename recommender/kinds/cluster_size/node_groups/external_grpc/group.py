@@ -98,11 +98,11 @@ class ExternalGroup:
         return self._slow.template
 
     def price(self) -> float | None:
-        """Return the price of one node for one hour."""
+        """Return the price of one node for one hour; None if it is not known."""
         return self._slow.price
 
     def options(self) -> GroupOptions | None:
-        """Return the options that the group overrides."""
+        """Return the options that the group overrides; None if it overrides none."""
         return self._slow.options
 
     def gpu_label(self) -> str:

@@ -117,7 +117,7 @@ class VolumeFilter:
 
 
 def _unknown(storage: StorageView, shape: PodShape) -> Refusal | None:
-    """Return the refusal of a pod whose claims cannot be judged. The reason is not one of the scheduler's."""
+    """Return the refusal of a pod whose claims cannot be judged, with a reason of our own; None for other pods."""
     if not shape.scheduling.claims or not storage.unknown:
         return None
     return Refusal("VolumeBinding", "the pod's PersistentVolumeClaims cannot be judged", storage.unknown)
