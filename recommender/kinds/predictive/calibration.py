@@ -120,7 +120,7 @@ def _factors_of(
 def _errors(
     point: PointForecast, room: PointForecast | None, history: LoadHistory, steps: IntArray, task: ForecastTask
 ) -> FloatArray:
-    """Return the error of each of the steps, as `upper_factors` measures it; NaN where it has none."""
+    """Return the error at each of the steps, as `upper_factors` measures it; NaN where there is none."""
     forecast, target = point(steps), _targets(history, steps, task)
     errors = np.full(target.shape, np.nan)
     with np.errstate(over="ignore"):

@@ -140,7 +140,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         namespace: str,  # noqa: ARG002 - as RecommendationKind has it
         narrow: Callable[[str], str],
     ) -> ProportionalSettings:
-        """Return the settings with narrowed queries. Raises NotForObjectsError for counts that only the file may use."""
+        """Return the settings with narrowed queries. Raises NotForObjectsError for counts that only a file may use."""
         if settings.config_map is not None:
             message = "configMap is for the administrator's file alone: write linear or ladder into the object"
             raise NotForObjectsError("OnlyInFile", message)

@@ -91,7 +91,7 @@ class NodeFilter:
     ignore_virtual_nodes: bool = False
     """If true, nodes of virtual-kubelet and of EKS Fargate do not count."""
     min_node_age_seconds: float = 0.0
-    """Younger nodes do not count. A node of unknown age counts."""
+    """Nodes younger than this do not count. A node of unknown age counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class ProportionalSettings:
     hysteresis_ratio: float = 0.0
     """The share of a rung by which a count must fall below the rung before the size follows it downwards."""
     quiet_period_seconds: float = 0.0
-    """How long the size stays after a change."""
+    """How long the size stays unchanged after a change."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
     """How sizes grow, by container, by `requests` or `limits`, and by resource. All nodes that pass the filter
     count."""

@@ -80,7 +80,7 @@ class Options:
         return found
 
     def differences(self, group: str) -> dict[str, str]:
-        """Return, by name of each group that was compared with this one and is not similar, how they differ."""
+        """Return how this group differs from each group that it was compared with and is not similar to, by name."""
         return {other: why for (one, other), why in self._differences.items() if one == group and why}
 
     def _option(

@@ -1,1 +1,1 @@
-"""The requirements of pods' claims and disks on nodes."""
+"""The requirements that nodes must meet for the claims and disks of pods."""
