@@ -33,7 +33,7 @@ def present_forecasts(
 ) -> Forecasts:
     """Return the forecasts from the newest step before they are bounded, shape (series, 1); NaN where there is none.
 
-    If `parameters` is None, a model that must be fitted has not been fitted.
+    `parameters` is None if the model has no parameters or has not been fitted yet.
     """
     history, series = valid_history(history), len(history.values)
     if parameters is None and model.fit is not no_fit:

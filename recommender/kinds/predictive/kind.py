@@ -61,7 +61,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         return range_limits(settings.min_replicas, settings.max_replicas)
 
     def claims(self, settings: PredictiveSettings) -> Iterator[ScaleClaim]:
-        """Yield a claim on the targets that series name; two entries meet only if their queries are the same."""
+        """Yield a claim on the targets that series name; two entries conflict only if their queries are the same."""
         each = settings.for_each
         if each is not None:
             query = tuple(token.text for token in tokens_of(settings.load or ""))

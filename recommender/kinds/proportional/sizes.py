@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ContainerResources = dict[str, dict[str, dict[str, str]]]
 """Quantities by container, by `requests` or `limits`, and by resource."""
 _MOST_STEPS: Final = 2.0**53
-"""The largest number of steps, which a number per step close to 0 could exceed."""
+"""The most steps that count; a number per step close to 0 could otherwise result in more."""
 
 
 @dataclass(frozen=True, slots=True)

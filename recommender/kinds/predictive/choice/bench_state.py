@@ -49,7 +49,7 @@ class BenchState:
     sizes: FloatArray
     """The size of each model's room, shape (series, experts)."""
     tried_weights: FloatArray
-    """The weights at the cost of the configured headroom, which is paid until models are proven at the cost of the
+    """The weights at the cost of the configured headroom; this cost is paid until models are proven at the cost of the
     bill."""
     tried_sizes: FloatArray
     evidence: FloatArray

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 COST, TAU, THETA = range(3)
-"""Replicas paid for; steps that were short; missing share of the needed replicas."""
+"""The indexes of the sums: replicas paid for, steps that were short, and missing share of the needed replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Period:
     """Families of policies that differ by one number, over one stretch of the past; any number of families at once."""
 
     numbers: FloatArray
-    """Numbers in ascending order, shape (numbers,)."""
+    """The number of each policy, ascending; shape (numbers,)."""
     sums: FloatArray
     """Sums of shape (…, numbers, 3), or (…, numbers, 1) if they contain only the cost."""
 
@@ -54,7 +54,7 @@ class Period:
         return np.asarray(first + np.minimum(np.maximum(part, 0.0), 1.0) * (second - first))
 
     def _within(self, low: IntArray) -> IntArray:
-        """Return the places, limited to those that are followed by another one."""
+        """Return the places, limited to those that are followed by another place."""
         # A few times as quick as `np.clip`, which counts where each decision of days is played.
         return np.minimum(np.maximum(low, 0), len(self.numbers) - 2)
 

@@ -54,11 +54,11 @@ class InitialState(NamedTuple):
     """The state before the first bin."""
 
     level: FloatArray
-    """Shape (series,)."""
+    """The level of each series, shape (series,)."""
     trend: FloatArray
-    """Shape (series,)."""
+    """The trend of each series, shape (series,)."""
     season: FloatArray
-    """Shape (series, bins of a season)."""
+    """The season of each series, shape (series, bins of a season)."""
 
 
 @dataclass(frozen=True, slots=True)

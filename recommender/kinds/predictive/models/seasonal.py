@@ -28,7 +28,8 @@ LEAST_LEVEL_STEPS = 2
 DAYS_BACK = (1, 2, 3, 4, 5, 6, 7, 14)
 SAME_WEEKDAY_WEIGHT = 2.0
 LARGEST_RISE = 10.0
-"""The largest factor for the excess of today's load over that day's, because a load near 0 may rise by any factor."""
+"""The largest factor for the excess of today's load over an earlier day's, because a load near 0 may rise by any
+factor."""
 OTHER_KIND_WEIGHT = 0.01
 """The weight of a day of the other kind, because a working day says little about a weekend, but more than nothing."""
 BLOCK_SAMPLES = 400_000

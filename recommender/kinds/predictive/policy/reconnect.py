@@ -20,7 +20,8 @@ def observed(memory: ReconnectMemory, settings: Connections, load: float, now: f
     """Return the memory after an observed load.
 
     A fall by `reconnectDrop` from the largest load of the last minute holds the capacity for `reconnectHold` from now
-    on. The loads before it are forgotten, so that the same fall does not count again; another fall holds it again.
+    on. The loads before it are forgotten, so that the same fall does not count again; another fall holds the
+    capacity again.
     """
     # The clock may have been set back since.
     limit = now + settings.reconnect_hold_seconds

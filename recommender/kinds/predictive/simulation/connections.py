@@ -36,7 +36,7 @@ class SessionSettings:
     mean_session_seconds: float
     """The mean lifetime of a connection; lifetimes are exponentially distributed."""
     limit: float
-    """The number of connections at which a pod becomes not ready, until it has fallen below 95% of this number."""
+    """The number of connections at which a pod becomes not ready, until it has fewer than 95% of this number."""
     backoff_seconds: float = 30.0
     """Connections that were refused or cut off try again, evenly spread over this time."""
     storms: tuple[ReconnectStorm, ...] = ()
