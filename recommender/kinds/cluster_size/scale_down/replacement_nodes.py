@@ -115,7 +115,7 @@ class Replacer:
         return best
 
     def _most_new(self, nodes: Sequence[StayingNode], group: NodeGroup, paid: float) -> int:
-        """Return the most nodes of the group that may replace these: no more, and cheaper or smaller in total."""
+        """Return how many nodes of the group may replace these: at most as many, and cheaper or smaller in total."""
         room = group.max_size - self._sizes[group.name]
         if self._prices:
             price = self._prices[group.name]

@@ -39,7 +39,7 @@ def limits_of(lowest: int, highest: int) -> tuple[Limit, ...]:
 
 
 def at_least_two(nodes: float) -> tuple[Limit, ...]:
-    """Return the limit of `preventSinglePointFailure`: two replicas on more than one node, even beyond `max`."""
+    """Return the limit of `preventSinglePointFailure`: two replicas if there are several nodes, even beyond `max`."""
     if nodes <= 1:
         return ()
     detail = f"at least {SPREAD_REPLICAS} on {number_text(nodes)} nodes"
