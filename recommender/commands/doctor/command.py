@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.foundation.options.backend_checks import look_at_backend, look_at_clusters
+from adapter.foundation.options.backend_checks import look_at_backend, look_at_only_backend
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
 from adapter.foundation.options.cluster_checks import look_at_apiserver
@@ -187,8 +187,8 @@ class _Installation:
         backends = self._configuration.backends
         for name, settings in backends.items():
             yield Check(f"prometheus/{name}", partial(look_at_backend, name, settings, "entries"))
-        if not backends:
-            yield Check("clusters", partial(look_at_clusters, self._settings.prometheus))
+        if not backends and self._settings.prometheus is not None:
+            yield Check("prometheus", partial(look_at_only_backend, self._settings.prometheus))
 
     def _look_at_rights(self) -> list[Line]:
         if not self._settings.namespace:

@@ -210,9 +210,8 @@ def doctor_lines(world: World) -> dict[str, CheckStatus]:
 
 def test_the_doctor_looks_at_each_backend(world: World) -> None:
     found = doctor_lines(world)
-    assert {"prometheus/home", "prometheus/home/clusters", "prometheus/far", "query/far-load/sum(connections)"} <= set(
-        found
-    )
+    looked_at = {"prometheus/home", "prometheus/home/clock", "prometheus/home/future", "prometheus/home/clusters"}
+    assert {*looked_at, "prometheus/far", "query/far-load/sum(connections)"} <= set(found)
     assert set(found.values()) <= {CheckStatus.OK, CheckStatus.WARNING}
     with refused(world):
         found = doctor_lines(world)
