@@ -85,6 +85,7 @@ class TargetLookups:
         self._slow_threads = DaemonThreads("slow look-up", threads[1])
         self._states = StateLog(_log)
         self._ended = threading.Condition()
+        """Guards what the threads of look-ups change, and is notified when a look-up ends."""
         self._running: set[TargetReference] = set()
         self._found: dict[TargetReference, Found] = {}
         self._slow: frozenset[TargetReference] = frozenset()
@@ -109,6 +110,7 @@ class TargetLookups:
             found = self._found
             self._slow = frozenset(target for target in wanted if target not in found)
             self._uids = {target: uid for target, uid in self._uids.items() if target in wanted}
+            self._forget_scale_only(wanted)
         self._forget(wanted)
         late = Unknown(f"the API server did not answer within {self._seconds:g} s", is_awaited=True)
         return {target: self._newest(target, found.get(target, late)) for target in wanted}
@@ -130,6 +132,13 @@ class TargetLookups:
             target: known for target, known in self._known.items() if target in wanted or known.time > oldest
         }
         self._silent_since = {target: since for target, since in self._silent_since.items() if target in wanted}
+
+    def _forget_scale_only(self, wanted: Collection[TargetReference]) -> None:
+        """Forget targets that are gone. The lock is held, since look-ups that are late may still add targets."""
+        now = self._clock.monotonic()
+        self._scale_only_until = {
+            target: until for target, until in self._scale_only_until.items() if target in wanted or now < until
+        }
 
     def uid(self, target: TargetReference) -> str:
         """Return the UID that a target had when it was last looked up; empty if it is not known."""
@@ -166,13 +175,15 @@ class TargetLookups:
         try:
             document = self._objects.get(path, seconds=_EACH_SECONDS).document
         except ForbiddenError:
-            self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+            with self._ended:
+                self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
             message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
             self._states.failed(str(target), message, level=logging.WARNING)
             return None
-        self._scale_only_until.pop(target, None)
+        with self._ended:
+            self._scale_only_until.pop(target, None)
+            self._uids[target] = uid_of(document)
         self._states.recovered(str(target), f"{target} may be read now")
-        self._uids[target] = uid_of(document)
         try:
             return target_state_of(scaled_object_of(document))
         except NoReplicasError:
@@ -186,5 +197,6 @@ class TargetLookups:
                 raise
             # The object itself has been read.
             raise FactError("it exists, and its kind has no scale subresource") from None
-        self._uids[target] = uid_of(document)
+        with self._ended:
+            self._uids[target] = uid_of(document)
         return TargetState(replicas_of(document))

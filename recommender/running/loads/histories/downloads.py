@@ -49,15 +49,16 @@ _SERIES_OF_THE_PAST: Final = 5
 class _Progress:
     """The progress of the download of one history."""
 
+    history: TargetHistory
     most_samples: int = MOST_SAMPLES
     due: float = 0.0
     spans: list[Span] = field(default_factory=list)
     """The spans that are still to be asked for in this round, oldest first."""
     backoff: Backoff = field(default_factory=lambda: Backoff(5.0, CHECK_SECONDS, jitter_ratio=0.2))
 
-    def points(self, history: TargetHistory) -> int:
+    def points(self) -> int:
         """Return how many grid times one request may ask for."""
-        return max(1, min(MOST_POINTS, self.most_samples // max(1, len(history.targets()))))
+        return max(1, min(MOST_POINTS, self.most_samples // max(1, len(self.history.targets()))))
 
 
 class Downloads:
@@ -88,10 +89,10 @@ class Downloads:
 
     def step(self, history: TargetHistory) -> bool:
         """Ask for the newest piece that a history lacks, if one is due; return whether more pieces are to follow."""
-        progress = self._progress.setdefault(history.need.name, _Progress())
+        progress = self._progress_of(history)
         started, client = self._monotonic(), self._client(history.need)
         if started < progress.due or client is None:
-            return False
+            return bool(progress.spans) and client is not None
         if not progress.spans:
             progress.spans = history.lacking(self._wall())
         if not progress.spans:
@@ -99,7 +100,7 @@ class Downloads:
             progress.due = started + CHECK_SECONDS
             return False
         first, last = progress.spans.pop()
-        begin = max(first, last - progress.points(history) + 1)
+        begin = max(first, last - progress.points() + 1)
         if begin > first:
             progress.spans.append((first, begin - 1))
         if problem := self._download_piece(client, history, (begin, last), progress):
@@ -120,13 +121,13 @@ class Downloads:
 
         `report` gets the share of the history that is still lacking.
         """
-        progress, failures = _Progress(), 0
+        progress, failures = _Progress(history), 0
         spans = history.lacking(self._wall())
         while spans and failures < _MOST_FAILURES and (client := self._client(history.need)) is not None:
             lacking = sum(last - first + 1 for first, last in spans)
             report(lacking * history.step_seconds / history.need.settings.history_seconds)
             first, last = spans.pop()
-            begin = max(first, last - progress.points(history) + 1)
+            begin = max(first, last - progress.points() + 1)
             if problem := self._download_piece(client, history, (begin, last), progress):
                 failures += 1
                 message = f"the history of {history.need.name} is not complete: {problem}"
@@ -136,6 +137,13 @@ class Downloads:
             failures = 0
             if begin > first:
                 spans.append((first, begin - 1))
+
+    def _progress_of(self, history: TargetHistory) -> _Progress:
+        """Return the progress of a history; that of another history of the same recommendation is dropped."""
+        progress = self._progress.get(history.need.name)
+        if progress is None or progress.history is not history:
+            progress = self._progress[history.need.name] = _Progress(history)
+        return progress
 
     def _download_piece(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
         """Return why the piece has not been downloaded; empty if it has."""

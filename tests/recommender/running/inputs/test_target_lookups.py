@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -183,6 +184,21 @@ def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() ->
         assert len([path for path in world.paths if "hang" in path]) == len(hung)
     finally:
         released.set()
+
+
+def test_answers_that_arrive_late_never_disturb_the_next_look() -> None:
+    world = World(seconds=0.0)
+    targets = [replace(WEB, name=f"web-{number}") for number in range(600)]
+    for target in targets:
+        world.objects.put(DEPLOYMENTS, "shop", target.name, OBJECT)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        # Each look ends at once, and the answers to its new targets arrive during the following ones.
+        for count in range(200, len(targets), 8):
+            assert len(world.lookups.look(targets[:count])) == count
+    finally:
+        sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize(

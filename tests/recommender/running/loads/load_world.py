@@ -43,6 +43,9 @@ class Clocks:
     wall: float = field(default_factory=time.time)
     monotonic: float = 1000.0
 
+    def pass_seconds(self, seconds: float) -> None:
+        self.monotonic += seconds
+
     def clock(self) -> Clock:
         return Clock(lambda: self.monotonic, lambda: self.wall)
 

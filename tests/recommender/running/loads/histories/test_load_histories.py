@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, Pr
 from recommender.running.loads.histories.downloads import CHECK_SECONDS, Downloads
 from recommender.running.loads.histories.load_histories import TargetHistory
 from tests.recommender.running.loads.load_world import Clocks, need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOUR = 3600.0
 NEED = need("load", history_seconds=14 * 86_400.0)
@@ -90,8 +94,11 @@ class Server:
         self.answers = list(answers)
         self.asked: list[int] = []
         """The number of points of each request."""
+        self.before: Callable[[], None] = lambda: None
+        """Called before each answer."""
 
     def range(self, _query: str, *, start: float, end: float, step_seconds: float, **_options: object) -> RangeAnswer:
+        self.before()
         self.asked.append(round((end - start) / step_seconds) + 1)
         answer = self.answers.pop(0) if self.answers else EMPTY
         if isinstance(answer, PrometheusError):
@@ -120,6 +127,27 @@ def test_two_weeks_are_asked_for_newest_first_in_pieces_that_prometheus_allows()
 
     assert server.asked == [10_000, 10_000, STEPS_OF_TWO_WEEKS - 20_000 - 1]
     assert results == ["ok"] * 3
+
+
+def test_a_pause_between_two_pieces_does_not_end_a_download() -> None:
+    server, clocks = Server(), Clocks(wall=START + 1)
+    server.before = lambda: clocks.pass_seconds(5.0)
+    under_test, history = downloads(server, clocks, []), history_of((0.0, 1.0))
+
+    assert under_test.step(history)
+    assert under_test.step(history), "more pieces follow, although none is due yet"
+    assert len(server.asked) == 1
+
+
+def test_a_history_that_replaces_another_is_downloaded_from_the_beginning() -> None:
+    server, clocks = Server(), Clocks(wall=START + 1)
+    under_test = downloads(server, clocks, [])
+    under_test.step(history_of((0.0, 1.0)))
+    short = TargetHistory(need("load", history_seconds=HOUR), 1)
+    short.note({None: 1.0}, START)
+
+    assert not under_test.step(short), "a single piece has the whole history"
+    assert server.asked == [10_000, round(HOUR / STEP) - 1]
 
 
 @pytest.mark.parametrize(
