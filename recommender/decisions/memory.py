@@ -86,4 +86,4 @@ class Memory:
     known: Mapping[str, int] = field(default_factory=dict)
     """The last known number of objects of each counted kind (`doubted_first_lists`); kinds without any are left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
-    """With `forEach`, the memory of each target, which contains no further targets."""
+    """With `forEach` or several targets, the memory of each target, which contains no further targets."""

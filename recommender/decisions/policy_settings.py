@@ -71,7 +71,7 @@ class RecommendationPolicy:
 
     name: str
     type: str
-    """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
+    """The key of the configuration: `proportional`, `predictive`, `clusterSize` or `resources`."""
     targets: tuple[TargetReference, ...] = ()
     outputs: frozenset[Output] = frozenset({Output.METRIC})
     brakes: Brakes = field(default_factory=Brakes)
@@ -80,7 +80,7 @@ class RecommendationPolicy:
     limits: tuple[Limit, ...] = ()
     """`min` and `max`, if the configuration states them. They apply to every size, whatever its source."""
     rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
-    """The names of the other recommendations that scale a target, by target."""
+    """The names of the other recommendations that scale or resize a target, by target."""
     each: TargetReference | None = None
     """With `forEach`: the target that this policy is about, one of several with this name."""
     namespace: str = ""

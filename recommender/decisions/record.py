@@ -98,7 +98,7 @@ class Record:
 
     name: str
     type: str
-    """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
+    """The key of the configuration: `proportional`, `predictive`, `clusterSize` or `resources`."""
     time: float
     """When the value was decided, in seconds since the Unix epoch. A value that is held because an
     input is missing keeps its old time."""

@@ -20,7 +20,7 @@ class DelaySource(StrEnum):
     MEASURED = "measured"
     """From the recent past of this installation."""
     ASSUMED = "assumed"
-    """The default of the component, as long as there are too few measurements."""
+    """A configured or default value, which is not measured or has too few measurements so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,12 @@ class ControlDelays:
     """The delays between the load and the size."""
 
     scrape: Delay
-    """How old a sample is when a query sees it: measured as the poll's time minus the sample's timestamp."""
+    """How old a sample becomes before a query sees a newer one: the time between changes of the load, or the age of its
+    samples if that is larger."""
     refresh: Delay
     """From one decision to the next: measured as the time between polls, queries included."""
     hpa_sync: Delay
-    """Until an HPA has read the recommendation: measured as the time between its requests. 0 without an HPA."""
+    """Until an HPA has read the recommendation: its configured sync period, which is never measured. 0 without an HPA."""
 
     @property
     def total_seconds(self) -> float:

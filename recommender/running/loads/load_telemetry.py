@@ -23,7 +23,7 @@ class LoadTelemetry:
 
         self._samples = gauge("history_samples", "Samples of the load's history in memory, of all targets.")
         self._targets = gauge("targets", "Targets whose load is known now or was known in the last day.")
-        self._seconds = gauge("history_seconds", "Start of the longest history of a target's load.")
+        self._seconds = gauge("history_seconds", "Length of the longest known history of a target's load.")
         self._lacking = gauge(
             "history_lacking_seconds", "Part of the history that has not been read from Prometheus yet."
         )

@@ -1,6 +1,6 @@
 """Writes the status of objects of the kind Recommendation: only by the leader, after changes, and at a limited rate.
 
-    writer = StatusWriter(objects.apply, fence, source, watch.known)
+    writer = StatusWriter(objects, fence, lambda: source.admission, watch.known, store)
     tasks.running("statuses", lambda stop: writer.run(stop.event))
     latest = Latest(writer.publish)
 

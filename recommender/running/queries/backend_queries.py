@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
 
 _LACKING: Final = "it is not in `prometheus` any more: add it there, or correct `backend`"
-_CHANGED: Final = "where it is asked has just changed: the next poll asks there"
+_CHANGED: Final = "its configuration has just changed: the next poll uses the new one"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _STEP_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 600.0
 """How long a leader waits before it looks again."""
 _RETRY_SECONDS: Final = 30.0
-"""How long it waits after a failure."""
+"""How long a leader waits after a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class FormerBufferParts:
     owner: str
     """The owner in the annotations of buffers that this recommender has sized."""
     found: Callable[[Mapping[BufferSettings, str]], None]
-    """Is called with the name of the recommendation that sized each buffer."""
+    """Called with the name of the recommendation that sized each buffer."""
     are_configured: Callable[[], bool]
     """Returns whether the configuration in force sizes any buffer; a missing right is logged only then."""
     monotonic: Callable[[], float]

@@ -25,7 +25,7 @@ _BY_CONTAINER: Final = "max by (namespace, pod, container)"
 _CONTAINERS: Final = 'container!="",container!="POD",pod!="",exported_namespace="",exported_pod=""'
 # Older kubelets have a series for each core as well.
 _ALL_CORES: Final = 'cpu=~"|total"'
-# With it, `namespace` and `pod` are those of kube-state-metrics itself.
+# A series with `exported_namespace` has the `namespace` and `pod` of kube-state-metrics itself.
 _HONOURED: Final = 'exported_namespace=""'
 _KNOWN_BEFORE_SECONDS: Final = 3600
 _SHORTEST_RATE_SECONDS: Final = 300.0
