@@ -53,7 +53,7 @@ class BrakedValue(Braking, Protocol):
         """The number of replicas; None for a value that is not a single number, or that is not known."""
         ...
 
-    def settled(self, question: DecisionContext) -> SettledValue:
+    def settled(self, context: DecisionContext) -> SettledValue:
         """Return the final value, after the brakes, with what the record and the memory need."""
         ...
 

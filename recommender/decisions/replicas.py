@@ -72,10 +72,10 @@ class Replicas:
         hold = f"{stop.sentence}: {held} is kept, and not changed to {value}"
         return self._with_step(stop.name, kept, stop.sentence, hold)
 
-    def settled(self, question: DecisionContext) -> SettledValue:
+    def settled(self, context: DecisionContext) -> SettledValue:
         """Return the value within its bounds, whatever the brakes did, and name an HPA that will ignore the value."""
-        calculation, situation = question.calculation, question.situation
-        policy, value = question.policy, self.replicas
+        calculation, situation = context.calculation, context.situation
+        policy, value = context.policy, self.replicas
         steps, holds = self.steps, self.holds
         binding = steps[-1].step if steps else calculation.binding
         if value is not None:
@@ -85,7 +85,7 @@ class Replicas:
                 holds += tuple(f"{step.step}: {step.detail}" for step in bounds)
             steps += bounds
             binding = steps[-1].step if steps else calculation.binding
-            ignored = tolerated(policy, situation, question.inputs, value)
+            ignored = tolerated(policy, situation, context.inputs, value)
             if ignored is not None:
                 steps, binding = (*steps, ignored), ignored.step
         steps = (*calculation.steps, *steps)
@@ -102,7 +102,7 @@ class Replicas:
             steps=steps,
             binding=binding,
             reasons=reasons,
-            notes=some(question.inputs.cluster.problems),
+            notes=some(context.inputs.cluster.problems),
             details=calculation.details,
         )
 

@@ -180,7 +180,7 @@ def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> N
             writes=writing.objects,
             fence=writing.fence,
             deletion=MachineDeletion(parts.providers, parts.clock.monotonic),
-            nodes=writing.cluster,
+            cluster=writing.cluster,
             is_configured=lambda: are_configured(parts.plan().configuration),
             stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
             announce=events.add,

@@ -45,7 +45,7 @@ class ControlDelays:
     refresh: Delay
     """From one decision to the next: measured as the time between polls, queries included."""
     hpa_sync: Delay
-    """Until an HPA has read the recommendation: its configured sync period, which is never measured. 0 without an HPA."""
+    """Until an HPA has read the recommendation: its sync period as configured, never measured. 0 without an HPA."""
 
     @property
     def total_seconds(self) -> float:

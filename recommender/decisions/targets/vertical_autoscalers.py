@@ -25,7 +25,7 @@ _OFF: Final = "Off"
 _ALL_OTHERS: Final = "*"
 
 
-def autoscaler_objects(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
+def vertical_autoscaler_kinds(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
     """Return the kinds of objects to read in each of the namespaces; an empty namespace means all."""
     return frozenset(ObjectKind(GROUP, PLURAL, KIND, each, is_optional=True) for each in namespaces)
 

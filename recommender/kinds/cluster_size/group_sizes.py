@@ -82,27 +82,27 @@ class GroupSizes:
         hold = f"{stop.sentence}, until {stop.until}" if is_count else stop.sentence
         return replace(self, answer=answer, holds=(*self.holds, hold))
 
-    def settled(self, question: DecisionContext) -> SettledValue:
+    def settled(self, context: DecisionContext) -> SettledValue:
         """Return what is recommended, written and remembered."""
-        policy, context, before = question.policy, self.context, self.context.before
-        situation, cluster, settings = context.situation, context.known.cluster, context.settings
-        until = context.known.confirmed + policy.stale_after_seconds
+        policy, own, before = context.policy, self.context, self.context.before
+        situation, cluster, settings = own.situation, own.known.cluster, own.settings
+        until = own.known.confirmed + policy.stale_after_seconds
         asked = SizeQuestion(policy.name, situation, settings, until)
         wishes = wished_sizes(asked, self.answer, cluster) if situation.writes_sizes else GroupWishes()
         marks = () if Output.SCALE in policy.outputs else marks_left(asked, cluster)
-        writes = SizeWrites(wishes, buffer_size(settings, context.future.pods, cluster), until)
+        writes = SizeWrites(wishes, buffer_size(settings, own.future.pods, cluster), until)
         answer = replace(self.answer, notes=(*self._notes(writes), *marks))
         holds = (*self.holds, *((answer.hold,) if answer.hold else ()))
         sizes = {group.name: group.recommended for group in answer.groups}
         has_other = bool(before.sizes) and any(before.sizes.get(name, size) != size for name, size in sizes.items())
-        own = structs.replace(answer.memory or before, sizes=sizes)
-        own, has_removals = with_asked_sizes(own, wishes, situation.groups, situation.now)
+        memory = structs.replace(answer.memory or before, sizes=sizes)
+        memory, has_removals = with_asked_sizes(memory, wishes, situation.groups, situation.now)
         return SettledValue(
             replicas=None,
             is_remembered=True,
             has_changed=has_other or has_removals,
             is_held=bool(holds),
-            own=own,
+            own=memory,
             inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
             steps=tuple(_step(step) for step in answer.steps[:_MOST_STEPS]),
             binding=answer.binding,

@@ -11,7 +11,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal_escaping import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
-from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, notes_on_sizes
+from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes, vertical_autoscaler_kinds
 from recommender.decisions.texts.columns import GAP, wrapped
 from recommender.kinds.kind import (
     RECOMMENDED_RESOURCES,
@@ -88,7 +88,7 @@ def _vertical_autoscalers(recommendation: Recommendation) -> frozenset[ObjectKin
     """
     policy, settings = recommendation.policy, recommendation.subject
     namespaces = [""] if policy.namespace else [target.namespace for target in policy.targets]
-    return autoscaler_objects(namespaces if settings.resources and policy.targets else ())
+    return vertical_autoscaler_kinds(namespaces if settings.resources and policy.targets else ())
 
 
 def _with_notes(

@@ -41,12 +41,14 @@ class ContainerRows:
 
 
 @dataclass(frozen=True, slots=True)
-class CpuSamples:
-    """Samples of one container of a pod, in Unix seconds and cores, as they were received."""
+class UsageSamples:
+    """Samples of the CPU or memory of one container of a pod, as they were received."""
 
     pod: PodContainer
     times: FloatArray
-    cores: FloatArray
+    """Unix seconds."""
+    values: FloatArray
+    """Cores, or bytes of memory."""
 
 
 @dataclass(slots=True)
@@ -75,14 +77,14 @@ class CollectedCpu:
             rows,
         )
 
-    def add(self, day: int, found: Sequence[CpuSamples]) -> None:
+    def add(self, day: int, found: Sequence[UsageSamples]) -> None:
         """Add samples of a day, where days are counted back from the end. Impossible values are left out."""
         known = [(self.rows.places[each.pod], each) for each in found if each.pod in self.rows.places]
         if not known:
             return
         rows = np.repeat([row for row, _ in known], [len(each.times) for _, each in known])
         times = np.concatenate([each.times for _, each in known])
-        cores = np.concatenate([each.cores for _, each in known])
+        cores = np.concatenate([each.values for _, each in known])
         # A comparison with NaN is false.
         usable = (cores >= 0) & (cores <= MOST_CORES)
         rows, times, cores = rows[usable], times[usable], cores[usable]

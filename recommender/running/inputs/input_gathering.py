@@ -38,8 +38,9 @@ ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[Target
 
 _NO_LOADS = Unknown("nothing looks loads up here")
 
-OBJECT_SECONDS = 3.0
-"""Longest time that a poll waits for lookups of objects; the results of slower ones count in the next poll."""
+APART_SECONDS = 3.0
+"""Longest time that a poll waits for lookups that must not delay other decisions: those of objects, and all if there
+are several backends. The results of slower ones count in the next poll."""
 SLOW_SECONDS = 1.0
 """A lookup that takes longer runs in a separate pool of threads in the next poll."""
 
@@ -127,7 +128,7 @@ class Gatherer:
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
-        """Return the inputs; takes `seconds` at most. Values that have not arrived by then are `Unknown`."""
+        """Return the inputs; values that arrive after `seconds` are `Unknown`. Targets have their own time limit."""
         until = self._clock() + seconds
         # A slow backend must not delay the decisions that query another one.
         backends = {each.backend for each in wanted.queries} | {each.backend for each in wanted.loads}
@@ -135,7 +136,10 @@ class Gatherer:
         self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""), are_apart=len(backends) > 1)
         self._config_maps.start(wanted.config_maps)
         targets = self._targets(wanted.targets)
-        left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used twice
+
+        def left() -> float:
+            return max(0.0, until - self._clock())
+
         queries = by_backend(self._queries.results(wanted.queries, left))
         config_maps = self._config_maps.results(wanted.config_maps, left)
         loads = {
@@ -232,7 +236,7 @@ class _Parallel(Generic[K, T]):
         There is no wait for a lookup in `_apart` that was slow last time, so that it delays no other decision.
         """
         found: dict[K, Observed[T] | Unknown] = {}
-        until = self._clock() + OBJECT_SECONDS
+        until = self._clock() + APART_SECONDS
         # Lookups in `_apart` come last, as they may use up the time.
         for key in sorted(keys, key=lambda key: key in self._apart):
             seconds = left()

@@ -53,7 +53,7 @@ class FolderMemoryStore:
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
         """Write the file if its content changes; return whether it contains the memory now."""
-        return self._save_text(MemoryKey(name), encode_memory(name, memory).encode())
+        return self._save_content(MemoryKey(name), encode_memory(name, memory).encode())
 
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False: no other process changes a memory."""
@@ -65,7 +65,7 @@ class FolderMemoryStore:
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
         """Write the file of a shard, as `save` does. A file has no limit, so no shard is too large."""
-        return self._save_text(MemoryKey(name, number), encode_shard(name, shard))
+        return self._save_content(MemoryKey(name, number), encode_shard(name, shard))
 
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False: no other process changes a shard."""
@@ -87,7 +87,7 @@ class FolderMemoryStore:
             self._stored[key] = content
             return found
 
-    def _save_text(self, key: MemoryKey, content: bytes) -> bool:
+    def _save_content(self, key: MemoryKey, content: bytes) -> bool:
         with self._lock:
             if self._stored.get(key) == content:
                 return True

@@ -85,7 +85,7 @@ class RemovalParts:
     writes: Replaces
     fence: Fence
     deletion: MachineDeletion
-    nodes: Callable[[], ClusterState]
+    cluster: Callable[[], ClusterState]
     """Returns the state of the cluster, in which marked nodes are found as far as nodes are known."""
     stopped: Callable[[RemovalMark], str]
     """Returns why a removal must not continue, such as a changed configuration; empty if it may continue."""
@@ -141,7 +141,7 @@ class NodeRemovals:
 
     def step(self) -> None:
         """Advance each removal by one step, if this process may write."""
-        known = self._parts.nodes().nodes
+        known = self._parts.cluster().nodes
         nodes = known.value if isinstance(known, Observed) else ()
         names = [node.name for node in nodes if REMOVAL in node.annotations]
         self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}

@@ -76,12 +76,11 @@ def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
     return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
 
 
-def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
-    """Return the Node in its former state, with the time at which its removal failed, if it did."""
+def unmarked(node: dict[str, Any], failed_at: float) -> dict[str, Any]:
+    """Return the Node in its former state, with the time at which its removal failed."""
     mark = mark_of(node)
     annotations = {key: text for key, text in texts(node, "metadata", "annotations").items() if key != REMOVAL}
-    if failed_at is not None:
-        annotations[FAILED_REMOVAL] = str(int(failed_at))
+    annotations[FAILED_REMOVAL] = str(int(failed_at))
     spec = {**section(node, "spec"), "taints": _other_taints(node)}
     if mark is None or mark.cordoned:
         spec["unschedulable"] = False

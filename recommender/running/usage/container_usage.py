@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, UsageSamples
 from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
 from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, matrix
 
@@ -42,11 +42,11 @@ def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_second
     return collected
 
 
-def ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -> tuple[int, list[CpuSamples]]:
+def ask_slice(reader: ClusterReader, query: str, step_seconds: int, asked: TimeSlice) -> tuple[int, list[UsageSamples]]:
     """Return the day of a slice, and the samples of each container in it. Raises PrometheusError."""
-    answer = matrix(reader.client, query, asked.start, asked.end, step)
+    answer = matrix(reader.client, query, asked.start, asked.end, step_seconds)
     found = [
-        CpuSamples(
+        UsageSamples(
             PodContainer(
                 series.labels.get("namespace", ""), series.labels.get("pod", ""), series.labels.get("container", "")
             ),

@@ -44,8 +44,8 @@ def read_usage_grid(
                     continue
                 steps = edges[-1] - 1 - np.rint((reader.window.end - each.times) / resolution.step_seconds)
                 # A comparison with NaN is false. A value that no machine can have is not a measurement.
-                usable = (steps >= 0) & (steps < edges[-1]) & (each.cores >= 0) & (each.cores <= most)
-                found[place, steps[usable].astype(np.int64)] = each.cores[usable]
+                usable = (steps >= 0) & (steps < edges[-1]) & (each.values >= 0) & (each.values <= most)
+                found[place, steps[usable].astype(np.int64)] = each.values[usable]
         return found
 
     return UsageGrid(

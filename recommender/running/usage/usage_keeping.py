@@ -39,7 +39,7 @@ _RESOLUTION_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 60.0
 _SAVE_SECONDS: Final = 1800.0
 
-_NAMES: Final = f"{CPU_METRIC} or {MEMORY_METRIC} has no samples of it, or fromUsage finds none"
+_WHY_UNMEASURED: Final = f"{CPU_METRIC} or {MEMORY_METRIC} has no samples of it, or fromUsage finds none"
 
 UsageInputs = dict["TargetReference", "Observed[object] | Unknown"]
 
@@ -208,7 +208,7 @@ class UsageKeeper:
                 value = WorkloadUsage(tuple(records), usage.facts.autoscalers.get(workload))
                 found[target] = Observed(value, last[workload])
             elif target is not None:
-                found[target] = Unknown(f"CPU or memory of {target} is not measured: {_NAMES}")
+                found[target] = Unknown(f"CPU or memory of {target} is not measured: {_WHY_UNMEASURED}")
         for workload, pod in usage.doubled.items():
             target = need.target_of(workload)
             if target is not None:

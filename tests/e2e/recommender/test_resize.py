@@ -23,7 +23,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.decisions.record import TargetReference
-from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, known_autoscalers
+from recommender.decisions.targets.vertical_autoscalers import known_autoscalers, vertical_autoscaler_kinds
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
@@ -288,7 +288,7 @@ def watched(scene: Scene) -> Iterator[ClusterWatch]:
         threading.Thread(target=run, args=(ended,), name=name, daemon=True).start()
 
     try:
-        yield ClusterWatch(scene.client, ClusterNeeds(objects=autoscaler_objects([scene.namespace])), start)
+        yield ClusterWatch(scene.client, ClusterNeeds(objects=vertical_autoscaler_kinds([scene.namespace])), start)
     finally:
         ended.set()
 

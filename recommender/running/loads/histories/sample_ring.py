@@ -33,8 +33,8 @@ class SampleRing:
         self.steps = steps
         self._rows_a_block = rows_a_block
         self._blocks: list[Samples] = []
-        self._rows: list[int] = []
-        """Rows that are free."""
+        self._free_rows: list[int] = []
+        """Rows that no series has at present."""
         self._asked = np.zeros(steps, dtype=np.bool_)
         self._any = np.zeros(steps, dtype=np.bool_)
         self._first: dict[int, int] = {}
@@ -49,18 +49,18 @@ class SampleRing:
 
     def add_row(self) -> int:
         """Return the number of a new row without samples."""
-        if not self._rows:
+        if not self._free_rows:
             start = len(self._blocks) * self._rows_a_block
             self._blocks.append(np.full((self._rows_a_block, self.steps), np.nan, dtype=np.float32))
-            self._rows = list(range(start + self._rows_a_block - 1, start - 1, -1))
-        return self._rows.pop()
+            self._free_rows = list(range(start + self._rows_a_block - 1, start - 1, -1))
+        return self._free_rows.pop()
 
     def drop_row(self, row: int) -> None:
         """Forget the samples of a row, which may be given to another series."""
         block, at = divmod(row, self._rows_a_block)
         self._blocks[block][at] = np.nan
         self._first.pop(row, None)
-        self._rows.append(row)
+        self._free_rows.append(row)
 
     def advance(self, newest: int) -> None:
         """Make room up to a grid time; samples that are older than the length of the ring are forgotten."""

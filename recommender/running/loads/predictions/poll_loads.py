@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
-
-_SHOWN_PROBLEMS: Final = "series"
 
 
 class SourceTelemetry(Protocol):
@@ -145,7 +143,7 @@ class LoadSource:
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
         self._telemetry.series_left_out(need.name, found.left_out)
-        key = f"{need.name} {_SHOWN_PROBLEMS}"
+        key = f"{need.name} series"
         if found.problems:
             message = f"recommendation {need.name}: {'; '.join(found.problems)}"
             self._states.failed(key, message, level=logging.WARNING)

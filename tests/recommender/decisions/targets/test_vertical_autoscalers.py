@@ -10,10 +10,10 @@ from adapter.foundation.cluster.values.state import ClusterState, Observed, Unkn
 from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import (
     active_autoscalers,
-    autoscaler_objects,
     autoscaler_of,
     known_autoscalers,
     note_about,
+    vertical_autoscaler_kinds,
 )
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
@@ -65,6 +65,6 @@ def test_the_first_by_name_is_named_and_an_object_of_two_watches_counts_once() -
 
 
 def test_those_that_cannot_be_read_are_none() -> None:
-    shop, other = sorted(autoscaler_objects(["shop", "other"]), key=lambda kind: kind.namespace, reverse=True)
+    shop, other = sorted(vertical_autoscaler_kinds(["shop", "other"]), key=lambda kind: kind.namespace, reverse=True)
     state = ClusterState(objects={shop: Observed((vertical(),), 1.0), other: Unknown("forbidden", is_refused=True)})
     assert set(known_autoscalers(state)) == {("shop", "Deployment", "web")}

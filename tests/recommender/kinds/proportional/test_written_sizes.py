@@ -13,7 +13,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, TargetState, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, TargetAction, TargetReference
-from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
+from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.wishes import RequestedSize
@@ -103,7 +103,7 @@ def test_requests_and_limits_are_written_as_they_are_recommended() -> None:
 @pytest.mark.parametrize("outputs", ["outputs: [metric]", BOTH])
 def test_a_vertical_pod_autoscaler_that_sizes_the_target_is_named(outputs: str) -> None:
     spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}}
-    [kind] = autoscaler_objects(["kube-system"])
+    [kind] = vertical_autoscaler_kinds(["kube-system"])
     found: Any = Observed(({"metadata": {"namespace": "kube-system", "name": "dns"}, "spec": spec},), NOW)
     given = inputs()
     note = "VerticalPodAutoscaler kube-system/dns sizes it too (updateMode Auto)"

@@ -14,7 +14,7 @@ from recommender.decisions.inputs import Inputs, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction, TargetReference
-from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
+from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
@@ -368,7 +368,7 @@ def with_vertical(mode: str, namespace: str = "shop") -> ClusterState:
         "updatePolicy": {"updateMode": mode},
     }
     document = {"metadata": {"namespace": namespace, "name": "v"}, "spec": spec}
-    [kind] = autoscaler_objects([""])
+    [kind] = vertical_autoscaler_kinds([""])
     return replace(cluster(), objects={kind: Observed((document,), NOW)})
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.kinds.resources.sizing import peaks_after_kills
-from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples, MemoryPeaks
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, MemoryPeaks, UsageSamples
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 
 MIB = 2.0**20
@@ -14,8 +14,8 @@ ROWS = ContainerRows.of({ONE: WEB, TWO: WEB})
 END = 1_000_000.0
 
 
-def samples(pod: PodContainer, values: list[float]) -> CpuSamples:
-    return CpuSamples(pod, END - 300.0 * np.arange(len(values), dtype=np.float64), np.array(values))
+def samples(pod: PodContainer, values: list[float]) -> UsageSamples:
+    return UsageSamples(pod, END - 300.0 * np.arange(len(values), dtype=np.float64), np.array(values))
 
 
 def test_what_no_container_can_use_is_left_out() -> None:

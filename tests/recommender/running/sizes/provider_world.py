@@ -163,7 +163,7 @@ class ProviderWorld:
                 writes=self.api,
                 fence=fence,
                 deletion=MachineDeletion(groups, clock.monotonic),
-                nodes=self.api.seen,
+                cluster=self.api.seen,
                 is_configured=lambda: True,
                 stopped=lambda _: self.stopped,
                 announce=self.events.append,
