@@ -68,7 +68,7 @@ def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
 
 def _group_at_requested_size(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
     requested = memory.requested.get(group.name)
-    if group.provider is None or requested is None or requested.size <= group.target_size:
+    if group.provider is None or requested is None or requested.are_late or requested.size <= group.target_size:
         return group
     if memory.last_delete is not None and memory.last_delete >= requested.since:
         return group
@@ -99,12 +99,12 @@ def settled_writes(
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
-            memory = _with_written_size(memory, name, one, _leaving(group))
+            memory = _with_written_size(memory, name, one, _leaving(group, one, memory.requested.get(name)))
             del asked[name]
             continue
         if group is not None and one.removes and group.target_size < one.before:
             # Nodes are removed one after the other; some are removed already.
-            memory = _with_written_size(memory, name, one, _leaving(group))
+            memory = _with_written_size(memory, name, one, 0)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
@@ -129,9 +129,17 @@ def _outcome_of(
     return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
 
 
-def _leaving(group: NodeGroup | None) -> int:
-    """Return how many nodes a provider still counts in the size of a group although they are being removed."""
-    return len(group.deleting) if group is not None and _has_provider(group) else 0
+def _leaving(group: NodeGroup | None, asked: AskedSize, known: RequestedNodes | None) -> int:
+    """Return how many nodes that are being removed the provider counted in the size before a request.
+
+    A provider counts a node until it is asked to delete the node's machine, and no longer, although the node may stay
+    for minutes after that. So they are what the size was beyond the nodes that stay and those on their way.
+    """
+    if group is None or group.provider is None:
+        return 0
+    stay = len(group.nodes) - len(group.deleting)
+    beyond = asked.before - max(stay, 0 if known is None else known.size)
+    return min(len(group.deleting), max(0, beyond))
 
 
 def _has_provider(group: NodeGroup | None) -> bool:
@@ -141,7 +149,8 @@ def _has_provider(group: NodeGroup | None) -> bool:
 def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize, leaving: int) -> ClusterSizeMemory:
     if asked.size > asked.before:
         known, size = memory.requested.get(name), asked.size - leaving
-        request = known if known is not None and known.size == size else RequestedNodes(size, asked.since)
+        is_known = known is not None and known.size == size and not known.are_late
+        request = known if known is not None and is_known else RequestedNodes(size, asked.since)
         last = max(asked.since, memory.last_scale_up or 0.0)
         return replace(memory, requested={**memory.requested, name: request}, last_scale_up=last)
     if asked.removes:

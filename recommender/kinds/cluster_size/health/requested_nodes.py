@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from recommender.kinds.cluster_size.health.group_back_off import after_failure, is_forgotten
 from recommender.kinds.cluster_size.health.provision_time import provision_seconds_of
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness
-from recommender.kinds.cluster_size.model.memory import RequestedNodes
+from recommender.kinds.cluster_size.model.memory import LATE, RequestedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,44 +62,100 @@ def requests_of(
 ) -> tuple[dict[str, GroupRequest], ClusterSizeMemory | None]:
     """Return the nodes on their way by group, and the updated memory, which is None if nothing changed.
 
-    A group with late nodes backs off, and its request is forgotten, as are requests that are fulfilled and back-offs
-    that no longer count. The request of a group that is left out is kept, because the group's nodes are not known.
+    A group with late nodes backs off, and again at the end of each back-off while its size still counts them.
+    Forgotten are requests that are fulfilled, requests of late nodes that the size no longer counts, old requests of
+    groups that no longer exist, and back-offs that no longer count. The request of a group that is left out is kept,
+    because the group's nodes are not known.
     """
     memory = situation.memory
-    requested = dict(memory.requested) if situation.writes_sizes else {}
     back_offs = {name: last for name, last in memory.back_offs.items() if not is_forgotten(last, situation.now)}
+    requested = _of_other_groups(situation, settings, back_offs)
     found: dict[str, GroupRequest] = {}
     for group in situation.groups.groups:
-        request = requested.get(group.name)
         seconds = provision_seconds_of(group, settings)
         state = readiness.get(group.name, NodeReadiness())
-        if request is None and situation.writes_sizes and _lacks_nodes(group, state):
-            # Somebody has requested them, perhaps this program before its memory was lost. If they did not count, the
-            # same number would be added again.
-            request = requested[group.name] = RequestedNodes(group.target_size, situation.now)
-        if request is None or group.problem:
-            found[group.name] = GroupRequest(group.target_size)
-            continue
-        elapsed = situation.known_seconds_since(request.since)
-        its = found[group.name] = group_request(group, state, request, elapsed, seconds)
-        if its.late:
-            back_offs[group.name] = _backed_off(back_offs.get(group.name), its, situation.now, seconds)
-        if len(state.ready) + len(state.unready) >= request.size or elapsed > seconds:
-            del requested[group.name]
+        request = _counting_request(group, state, situation)
+        found[group.name] = GroupRequest(group.target_size)
+        if request is not None and not group.problem:
+            is_known_late = request.are_late and _is_backing_off(group, back_offs, situation.now)
+            elapsed = math.inf if request.are_late else situation.known_seconds_since(request.since)
+            if not is_known_late:
+                its = found[group.name] = group_request(group, state, request, elapsed, seconds)
+                if its.late:
+                    reason = _still_counted(its) if request.are_late else _not_in_time(its, seconds)
+                    back_offs[group.name] = after_failure(back_offs.get(group.name), situation.now, reason)
+            request = _kept_request(group, state, request, is_over=elapsed > seconds)
+        if request is not None:
+            requested[group.name] = request
     changed = replace(memory, requested=requested if situation.writes_sizes else memory.requested, back_offs=back_offs)
     return found, None if changed == memory else changed
 
 
+def _of_other_groups(
+    situation: ClusterSituation, settings: ClusterSizeSettings, back_offs: Mapping[str, BackOff]
+) -> dict[str, RequestedNodes]:
+    """Return the requests of groups that are not known now, and may be known again before their nodes are late."""
+    groups = {group.name for group in situation.groups.groups}
+    longest = settings.max_node_provision_seconds
+    return {
+        name: request
+        for name, request in situation.memory.requested.items()
+        if name not in groups
+        and (name in back_offs if request.are_late else situation.known_seconds_since(request.since) <= longest)
+    }
+
+
+def _counting_request(group: NodeGroup, readiness: NodeReadiness, situation: ClusterSituation) -> RequestedNodes | None:
+    """Return the request of a group; None if nothing is requested.
+
+    Late nodes are forgotten once the size counts them no longer. If the size has grown since, somebody has requested
+    nodes, perhaps this program before its memory was lost: if they did not count, the same number would be added again.
+    """
+    request = situation.memory.requested.get(group.name)
+    if not situation.writes_sizes:
+        return None
+    if group.problem or (request is not None and not request.are_late):
+        return request
+    if not _lacks_nodes(group, readiness):
+        return None
+    is_late = request is not None and group.target_size <= request.size
+    return RequestedNodes(group.target_size, LATE if is_late else situation.now)
+
+
+def _kept_request(
+    group: NodeGroup, readiness: NodeReadiness, request: RequestedNodes, *, is_over: bool
+) -> RequestedNodes | None:
+    """Return what is remembered of a request after a decision; None if nothing is."""
+    if len(readiness.ready) + len(readiness.unready) >= request.size:
+        return None
+    if not is_over:
+        return request
+    return RequestedNodes(group.target_size, LATE) if _lacks_nodes(group, readiness) else None
+
+
+def _is_backing_off(group: NodeGroup, back_offs: Mapping[str, BackOff], now: float) -> bool:
+    return group.name in back_offs and now < back_offs[group.name].until
+
+
 def _lacks_nodes(group: NodeGroup, readiness: NodeReadiness) -> bool:
-    """Return whether a group whose size this program may write has fewer nodes than are desired."""
+    """Return whether a group whose size this program may write has fewer nodes than are desired.
+
+    The size of a provider's group counts nodes that are drained, until their deletion is requested.
+    """
     is_ours = group.is_writable and not (group.autoscaler or group.paused or group.problem)
-    return is_ours and group.target_size > _present_nodes(group, readiness)
+    present = _present_nodes(group, readiness)
+    return is_ours and group.target_size > (present if group.provider is None else max(present, len(group.nodes)))
 
 
 def _present_nodes(group: NodeGroup, readiness: NodeReadiness) -> int:
     return max(len(group.nodes) - len(group.deleting), readiness.total)
 
 
-def _backed_off(last: BackOff | None, request: GroupRequest, now: float, seconds: float) -> BackOff:
+def _not_in_time(request: GroupRequest, seconds: float) -> str:
     nodes = "1 requested node was" if request.late == 1 else f"{request.late} requested nodes were"
-    return after_failure(last, now, f"{nodes} not ready within {seconds:.0f} s")
+    return f"{nodes} not ready within {seconds:.0f} s"
+
+
+def _still_counted(request: GroupRequest) -> str:
+    nodes = "1 requested node has" if request.late == 1 else f"{request.late} requested nodes have"
+    return f"{nodes} not come, and its size still counts them: find out why, or lower the size"

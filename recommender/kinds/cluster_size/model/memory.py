@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS: Final = 1800.0
 """The longest duration of a back-off."""
+LATE: Final = 0.0
+"""Stands for the time of a request whose nodes are late."""
 
 
 class BackOff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -39,6 +41,12 @@ class RequestedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: Count
     """The size that was written."""
     since: Time
+    """When the nodes were requested; `LATE` if they are late and the group's size still counts them."""
+
+    @property
+    def are_late(self) -> bool:
+        """Whether the nodes are late, so that nothing waits for them, although the group's size still counts them."""
+        return self.since == LATE
 
 
 class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

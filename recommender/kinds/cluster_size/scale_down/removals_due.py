@@ -88,7 +88,7 @@ def _missing(situation: ClusterSituation) -> Iterable[str]:
         return
     for group in situation.groups.groups:
         requested = situation.memory.requested.get(group.name)
-        if requested and requested.size > len(group.nodes):
+        if requested and not requested.are_late and requested.size > len(group.nodes):
             yield f"{requested.size - len(group.nodes)} of {group.name}"
 
 

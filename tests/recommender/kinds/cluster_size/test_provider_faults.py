@@ -1,0 +1,171 @@
+"""Decisions about groups whose nodes leave or never come, and whose ids change: what is asked for and remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.decisions.memory import Memory
+from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.model.memory import RequestedNodes
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
+from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.write_attempt import ScaleOutcome
+from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.deciding import size_memory
+from tests.recommender.kinds.cluster_size.test_decide import NOW
+from tests.recommender.kinds.cluster_size.test_provider_sizes import NODES, decided, wishes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.decisions.loop import Decision
+    from recommender.outputs.wishes import Wish
+
+GOING = node(
+    "n9", provider_id="x:///9", created=1.0, taints=["ToBeDeletedByClusterAutoscaler:NoSchedule"], unschedulable=True
+)
+"""An empty node that is being drained and deleted."""
+ALL = (*NODES, GOING)
+
+
+def stated(
+    target: int, *, going: InstanceState = InstanceState.RUNNING, zombies: int = 0, name: str = "a"
+) -> PluginReading:
+    """Return four nodes, of which one goes, machines that never become nodes, and an empty group to turn to."""
+    machines = [
+        *(ProviderInstance(each.provider_id) for each in NODES),
+        ProviderInstance(GOING.provider_id, going),
+        *(ProviderInstance(f"x:///zombie-{number}", InstanceState.CREATING) for number in range(zombies)),
+    ]
+    group = PluginGroup(name, 1, 10, target, tuple(machines), template=NODES[0], has_writes=True)
+    return PluginReading("externalGRPC", (group,), {each.name: name for each in ALL})
+
+
+def sizes_of(decision: Decision) -> list[tuple[str, int]]:
+    return [(wish.target.name, wish.replicas) for wish in wishes_of(decision)]
+
+
+@pytest.mark.parametrize(
+    ("before", "going"),
+    [
+        pytest.param(4, InstanceState.RUNNING, id="drained-and-still-counted"),
+        pytest.param(3, InstanceState.DELETING, id="deleted-and-counted-no-more"),
+        pytest.param(3, InstanceState.RUNNING, id="deleted-and-counted-no-more-though-it-is-shown-as-running"),
+    ],
+)
+def test_while_a_node_goes_a_group_grows_by_what_pods_need_and_no_more(before: int, going: InstanceState) -> None:
+    first = decided(NOW, Memory(), stated(before, going=going), nodes=ALL)
+    [wish] = wishes_of(first)
+    assert wish.replicas == before + 2
+    memory, shown = first.memory, before
+    for seconds in (1.0, 30.0, 60.0):
+        outcome = (ScaleOutcome(wish, ScaleResult.OK),) if seconds == 1.0 else ()
+        found = decided(NOW + seconds, memory, stated(shown, going=going), *outcome, nodes=ALL)
+        assert sizes_of(found) == []
+        memory, shown = found.memory, before + 2
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0, 600.0])
+def test_a_node_that_is_drained_is_no_node_on_its_way_for_pods_to_wait_for(seconds: float) -> None:
+    first = decided(NOW, Memory(), stated(4), nodes=ALL, pending=0)
+    later = decided(NOW + seconds, first.memory, stated(4), nodes=ALL, pending=1)
+    assert sizes_of(later) == [("a", 5)]
+
+
+def with_other_group(reading: PluginReading, size: int = 0) -> PluginReading:
+    return replace(
+        reading, groups=(*reading.groups, PluginGroup("b", 0, 10, size, (), template=NODES[0], has_writes=True))
+    )
+
+
+def late_machines() -> Decision:
+    """Return the decision that finds two machines late, which the provider counts and lists as being created."""
+    first = decided(NOW, Memory(), with_other_group(stated(3)), nodes=NODES)
+    found = first
+    outcomes: Sequence[ScaleOutcome] = [ScaleOutcome(wish, ScaleResult.OK) for wish in wishes_of(first)]
+    for seconds in range(60, 1021, 60):
+        found = decided(NOW + seconds, found.memory, with_other_group(stated(5, zombies=2)), *outcomes, nodes=NODES)
+        outcomes = [refused(wish) for wish in wishes_of(found)]
+        if outcomes:
+            return found
+    raise AssertionError("no node was found to be late")
+
+
+def refused(wish: Wish) -> ScaleOutcome:
+    return ScaleOutcome(wish, ScaleResult.REFUSED, message="5 of its machines exist")
+
+
+def after_late_machines(seconds: float, *, pending: int, loads: int = 3) -> Decision:
+    """Return the last of the decisions in so many seconds after the one that finds two machines late.
+
+    The other group has accepted two nodes, which are on their way.
+    """
+    late = late_machines()
+    outcomes = [refused(w) if w.target.name == "a" else ScaleOutcome(w, ScaleResult.OK) for w in wishes_of(late)]
+    began, found = NOW + 960.0, late
+    for passed in (*range(30, int(seconds), 30), int(seconds)):
+        found = decided(
+            began + passed,
+            found.memory,
+            with_other_group(stated(5, zombies=2), size=2),
+            *outcomes,
+            nodes=NODES,
+            pending=2 if passed < seconds else pending,
+            loads=loads,
+        )
+        outcomes = []
+    return found
+
+
+def test_late_machines_are_taken_back_and_another_group_is_asked() -> None:
+    late = late_machines()
+    assert sizes_of(late) == [("a", 3), ("b", 2)]
+    assert "2 requested nodes were not ready within 900 s" in size_memory(late).back_offs["a"].reason
+
+
+@pytest.mark.parametrize("seconds", [30, 120, 270, 420, 840])
+def test_pods_do_not_wait_again_for_late_machines_that_the_provider_still_counts(seconds: int) -> None:
+    assert ("b", 3) in sizes_of(after_late_machines(seconds, pending=3))
+
+
+def test_late_machines_that_the_provider_still_counts_are_taken_back_again_when_the_back_off_ends() -> None:
+    assert sizes_of(after_late_machines(240, pending=2)) == []
+    again = after_late_machines(300, pending=2)
+    assert sizes_of(again) == [("a", 3)]
+    back_off = size_memory(again).back_offs["a"]
+    assert (back_off.duration_seconds, back_off.reason) == (
+        600.0,
+        "2 requested nodes have not come, and its size still counts them: find out why, or lower the size",
+    )
+
+
+def test_late_machines_of_one_group_keep_no_node_from_being_removed() -> None:
+    found = after_late_machines(60, pending=0, loads=0)
+    waits = size_memory(found)
+    answer = answer_of(found.record)
+    assert answer is not None
+    assert not any("UpcomingNodes" in removal.reason and "of a" in removal.reason for removal in answer.removals), waits
+
+
+def test_a_size_that_grows_while_machines_are_late_has_nodes_on_their_way() -> None:
+    late = late_machines()
+    grown = decided(NOW + 1000.0, late.memory, with_other_group(stated(7, zombies=4), size=2), nodes=NODES)
+    assert size_memory(grown).requested["a"] == RequestedNodes(7, NOW + 1000.0)
+
+
+def test_requests_of_groups_whose_ids_change_are_not_remembered_for_ever() -> None:
+    memory, most = Memory(), 0
+    for number in range(60):
+        found = decided(NOW + 60.0 * number, memory, stated(5, name=f"pool-{number}"), nodes=NODES, pending=0)
+        memory, most = found.memory, max(most, len(size_memory(found).requested))
+    assert most <= 900 / 60 + 1
+
+
+def test_the_request_of_a_group_that_is_not_listed_for_a_while_is_remembered() -> None:
+    first = decided(NOW, Memory(), stated(5), nodes=NODES, pending=0)
+    without = decided(NOW + 60.0, first.memory, PluginReading("externalGRPC", problem="it hangs"), nodes=NODES)
+    assert size_memory(without).requested == size_memory(first).requested == {"a": RequestedNodes(5, NOW)}
