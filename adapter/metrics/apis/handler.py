@@ -47,7 +47,8 @@ LONGEST_WARNING = 240
 """Longest text in characters, before quoting."""
 
 HPA_CONTROLLER = "kube-controller-manager"
-"""The prefix of its User-Agent. It would log every warning of every answer, ten thousand times in 15 seconds."""
+"""Prefix of the User-Agent of the HPA controller, which would log every warning of every answer, ten thousand times in
+15 seconds."""
 
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "“": '"', "”": '"', "’": "'", "±": "+-"})  # noqa: RUF001 - likely ones
 

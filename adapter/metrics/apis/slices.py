@@ -1,4 +1,4 @@
-"""Divides work on all metrics into slices, so that requests are answered in between. `Pace` implements it."""
+"""The interface of `Pace`, which divides work on all metrics into slices so that requests are answered in between."""
 
 from __future__ import annotations
 

@@ -19,9 +19,10 @@ from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.metrics.identity.callers import BadPathError
 
 MOST_PATHS = 1 << 16
-"""Most cached paths: one for each metric that an HPA requests."""
+"""Limit on the cached paths: there is one for each metric that an HPA requests."""
 MOST_CHARACTERS = 8 << 20
-"""Most characters in all cached paths: they are cached before authentication, and anyone can request long ones."""
+"""Limit on the characters of all cached paths: they are cached before authentication, and anyone can request long
+ones."""
 _MAY_MATTER = re.compile(r"(?:^|&)(?:watch|fieldSelector|[^=&]*%)")
 """Matches the parts of a query that can change the attributes of a list."""
 _FIELDS_SELECT = "metrics.k8s.io"

@@ -45,14 +45,15 @@ if TYPE_CHECKING:
     from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
 
 MOST_ANSWERS = 100_000
-"""Most cached decisions for front-proxy callers, and as many for direct ones."""
+"""Limit on the cached decisions for front-proxy callers, and on those for direct ones."""
 MOST_CHARACTERS = 32 << 20
-"""Most characters of the names in each of the two caches: anyone with a token can request long, made-up names."""
+"""Limit on the characters of the names in each of the two caches: anyone with a token can request long, made-up
+names."""
 GRACE_SHARE = 0.1
 """The share of its lifetime in which an expired decision is renewed in the background: 30 seconds of five minutes, two
 sync periods of an autoscaler."""
 MOST_RENEWING = 4
-"""Most requests that wait for a renewal at the same time although an expired decision could be used."""
+"""Limit on the requests that wait for a renewal at the same time although an expired decision could be used."""
 TRY_AGAIN_SECONDS = 3.0
 """Pause between two renewals in the background."""
 JOIN_SECONDS = OF_RIGHTS.seconds + 1.0
@@ -141,7 +142,7 @@ class Authorizer:
         self._lacks_right = False
 
     def require(self, caller: Caller, attributes: Attributes) -> None:
-        """Raise DeniedError unless the caller is allowed to; UnreviewedError or CrowdedError if that is unknown."""
+        """Raise DeniedError unless the caller may do this; UnreviewedError or CrowdedError if that is unknown."""
         if MASTERS in caller.groups:
             return
         memory = self._front_proxy if caller.via is Via.FRONT_PROXY else self._direct
@@ -224,7 +225,7 @@ class Authorizer:
         return _Answer(decision, ends + life * GRACE_SHARE, renew_at=ends, usable_until=ends + life)
 
     def _renew(self, expired: _Answer, key: Key, caller: Caller, attributes: Attributes) -> None:
-        """Renew the decision unless another request has."""
+        """Renew the decision unless another request has renewed it."""
         memory = self._front_proxy
         if memory.answers.get(key) is expired:
             self._flights.join(

@@ -38,7 +38,7 @@ class FrontProxySettings:
 
     ca_file: Path
     allowed_names: tuple[str, ...] = ()
-    """Common names that are allowed to impersonate users; empty: every name that the CA has signed."""
+    """Common names that are allowed to impersonate users; if empty, all names in the CA's certificates are."""
     names: HeaderNames = field(default_factory=HeaderNames)
 
 

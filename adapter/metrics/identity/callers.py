@@ -76,7 +76,7 @@ class Via(StrEnum):
     CLIENT_CERTIFICATE = "client-certificate"
     TOKEN = "token"  # noqa: S105 - the name of a way, not a token
     NOBODY = "nobody"
-    """Not at all: the path is open to everyone."""
+    """The caller was not authenticated: the path is open to everyone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,12 @@ class RequestedAccess(Protocol):
 
     @property
     def path(self) -> str:
-        """Still percent-encoded."""
+        """The path, still percent-encoded."""
         ...
 
     @property
     def query(self) -> str:
-        """Still percent-encoded, without the question mark."""
+        """The query, still percent-encoded, without the question mark."""
         ...
 
     @property
@@ -115,7 +115,7 @@ class RequestedAccess(Protocol):
 
     @property
     def peer_chain(self) -> tuple[bytes, ...]:
-        """As `Peer.chain`."""
+        """The same as `Peer.chain`."""
         ...
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Now = Callable[[], datetime]
 
 MOST_CHAINS = 256
-"""Most cached verdicts of each kind. A cluster has as many front proxies as API servers."""
+"""Limit on the cached verdicts of each kind. A cluster has as many front proxies as API servers."""
 
 M = TypeVar("M")
 V = TypeVar("V")

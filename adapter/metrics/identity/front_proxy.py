@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeaderNames:
-    """The headers that carry the identity behind the front proxy; upper and lower case are equal."""
+    """The headers that carry the identity behind the front proxy; their names are case-insensitive."""
 
     users: tuple[str, ...] = ("X-Remote-User",)
     groups: tuple[str, ...] = ("X-Remote-Group",)
@@ -98,7 +98,7 @@ class FrontProxyMaterial:
 
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
-    """Common names that are allowed to impersonate users; empty: every name that the CA has signed."""
+    """Common names that are allowed to impersonate users; if empty, all names in the CA's certificates are."""
     names: HeaderNames = HeaderNames()
     callers: CallerReader = field(init=False)
 
@@ -120,7 +120,7 @@ class FrontProxies:
     def identify(self, material: FrontProxyMaterial, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller | None:
         """Return the caller that the front proxy names; None if the peer is not a front proxy.
 
-        Raises UnauthenticatedError or ForbiddenError for a certificate of its CA that is not good enough, and for
+        Raises UnauthenticatedError or AccessForbiddenError for a certificate of its CA that is not good enough, and for
         headers that name no user.
         """
         if not peer.chain:

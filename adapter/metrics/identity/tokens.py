@@ -66,7 +66,7 @@ class TokenSettings:
     """How tokens are reviewed."""
 
     audiences: tuple[str, ...] = ()
-    """A token must be for one of these audiences; empty: for the API server's own."""
+    """A token must be for one of these audiences; if empty, for one of the API server's own."""
     cache_seconds: float = 10.0
 
 

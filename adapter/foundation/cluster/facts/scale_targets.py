@@ -30,12 +30,12 @@ class ScaleTarget(Protocol):
 
     @property
     def api_version(self) -> str:
-        """`apps/v1`."""
+        """The API version, such as `apps/v1`."""
         ...
 
     @property
     def kind(self) -> str:
-        """`Deployment`."""
+        """The kind, such as `Deployment`."""
         ...
 
     @property

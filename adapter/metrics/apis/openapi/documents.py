@@ -2,8 +2,8 @@
 
 kube-apiserver requests both about once a minute and merges them into its own. If they are missing, it logs that each
 time, and `kubectl explain podmetrics` has nothing to show. They never change, so they are made once. No `Accept` header
-is refused, because kube-apiserver would keep asking. (OpenAPI 2.0 and 3.0, with the extensions of
-`k8s.io/kube-openapi`.)
+is refused, because kube-apiserver would keep asking. The documents follow OpenAPI 2.0 and 3.0, with the extensions of
+`k8s.io/kube-openapi`.
 """
 
 from __future__ import annotations

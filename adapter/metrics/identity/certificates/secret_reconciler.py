@@ -101,7 +101,7 @@ class CertificateKeeper:
         times: Times = Times(),
         events: CertificateMetrics | None = None,
     ) -> None:
-        """Take which certificate to maintain, and where.
+        """Keep the certificate that `wanted` describes, with the requests of `objects`.
 
         `show` is called with each generation that new connections should see; `shown` is the one that they already see.
         `manager` is the program's name, which labels the Secret.
@@ -114,7 +114,7 @@ class CertificateKeeper:
         self._times = times
         self._events = events
         self._trusted_since: dict[x509.Certificate, float] = {}
-        """Authorities that all APIServices hold, with the time since when every look has seen that."""
+        """Authorities that all APIServices hold, each with the time since which every look has found that."""
 
     def look(self) -> Look:
         """Look once, and make the changes that are needed. Raises OSError if `show` does."""

@@ -54,7 +54,7 @@ class Paces:
 
 
 def period_for(interval: float, most: float) -> float:
-    """Return the seconds between refreshes for a request that comes back each `interval` seconds.
+    """Return the seconds between refreshes for a request that is repeated every `interval` seconds.
 
     It is half of the interval, so that an answer is never older than half of the asker's own period; never more than
     `most`.
@@ -85,7 +85,7 @@ def longest_period(metric: Metric, settings: ReadingSettings) -> float:
 
 
 def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
-    """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
+    """Return the seconds between refreshes of a metric that is requested every `interval` seconds.
 
     Frequent requests shorten it, unless the rule sets `refresh`: its author knows what the query costs.
     """
@@ -95,7 +95,7 @@ def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> flo
 
 
 def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> Iterator[str]:
-    """Yield a warning for each rule whose `refresh` is so long that its answers would grow too old in between."""
+    """Yield a warning for each rule whose `refresh` is so long that answers grow too old between refreshes."""
     longest = settings.longest_refresh_seconds
     for rule in rules:
         wanted = rule.policy.refresh_seconds

@@ -149,7 +149,7 @@ class HeldValues:
         return max(owned, key=lambda pair: pair[1], default=(None, 0))
 
     def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
-        """Return the newest queries of a namespace that together free `excess` values; none if all free too few."""
+        """Return the newest queries of a namespace that together free `excess` values; none if all free fewer."""
         chosen: list[Query] = []
         for query in reversed(self._sizes):
             if excess <= 0:

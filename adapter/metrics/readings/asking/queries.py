@@ -49,7 +49,7 @@ class Lane(Enum):
 class QueryKey(NamedTuple):
     """The identity of a query: its server, its text and how samples are assigned, but not its rule.
 
-    So a reading outlives a reload that moves or renames its rule, and two rules that say the same share a query.
+    So a reading outlives a reload that moves or renames its rule, and rules with the same content share a query.
     """
 
     planned: PlannedQuery
@@ -239,7 +239,7 @@ class QueryScope:
     """Whether its requests must look for another scope."""
 
     def aim(self, query: Query) -> None:
-        """Change to another query: at once if it has a reading or there is none to lose, otherwise when it has one."""
+        """Change to another query: at once if it has a reading or the present one has none, else with its first."""
         self.wanted = query
         if query.reading is not None or self.query.reading is None:
             self.query = query

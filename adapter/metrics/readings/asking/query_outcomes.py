@@ -225,7 +225,10 @@ class RationedQueries:
 
 
 def _owner_of(query: Query) -> tuple[str | None, bool]:
-    """Return the namespace toward whose limit a query's values count, and whether it serves several: then none."""
+    """Return the namespace whose limit a query's values count toward, and whether it serves several.
+
+    If it serves several namespaces, its values count toward no namespace's limit.
+    """
     if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
         return query.key.namespace, False
     askers = query.askers()
@@ -234,5 +237,5 @@ def _owner_of(query: Query) -> tuple[str | None, bool]:
 
 
 def is_too_much(failure: Failure) -> bool:
-    """Return whether the rule is not at fault: the request is for more than may be held."""
+    """Return whether a query failed because its answer is more than may be held, so that its rule is not at fault."""
     return failure.error is TooMuchDemandError

@@ -2,7 +2,7 @@
 
 A join whose right-hand series are doubled for a moment, as when an exporter is replaced, is refused; so is a query that
 no longer fits a limit. Meanwhile, the next narrower plan answers, but only when somebody asks: each request pays for at
-most one query. The wider plan is tried again after 5, 10, 20 and then each 40 seconds; two requests pay for a trial,
+most one query. The wider plan is tried again after 5, 10, 20 and then every 40 seconds; two requests pay for a trial,
 which asks both forms and compares them. A refusal that does not pass by itself, such as of a text that cannot be parsed
 or an answer that is too large, is retried less and less often, in the end every ten minutes.
 """
@@ -48,7 +48,7 @@ class _Setback:
 
 
 class Setbacks:
-    """The plans of one group that failed. Not thread-safe: its owner locks; whether there are any may be read."""
+    """The plans of one group that failed. Not thread-safe: its owner locks, but not to read whether there are any."""
 
     __slots__ = ("_lifted", "_standing")
 

@@ -44,7 +44,7 @@ class Arrivals:
         """Seconds after which the request is repeated; infinite if it came only once.
 
         It is the shortest of the last few intervals. The time since the last request counts, too: a client that asked
-        each second and stopped must not be served each second until its demand expires.
+        every second and stopped must not be served every second until its demand expires.
         """
         return max(min(self.recent, default=math.inf), now - self.last)
 

@@ -40,7 +40,7 @@ _PAUSE_RATIO = 4.0
 """Pause of a namespace after a look-up, in proportion to the duration of the look-up."""
 _LOOK_UPS_A_SECOND = 20.0
 """Look-ups per second; with more objects than that allows in a relist interval, the interval grows: 2,000 objects are
-looked up each 100 s."""
+looked up every 100 s."""
 
 _Key = tuple[str, str]
 """Namespace and name of an object."""

@@ -178,7 +178,7 @@ def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> It
 
 
 def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
-    """Return whether this rule gets no answers, and no other rule has got one since that began."""
+    """Return whether nothing has answered this rule's look-ups for some time, nor any other rule since then."""
     return state.unreachable_since is not None and answered_at <= state.unreachable_since
 
 

@@ -49,7 +49,7 @@ _LISTED = (
     "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
     "containers has no CPU or no value of what it has samples of"
 )
-"""Clients would read a missing value as 0."""
+"""Why such objects are not listed: clients would read a missing value as 0."""
 
 
 class AnswerSteps:

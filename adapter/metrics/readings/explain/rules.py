@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _MOST_COMPARED = 1000
-"""Names of metrics that are compared with the requested one, letter by letter."""
+"""Limit on the names of metrics that are compared with the requested one, letter by letter."""
 _LETTERS_APART = 6
 
 

@@ -30,7 +30,7 @@ _ENTRIES_A_SLICE = 1000
 
 
 def serves(catalogue: Catalogue, question: Question) -> bool:
-    """Return whether a metric of the name is served for the named kind, or for any; also in a namespace."""
+    """Return whether a metric of the question's name is served for the kind in the question, or else for any kind."""
     resource, name = question.resource, question.name
     if question.api is Api.RESOURCE:
         return bool(of_usage(catalogue.resource, question))

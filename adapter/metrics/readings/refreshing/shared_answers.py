@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = 64
 _A_SLICE = 1000
 _MOST_SHARED = 20_000
-"""Most values of a reading that is compared with others: comparing a larger one costs more than it is likely to
+"""Limit on the values of a reading that is compared with others: comparing a larger one costs more than it is likely to
 save."""
 
 

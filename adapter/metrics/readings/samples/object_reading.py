@@ -139,7 +139,7 @@ class ObjectReading:
     is_exact: bool = False
     """Whether the query asked for certain objects, so that a sample of another one is due to the rule itself."""
     has_strays: bool = False
-    """Whether samples of objects that were not asked for came."""
+    """Whether there were samples of objects that were not asked for."""
     caution: str | None = None
     """Doubts about values that are served nevertheless."""
 

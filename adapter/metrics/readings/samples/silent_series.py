@@ -61,7 +61,7 @@ class _Space:
 
     rows: dict[frozenset[tuple[str, str]], Row] = field(default_factory=dict)
     crowded: float | None = None
-    """The newest moment of the series beyond the limit."""
+    """The newest time of the series that are not remembered one by one; None if there are none."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class SilentSeries:
             self._held -= 1
 
     def _forget_oldest(self, now: float) -> None:
-        """Clean up one memory; this reaches memories that nobody requests any more, on requests for other metrics."""
+        """Clean up one memory with each request, so that memories that nobody requests any more are reached, too."""
         key = next(iter(self._memories), None)
         if key is not None:
             memory = self._memories[key] = self._memories.pop(key)

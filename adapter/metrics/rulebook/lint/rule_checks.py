@@ -25,7 +25,7 @@ _NAME: Final = "__name__"
 
 
 def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
-    """Yield a finding if the rule would be refreshed so rarely that its answers grow too old in between."""
+    """Yield a finding if the rule is refreshed so rarely that its answers grow too old between refreshes."""
     wanted = rule.policy.refresh_seconds
     if wanted is not None and wanted > LONGEST_REFRESH_SECONDS:
         message = (

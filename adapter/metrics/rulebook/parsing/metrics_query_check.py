@@ -33,7 +33,7 @@ _SERIES = "some_series"
 _SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
 _NAMES = (("web-0",), ("web-0", "web-1"))
 _REMEMBERED: Final = 512
-"""Most cached trials of a template: files with very many rules are generated, and repeat their templates."""
+"""Limit on the cached trials of templates: files with very many rules are generated, and repeat their templates."""
 
 
 class _Trials:

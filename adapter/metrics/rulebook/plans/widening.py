@@ -40,7 +40,7 @@ class ProofVerdict(Enum):
     FILTERABLE = "filterable"
     """The exact result is the wider one, filtered by the keys, and has the gained label."""
     FILTERABLE_WITHOUT_GAINED = "filterable, but the exact form has lost the gained label"
-    """As FILTERABLE, except that only the wider result has the gained label."""
+    """The same as FILTERABLE, except that only the wider result has the gained label."""
 
     @property
     def has_gained(self) -> bool:
