@@ -12,6 +12,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
+from recommender.backtest.recorded.resampling import MOST_STEPS
 from recommender.backtest.recorded.trace_file import RecordedLoad
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 CHUNK_STEPS: Final = 2000
 """The number of steps in a chunk: fewer than the 11,000 that Prometheus returns at once, so that slow queries are still
 answered in time."""
-_MOST_STEPS: Final = 2_000_000
 _CHUNK_SECONDS: Final = 120.0
 _SETTLED_SECONDS: Final = 300.0
 """Younger values may still change, because samples arrive late and are looked up for five minutes."""
@@ -81,9 +81,9 @@ def _require_steps(asked: LoadRange, steps: int) -> None:
     seconds, step = asked.end - asked.start, asked.step_seconds
     if steps <= 0:
         wrong, fix = "no step", "write a longer --last, such as 14d (a number without a unit is seconds)"
-    elif steps > _MOST_STEPS:
-        wrong = f"{steps:,} steps, more than {_MOST_STEPS:,},"
-        fix = f"write a shorter --last or a later --start, or --step={math.ceil(seconds / (_MOST_STEPS - 1))}s"
+    elif steps > MOST_STEPS:
+        wrong = f"{steps:,} steps, more than {MOST_STEPS:,},"
+        fix = f"write a shorter --last or a later --start, or --step={math.ceil(seconds / (MOST_STEPS - 1))}s"
     else:
         return
     raise BacktestError(f"{asked.source}: the range of {seconds:,.0f} s covers {wrong} of {step} s: {fix}")

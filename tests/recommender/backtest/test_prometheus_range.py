@@ -87,7 +87,7 @@ def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, 
     ("first", "last", "message"),
     [
         (5, 4, "covers no step of 60 s: write a longer --last, such as 14d"),
-        (0, 3_000_000, "covers 3,000,001 steps, more than 2,000,000, of 60 s: .* or --step=91s"),
+        (0, 3_000_000, "covers 3,000,001 steps, more than 1,000,000, of 60 s: .* or --step=181s"),
     ],
 )
 def test_a_range_that_cannot_be_replayed_is_refused_with_what_to_write(
