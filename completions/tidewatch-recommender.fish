@@ -144,7 +144,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtes
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l last -x -d 'How long the load in Prometheus is, up to --end (default: 14d)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l start -x -d 'Beginning of the load in Prometheus, instead of --last: 2026-11-07T00:00:00Z, a date (its midnight in UTC), or a time ago such as -14d'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l end -x -d 'End of the load in Prometheus, likewise (default: now)'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l example -d 'Replay a made load that needs no file: two weeks with a season, growth and a spike'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l example -d 'Replay a generated load that needs no file: two weeks with a season, growth and a spike'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l actuator -xka "scale hpa" -d 'What scales the target: the recommender itself, or an HPA that reads the recommendation'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l startup-seconds -x -d 'Start-up time of a pod (default: horizon of the configuration, else 180)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l load-per-replica -x -d 'Load that one replica serves (default: loadPerReplica of the configuration, else the 99th percentile / 20)'

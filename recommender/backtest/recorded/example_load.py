@@ -12,7 +12,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
-SOURCE: Final = "a made load (--example)"
+SOURCE: Final = "a generated load (--example)"
 _BEGIN: Final = 1_772_409_600.0
 """2026-03-02T00:00:00Z, a Monday."""
 _DAYS: Final = 14

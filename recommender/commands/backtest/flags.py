@@ -47,7 +47,7 @@ BACKTEST: Final = CommandFlags(
             "in UTC), or a time ago such as -14d.",
         ),
         Flag("end", TEXT, "End of the load in Prometheus, likewise (default: now)."),
-        switch("example", "Replay a made load that needs no file: two weeks with a season, growth and a spike."),
+        switch("example", "Replay a generated load that needs no file: two weeks with a season, growth and a spike."),
         Flag(
             "actuator",
             one_of(*(each.value for each in Actuator)),

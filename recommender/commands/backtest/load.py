@@ -58,7 +58,7 @@ def _check_one_source(values: FlagValues) -> None:
     if not named:
         raise UsageError(
             "no load is named: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d; "
-            "--example replays a made load"
+            "--example replays a generated load"
         )
     if named[0] not in _RANGE_FLAGS and len(named) > 1:
         raise UsageError(

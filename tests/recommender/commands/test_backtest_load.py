@@ -145,7 +145,7 @@ def test_the_range_is_that_of_the_flags(
 def test_the_example_needs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--example", "-o", "json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["trace"]["source"] == "a made load (--example)"
+    assert document["trace"]["source"] == "a generated load (--example)"
     assert document["trace"]["judged_steps"] == 7 * 288
     assert document["notes"][0].endswith("--startup-seconds changes it.")
     assert not list(Path().iterdir())
