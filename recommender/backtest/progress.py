@@ -20,31 +20,31 @@ class ProgressLine:
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """`stream` is stderr by default, because stdout contains only the report."""
         self._stream = stream or sys.stderr
-        self._live = self._stream.isatty()
+        self._is_terminal = self._stream.isatty()
         self._clock = clock
         self._began = clock()
-        self._shown = -_EACH_SECONDS
-        self._wide = False
+        self._shown_at = -_EACH_SECONDS
+        self._is_visible = False
 
     def show(self, share: float, what: str) -> None:
         """Show that this share of the work, 0 to 1, is done, and what is being done."""
         now = self._clock() - self._began
-        if not self._live or now - self._shown < _EACH_SECONDS:
+        if not self._is_terminal or now - self._shown_at < _EACH_SECONDS:
             return
-        self._shown = now
+        self._shown_at = now
         filled = round(_BAR * share)
         left = f", {_minutes(now * (1 - share) / share)} left" if share > 0 and now > _EARLY_SECONDS else ""
         bar = "#" * filled + "." * (_BAR - filled)
         self._stream.write(f"{_WIPE}[{bar}] {100 * share:3.0f}% {what}{left}")
         self._stream.flush()
-        self._wide = True
+        self._is_visible = True
 
     def close(self) -> None:
         """Erase the line."""
-        if self._wide:
+        if self._is_visible:
             self._stream.write(_WIPE)
             self._stream.flush()
-            self._wide = False
+            self._is_visible = False
 
 
 def _minutes(seconds: float) -> str:

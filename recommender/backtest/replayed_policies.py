@@ -29,7 +29,7 @@ class ReplayedPolicy:
     sizes: FloatArray
     """Desired replicas of shape (steps,), before any bounds."""
     predicted: FloatArray | None = None
-    """The load that the policy expects one lead after each step."""
+    """The load for which the policy provides capacity one lead after each step; None for a policy without forecasts."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
 

@@ -62,7 +62,7 @@ class PolicyResult:
     comparison: Comparison
     fleet: Fleet = field(repr=False)
     predicted: FloatArray | None = field(default=None, repr=False)
-    """The load that the policy expected one lead after each step; None for a policy without forecasts."""
+    """The load for which the policy provided capacity one lead after each step; None without forecasts."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
     connections: ConnectionMeasures | None = None

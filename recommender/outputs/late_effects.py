@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import UnknownOutcomeError
-from recommender.outputs.write_attempt import MOST_OF_A_WRITE
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class LateEffects:
         try:
             yield
         except UnknownOutcomeError:
-            self._until[target] = started + MOST_OF_A_WRITE * fence.seconds
+            self._until[target] = started + LONGEST_EFFECT_RATIO * fence.seconds
             raise
 
     def may_come(self, target: TargetReference) -> bool:

@@ -28,7 +28,7 @@ NOT_STORED = (
     "the cool-down that the call starts could not be stored, so the call was not sent: see the log about the memory"
 )
 """The message of an attempt that failed because of the memory, not because of its target."""
-MOST_OF_A_WRITE = 1.5
+LONGEST_EFFECT_RATIO = 1.5
 """A write can have an effect for this many times the seconds of its fence (`writing.Fence`)."""
 
 
@@ -83,7 +83,7 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
     write and for the slack between two clocks.
     """
     left = timing.lease_seconds - timing.renew_deadline_seconds - timing.slack_seconds
-    return left / MOST_OF_A_WRITE
+    return left / LONGEST_EFFECT_RATIO
 
 
 def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:

@@ -42,7 +42,7 @@ class PolicyOutcome:
     """Cost by day; None if not all nodes have a price."""
     pending_minutes: FloatArray
     """Pod-minutes of waiting by day; each wait counts on the day on which it began."""
-    waits: FloatArray
+    wait_minutes: FloatArray
     """Minutes that each pod waited for its node, 0 for most; a pod that was evicted waits again."""
     evictions: FloatArray
     """Evictions by day."""
@@ -125,7 +125,7 @@ class Account:
             node_hours=np.asarray(hours),
             cost=self._cost(),
             pending_minutes=np.bincount(days, weights=waits, minlength=self._days).astype(np.float64),
-            waits=waits,
+            wait_minutes=waits,
             evictions=np.array([float(self._evictions[day]) for day in range(self._days)]),
             changes=self.changes,
             sizes=tuple(dict(self._sizes).items()),

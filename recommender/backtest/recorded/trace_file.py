@@ -20,7 +20,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.kinds.predictive.upper_bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
@@ -177,11 +177,10 @@ def _no_time(text: str) -> str:
     return f"{text!r} is not a time: {fix}"
 
 
-def _refuse(path: Path, line: int, wrong: BoolArray, say: object) -> None:
+def _refuse(path: Path, line: int, wrong: BoolArray, problem: Callable[[int], str]) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
-        assert callable(say)
-        raise BacktestError(f"{path}:{line + row}: {say(row)}")
+        raise BacktestError(f"{path}:{line + row}: {problem(row)}")
 
 
 def _times(stamps: pd.Series) -> FloatArray:

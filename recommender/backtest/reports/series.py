@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def write_series(report: BacktestReport, path: Path) -> None:
     """Write `timestamp,load,predicted,replicas_POLICY…`, one row for each step. Raises BacktestError.
 
-    `predicted` is the load that `model:auto` expected at that step for one lead later. Unknown values are empty.
+    `predicted` is the load for which `model:auto` provided capacity one lead later. Unknown values are empty.
     """
     times = pd.to_datetime(report.history.times(), unit="s", utc=True).round("ms")
     whole = bool((times == times.floor("s")).all())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from recommender.leader_election.elector import LeaseElector
 from recommender.leader_election.lease_rules import LeaseTiming
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
-from recommender.outputs.write_attempt import MOST_OF_A_WRITE, longest_fenced_write_seconds
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO, longest_fenced_write_seconds
 from recommender.running.polls.leadership import WakingEvents
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def begin_election(
 
 def release_after_writes(writes: Writes, elector: Releasable) -> None:
     """Release the Lease once no write can still take effect; if that is uncertain, let it expire by itself."""
-    if writes.close(MOST_OF_A_WRITE * longest_fenced_write_seconds(TIMING)):
+    if writes.close(LONGEST_EFFECT_RATIO * longest_fenced_write_seconds(TIMING)):
         elector.release(RELEASE_SECONDS)
     else:
         _log.warning(

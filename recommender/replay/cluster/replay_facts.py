@@ -79,7 +79,7 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
             "the labels of recorded nodes, or with a template"
         )
     kinds, kind_of_node, new_kinds = _node_kinds(recording, groups, known)
-    resources = _resources(kinds, recording.pod_kinds)
+    resources = _resources(recording.pod_kinds)
     needs = _each_once(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
     replayed = tuple(
         not stays_with_node(pod) and _fits_anywhere(need, kinds, resources)
@@ -172,11 +172,10 @@ def _kind(node: ClusterNode, group: str, daemons: tuple[ClusterPod, ...]) -> Nod
     return NodeKind(node, group, daemons, offered, {name: float(amount) for name, amount in reserved.items()})
 
 
-def _resources(kinds: Iterable[NodeKind], pods: Iterable[ClusterPod]) -> tuple[str, ...]:
+def _resources(pods: Iterable[ClusterPod]) -> tuple[str, ...]:
     """Return the resources that pods request: CPU, memory and pods first."""
     first = (CORES, MEMORY, PODS)
     asked = {name for pod in pods for name, amount in pod.resources.requests.items() if amount}
-    asked &= {name for kind in kinds for name in kind.offered} | asked
     return (*first, *sorted(asked - set(first)))
 
 

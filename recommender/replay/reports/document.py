@@ -84,7 +84,7 @@ def _outcome(one: PolicyOutcome) -> dict[str, Any]:
 
 def pending_quantiles(one: PolicyOutcome) -> tuple[float, float, float]:
     """Return the median, the 99th percentile and the maximum of the minutes that pods waited."""
-    if not len(one.waits):
+    if not len(one.wait_minutes):
         return 0.0, 0.0, 0.0
-    p50, p99 = np.quantile(one.waits, [0.5, 0.99])
-    return float(p50), float(p99), float(one.waits.max())
+    p50, p99 = np.quantile(one.wait_minutes, [0.5, 0.99])
+    return float(p50), float(p99), float(one.wait_minutes.max())

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
-from recommender.outputs.write_attempt import MOST_OF_A_WRITE
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ class Writes:
         try:
             return self._objects.replace(path, document, fence)
         except UnknownOutcomeError:
-            effective_until = started + MOST_OF_A_WRITE * fence.seconds
+            effective_until = started + LONGEST_EFFECT_RATIO * fence.seconds
             raise
         finally:
             with self._changed:

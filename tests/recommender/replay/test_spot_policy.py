@@ -93,7 +93,7 @@ def test_one_machine_is_given_up_in_time_and_spot_is_asked_for_again_after_the_b
     assert found.spot is not None
     assert found.spot.interruptions == 1
     # Noticed after 3 s, given up after 180 s, noticed again, and 60 s until the other machine is ready.
-    assert max(found.waits) * 60 == pytest.approx(3 + 180 + 3 + 60)
+    assert max(found.wait_minutes) * 60 == pytest.approx(3 + 180 + 3 + 60)
 
 
 def test_group_that_does_not_exist_is_named_with_those_that_do() -> None:
@@ -123,4 +123,4 @@ def test_nodes_of_spot_groups_are_replaced_at_the_start_where_there_are_none_wit
     assert max(size for time, size in none.sizes if time == past.start) > 0
     assert none.cost is not None
     assert none.cost.sum() == pytest.approx(0.8 * none.node_hours.sum())
-    assert (none.waits > 0).mean() < 0.3, "what stood on spot machines has a node at once"
+    assert (none.wait_minutes > 0).mean() < 0.3, "what stood on spot machines has a node at once"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-from recommender.outputs.write_attempt import MOST_OF_A_WRITE
+from recommender.outputs.write_attempt import LONGEST_EFFECT_RATIO
 from recommender.running.sizes.former_buffers import FormerBufferParts, FormerBuffers
 from recommender.running.sizes.size_writers import SizeWriters
 from recommender.running.sizes.withdrawn_buffers import Withdrawals
@@ -67,7 +67,7 @@ class LateRecording(Recording):
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         if self.is_late and fence.permit(fence.seconds):
             self.is_late, permitted = False, Fence(fence.seconds, lambda _seconds: True)
-            until = self.now() + MOST_OF_A_WRITE * fence.seconds
+            until = self.now() + LONGEST_EFFECT_RATIO * fence.seconds
             self.late.append((until, lambda: super(LateRecording, self).replace(path, document, permitted)))
             raise UnknownOutcomeError("PUT: sent, but no answer")
         return super().replace(path, document, fence)
