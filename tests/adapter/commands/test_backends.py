@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 SECRET: Final = "hunter2-of-this-test"
 ANY_HASH: Final = "$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay"
-"""Of any password: nobody here knows it."""
+"""The hash of an arbitrary password, which nobody here knows."""
 REFUSING: Final = f"basic_auth_users: {{nobody: '{ANY_HASH}'}}\n"
 
 
 def exported(mine: int, other: int = 9999) -> str:
-    """Return the depth of the cluster that is asked for, and that of one whose series must not be read."""
+    """Return the queue depth of the right cluster, and that of another cluster whose series must not be read."""
     lines = (f'depth{{namespace="shop",cluster="{name}"}} {value}\n' for name, value in (("a", mine), ("b", other)))
     return "# TYPE depth gauge\n" + "".join(lines)
 
@@ -56,7 +56,7 @@ class House:
     home: ScrapedPrometheus
     far: ScrapedPrometheus
     web: Path
-    """The file that makes the far one refuse everybody."""
+    """The file that makes the second Prometheus refuse everybody."""
     folder: Path
     adapter: Adapter
 

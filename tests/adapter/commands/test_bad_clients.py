@@ -1,4 +1,4 @@
-"""Clients that send what no client should: a Status or a clean end, and everybody else is served."""
+"""Clients that send malformed requests get a Status or a clean end of the connection; all others are served."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES = f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/open_connections"
 
 @pytest.fixture(autouse=True)
 def _serves_on(adapter: Adapter) -> Iterator[None]:
-    """After each of these clients the same worker serves the next one."""
+    """Check at the end that the same worker serves the next client."""
     worker = adapter.worker
     yield
     with adapter.caller() as caller:
@@ -38,7 +38,7 @@ def connect(adapter: Adapter) -> ssl.SSLSocket:
 
 
 def rest_of(sock: socket.socket) -> bytes:
-    """Read until the server closes; fails by its timeout if it does not."""
+    """Read until the server closes; the socket's timeout fails the test if the server does not close."""
     received = b""
     with contextlib.suppress(ConnectionResetError, ssl.SSLEOFError):
         while data := sock.recv(65536):
@@ -230,7 +230,7 @@ def client_hello() -> bytes:
 
 
 def test_stalled_hellos_and_half_sent_heads_hinder_nobody(adapter: Adapter) -> None:
-    """Three times as many as threads of each, at once."""
+    """Of each kind, three times as many clients as there are threads connect at once."""
     hello, half = client_hello()[:100], f"GET {VALUES} HTTP/1.1\r\nHost: a\r\n".encode()
     with contextlib.ExitStack() as stack:
         old = stack.enter_context(adapter.caller())

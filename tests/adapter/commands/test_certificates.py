@@ -105,7 +105,7 @@ def test_renewed_files_are_shown_to_new_connections_and_a_bad_renewal_is_not(
 def test_a_front_proxy_with_a_renewed_authority_is_served(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """kube-apiserver's front-proxy CA is rotated by a bundle of both, for a time."""
+    """While kube-apiserver's front-proxy CA is rotated, the bundle holds the old CA and the new one."""
     bundle = tmp_path / "front-proxies.crt"
     replace_file(bundle, trust.front_proxies.ca_file.read_text())
     renewed = trust.strangers.client("front-proxy-client")

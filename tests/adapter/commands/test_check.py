@@ -241,7 +241,7 @@ def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_told(tmp_
 
 
 def test_what_fails_for_every_rule_because_of_prometheus_is_told_once(tmp_path: Path) -> None:
-    """60 rules of different series, and one finding of their own."""
+    """60 rules of different series fail alike, and one of them has a finding of its own."""
     rule = GOOD.removeprefix("rules:\n")
     rules = "rules:\n" + "".join(rule.replace("open_connections", f"open_{number}") for number in range(60))
     url = "--prometheus-url=http://127.0.0.1:9"

@@ -76,7 +76,7 @@ def test_the_server_says_that_a_manifest_is_no_rule_file(tmp_path: Path) -> None
 
 
 def values_of(rules: str, *, chart: str = "") -> str:
-    """Return values of prometheus-adapter's chart with such custom rules, or of a chart that contains it."""
+    """Return values of prometheus-adapter's chart with these custom rules, or values of a chart that contains it."""
     custom = "".join(f"  {line}" for line in rules.splitlines(keepends=True)).replace("  rules:", "rules:\n  custom:")
     values = f"prometheus: {{url: http://prometheus, port: 9090}}\n{custom}"
     return values if not chart else f"replicas: 1\n{chart}:\n" + "".join(f"  {line}\n" for line in values.splitlines())

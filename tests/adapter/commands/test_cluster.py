@@ -1,4 +1,4 @@
-"""Objects from a cluster: pods are watched from the start, and until they are known that is what is said."""
+"""Objects from a cluster: pods are watched from the start, and answers say so until the pods are known."""
 
 from __future__ import annotations
 

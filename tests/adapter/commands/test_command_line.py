@@ -1,4 +1,4 @@
-"""The command line as a whole: the environment, ports in use, help, and what is never told."""
+"""The command line as a whole: the environment, ports in use, help, and secrets, which are never shown."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ways_to_give_a_secret(folder: Path, url: str) -> Iterator[tuple[str, list[st
 
 @pytest.mark.parametrize("way", ["header", "URL", "files", "token"])
 def test_secrets_are_in_no_log_no_answer_and_no_metric(tmp_path: Path, trust: Trust, way: str) -> None:
-    """Where there is no Prometheus, since failures say the most."""
+    """No Prometheus listens here, since failures are what is reported in most detail."""
     flags = dict(ways_to_give_a_secret(tmp_path, NOWHERE))[way]
     with (
         running_adapter(

@@ -32,7 +32,7 @@ def value_of(metric: str, namespace: str) -> int:
 
 
 def _samples_at(now: int) -> list[str]:
-    """One value for the next hour, with a sample every two minutes: Prometheus looks back for five."""
+    """Return samples of one value for the next hour, every two minutes, since Prometheus looks back for five."""
     courses = {
         f'{metric}{{namespace="{namespace}",pod="web-0"}}': always(value_of(metric, namespace))
         for metric in METRICS
@@ -77,5 +77,5 @@ def test_two_hundred_requests_cost_one_query_a_metric_and_refresh(tmp_path: Path
 
 
 def is_quiet(prometheus: PrometheusProcess) -> bool:
-    """Whether nothing is asked for a while: what the first round began is over, the next refresh is seconds away."""
+    """Return whether nothing is asked for a while: the first round is over, and the next refresh is seconds away."""
     return len({queries_counted(prometheus) for _ in range(50)}) == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
 
 GRACE_SECONDS = 15.0
-"""Within which the process must have ended, whatever holds it up: half of what Kubernetes gives."""
+"""The process must have ended within this time, half of what Kubernetes gives, whatever delays it."""
 WEB = {"labelSelector": "app=web"}
 
 
@@ -95,7 +95,7 @@ def test_a_worker_that_is_killed_is_replaced_and_serves_again(
 def test_the_end_of_a_worker_is_not_the_end_of_the_rules_in_force(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, broken: str | None
 ) -> None:
-    """The process ended with its worker while the rule file could not be used, and all APIs with it."""
+    """Once, the process ended with its worker if the rule file could not be used, and all APIs with it."""
     with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
         with adapter.caller() as caller:
             assert caller.pods("open_connections", **WEB).status == 200

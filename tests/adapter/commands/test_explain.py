@@ -1,4 +1,4 @@
-"""`tidewatch-adapter explain` as its users run it: each way to have no value, and what is said of it."""
+"""`tidewatch-adapter explain` as its users run it: for each reason why a value is missing, what `explain` says."""
 
 from __future__ import annotations
 

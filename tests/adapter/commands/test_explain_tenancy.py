@@ -99,7 +99,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[S
 
 
 def has_values(adapter: Adapter) -> bool:
-    """Return whether the series are served: a join of no series succeeds, whatever is on the other side."""
+    """Return whether the series are served: a join on them succeeds, with no result, even while there are none."""
     with adapter.caller(identity=(("X-Remote-User", "alice"),)) as caller:
         answer = caller.get(f"/apis/{C}/v1beta2/namespaces/shop/pods/*/turning")
     return answer.status == 200 and bool(answer.document["items"])

@@ -56,7 +56,7 @@ WORKING = {
     "log-level": "info",
     "cert-dir": "/nowhere/certificates",
 }
-"""prometheus-adapter's flags that work, as far as they need nothing beside them, and our own."""
+"""prometheus-adapter's flags that work without anything else having to be set up, and our own flags."""
 IGNORED = {
     "discovery-interval": "10m",
     "http2-max-streams-per-connection": "100",
@@ -316,6 +316,6 @@ PATHS = [
 
 @pytest.mark.parametrize("name", PATHS)
 def test_a_path_may_be_given_as_nothing_which_is_not_the_folder_at_hand(name: str) -> None:
-    """Charts fill in empty texts for what they have no value for."""
+    """Charts render an empty text where they have no value."""
     assert parse_flags(SERVE, ["--config=a", f"--{name}="], {}).path(name) is None
     assert parse_flags(SERVE, ["--config=a"], {}).path(name) == SERVE.by_name[name].default

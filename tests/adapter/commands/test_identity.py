@@ -1,4 +1,4 @@
-"""Who is served, over real TLS: the front proxy and nobody else, whatever headers say."""
+"""Over real TLS, only the front proxy is served, whatever the headers say."""
 
 from __future__ import annotations
 

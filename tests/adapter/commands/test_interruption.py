@@ -1,4 +1,4 @@
-"""Ctrl-C at commands that a person waits for."""
+"""Ctrl-C ends commands that a person waits for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HEARS_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-"""A shell that starts a test run in the background lets it ignore the signal, and its children inherit that."""
+"""A shell that starts a test run in the background makes it ignore SIGINT, and its children inherit that."""
 
 
 @pytest.fixture

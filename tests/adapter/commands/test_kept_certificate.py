@@ -1,4 +1,4 @@
-"""The program with a certificate of its own in a Secret: all replicas show the same, and a rotation drops nobody."""
+"""The program with its own certificate in a Secret: all replicas show the same one; a rotation drops no connection."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def shown(adapter: Adapter, context: ssl.SSLContext) -> bytes:
 
 
 def seed(cluster: ObjectApiServer, days_ago: int) -> None:
-    """Put a certificate into the Secret that was made for 90 days, so many days ago."""
+    """Put a certificate into the Secret that was made so many days ago and is valid for 90 days."""
     made = datetime.now(tz=UTC) - timedelta(days=days_ago)
     generation = make_generation(WANTED.names, made, LIFE)
     content = Content(generation, None, (generation.authority,))

@@ -1,6 +1,6 @@
-"""Command lines that run prometheus-adapter somewhere: its manifests, its chart, its README, and kube-prometheus.
+"""Command lines with which prometheus-adapter is run: its manifests, its chart, its README, and kube-prometheus.
 
-Each is started as it stands there, but for paths, addresses and the port, which must be those of this machine. What a
+Each is started as it stands there, except that paths, addresses and the port must be those of this machine. What a
 cluster would tell its pods comes from the environment.
 """
 
@@ -89,7 +89,7 @@ LINES: Final[dict[str, tuple[list[str], list[str]]]] = {
         [],
     ),
 }
-"""Where it is from, its words, and the warnings that it gets."""
+"""By where a command line is from: its words, and the warnings that it gets."""
 
 
 @pytest.mark.parametrize("whose", LINES)
@@ -154,7 +154,7 @@ def test_what_is_not_done_as_asked_is_warned_of_once(
 
 
 def test_words_that_are_no_flags_are_not_repeated(tmp_path: Path, trust: Trust) -> None:
-    """A header without quotes falls apart, and its second half is the secret."""
+    """The shell splits a header that is written without quotes, and its second half is the secret."""
     line = [*serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags()]
     line += ["--prometheus-header=Authorization=Bearer", "s3cr3t"]
     assert "s3cr3t" not in str(serve_settings(parse_flags(SERVE, line, {})).warnings)

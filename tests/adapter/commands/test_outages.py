@@ -24,7 +24,7 @@ WEB = {"labelSelector": "app=web"}
 
 @pytest.fixture
 def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
-    """One that the test may harm."""
+    """Yield a Prometheus that the test may harm."""
     with SHOP.prometheus(tmp_path / "prometheus") as running:
         yield running
 
@@ -33,7 +33,7 @@ def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
 def adapter_of_its_own(
     tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess, request: pytest.FixtureRequest
 ) -> Iterator[Adapter]:
-    """One that asks the Prometheus to be harmed; a test may set how old its answers may grow."""
+    """Yield an adapter of the Prometheus that may be harmed; a test may set how old its answers may become."""
     age: str = getattr(request, "param", "60s")
     flags = (f"--max-answer-age={age}", "--refresh-interval=1s")
     with SHOP.adapter(tmp_path, trust, own_prometheus, *flags) as running:
@@ -50,7 +50,7 @@ def queue_depth(caller: Caller) -> Answer:
 
 
 class Askers:
-    """A small steady load, one thread for each question; keeps what was answered."""
+    """A small steady load, with one thread for each question; it keeps the answers."""
 
     def __init__(self, adapter: Adapter, questions: tuple[Callable[[Caller], Answer], ...]) -> None:
         self._adapter = adapter
@@ -153,7 +153,7 @@ def test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice(
 def test_a_crowd_of_first_askers_takes_no_thread_from_the_others(
     adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
 ) -> None:
-    """Twice as many as threads ask for something new while Prometheus hangs."""
+    """While Prometheus hangs, twice as many clients as there are threads ask for something new."""
     statuses: list[int] = []
 
     def ask_for_something_new(number: int) -> None:

@@ -42,7 +42,7 @@ NEED_A_CLUSTER = {
     f"{OWN}watch_synced": "gauge",
     f"{OWN}authorization_reviews": "counter",
 }
-"""Described also where nothing is watched and nobody reviews."""
+"""These metrics are described even where nothing is watched and no access is reviewed."""
 VALUES = {
     f"{OWN}requests": {
         "group": {"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io", "other"},
@@ -63,7 +63,7 @@ VALUES = {
         "group": {"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"}
     },
 }
-"""Where the values of a label are few and known."""
+"""The values of labels that have few and known values."""
 ALWAYS_ALL = {
     (f"{OWN}rules", "state"),
     (f"{OWN}config_reloads", "result"),

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 2
 ENDINGS = range(4, 60, 4)
-"""So many seconds after the start, one series ends each; it is backfilled, so Prometheus marks no end of it."""
+"""At each of these seconds after the start one series ends; it is backfilled, so Prometheus does not mark its end."""
 _ENDED_BEFORE_SECONDS = 60
 LIMIT_SECONDS = 4
-"""Twice the distance of samples."""
+"""Twice the distance between two samples."""
 LIMIT = f"maxSampleAge: {LIMIT_SECONDS}s"
 FLAGS = ("--refresh-interval=1s", "--prometheus-look-back=1s")
-"""Values stand for no data once Prometheus has been there for a second."""
+"""After these flags, Prometheus needs to be up for one second before values stand in for missing data."""
 
 
 def rule(series: str, resources: str, query: str, *keys: str) -> str:
@@ -94,7 +94,7 @@ def _samples_at(now: int) -> list[str]:
 
 
 VALUES = {"steady-0": 1, "ended-0": 3, "calm-0": 4}
-"""Of `load`; series that end have 2."""
+"""Values of `load`; series that end have the value 2."""
 WORLD = World(RULES, OBJECTS, _samples_at)
 EMPTY_WORLD = World(RULES, OBJECTS, lambda now: [f"anything 1 {now}"])
 
@@ -123,7 +123,7 @@ def one(caller: Caller, metric: str, pod_name: str) -> Answer:
 
 
 def the_next_that_ends(world: Running) -> str:
-    """Return the pod whose series end next, and not at once."""
+    """Return the pod whose series end next, but not those that end immediately."""
     soon = time.time() + 2 * STEP_SECONDS
     for seconds in ENDINGS:
         name = f"ending-{seconds}"
@@ -161,7 +161,7 @@ def test_in_a_list_only_objects_with_young_samples_have_values(caller: Caller) -
 
 
 def test_of_several_series_of_one_object_the_oldest_counts(caller: Caller) -> None:
-    """Both sides of the quotient have the same labels: one must not hide the other."""
+    """Both sides of the quotient have the same labels: the age of one must not hide that of the other."""
     assert one(caller, "ratio", "steady-0").values == {"steady-0": Decimal("0.5")}
     assert one(caller, "load", "calm-0").values == {"calm-0": 4}
     aged = one(caller, "ratio", "calm-0")

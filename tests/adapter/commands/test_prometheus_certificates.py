@@ -1,4 +1,4 @@
-"""A running `serve` while the certificate of Prometheus, or their own, has expired."""
+"""A running `serve` while the certificate of Prometheus, or its own, has expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that change while the program runs: what holds is taken in, what is broken goes on as it last held."""
+"""Rules that change while the program runs: valid ones take effect, and broken ones keep their last good version."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def is_well(adapter: Adapter) -> bool:
 
 
 def change(adapter: Adapter, rules: Path, text: str, result: str) -> None:
-    """Write a file, and wait until the change has ended with that result."""
+    """Write a file, and wait until its reload has ended with that result."""
     before = reloads(adapter)[result]
     replace_file(rules, text)
     until(lambda: reloads(adapter)[result] == before + 1, TAKEN_IN_WITHIN_SECONDS)
@@ -147,7 +147,7 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
 def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """One that nobody can read, and one that this program cannot read and Prometheus refuses."""
+    """The first typo is found by any parser; the second text cannot be parsed here, and Prometheus refuses it too."""
     rules = tmp_path / "rules.yaml"
     good = external(QUEUE_RULE, TOTAL_RULE)
     without_bracket = good.replace("'sum(<<.Series>>{<<.LabelMatchers>>})'", "'sum(<<.Series>>{<<.LabelMatchers>>}'")
@@ -189,12 +189,12 @@ def asked_all_the_time(adapter: Adapter) -> Iterator[list[Answer]]:
 def test_a_mounted_folder_changes_under_load_and_loses_no_request_and_no_reading(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """One query is asked for the metric of the rule that never changes, whatever else does."""
+    """The metric of the rule that never changes costs one query, whatever else changes."""
     mounted = tmp_path / "mounted"
     number = 0
 
     def mount(**files: str) -> None:
-        """Mount other files as the kubelet does: a new folder, to which one link is swapped."""
+        """Mount other files as the kubelet does: a new folder, to which a link is switched."""
         nonlocal number
         number += 1
         version = mounted / f"..version-{number}"

@@ -25,14 +25,14 @@ API = "/apis/metrics.k8s.io/v1beta1"
 SHOP = f"{API}/namespaces/shop/pods"
 TABLE = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
 MAIN_QUERIES = 4
-"""One a resource for pods, one for nodes."""
+"""One query for each resource of pods, and one for each of nodes."""
 
 Usage = dict[tuple[str, str], dict[str, dict[str, str]]]
 
 
 @pytest.fixture(scope="module")
 def usage_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
-    """One for all tests that leave it alone."""
+    """Yield a Prometheus that is shared by all tests that leave it alone."""
     with USAGE.prometheus(tmp_path_factory.mktemp("usage-prometheus")) as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""MetricRule objects that others break, change, delete and make again, beside one whose metric is asked for."""
+"""MetricRule objects that others break, change, delete and recreate, beside one whose metric is requested."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SPECS: Final[tuple[Any, ...]] = (
     spec_with(QUEUE, name={"as": "queue_depth"}),
     QUEUE,
 )
-"""Nonsense, what reads much or others' series, names that others have, and some that are right."""
+"""Specs that are nonsense, that read much or foreign series, that take names in use, and some that are right."""
 
 
 def status(caller: Caller, metric: str) -> int:

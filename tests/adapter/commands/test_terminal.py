@@ -1,4 +1,4 @@
-"""Labels are anybody's choice, and reach an administrator's terminal spelt out."""
+"""Anybody can choose labels, so an administrator's terminal gets their control characters escaped."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MILLI = Decimal("0.001")
 
 
 def as_told(value: str) -> Decimal:
-    """Return a value as the API states it: in thousandths, cut off as by prometheus-adapter."""
+    """Return a value as the API gives it: in thousandths, and truncated as by prometheus-adapter."""
     return Decimal(value).quantize(MILLI, ROUND_DOWN)
 
 

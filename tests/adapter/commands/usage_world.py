@@ -68,7 +68,7 @@ OBJECTS: dict[str, Any] = {
         node("n3", zone="b"),
     )
 }
-"""`idle-0` and `n3` have no series, `n2` has none of memory; `db-0` and one container of `new-0` have none of CPU."""
+"""`idle-0` and `n3` have no series, `n2` has no memory series, `db-0` and one container of `new-0` no CPU series."""
 
 _RATES = {
     'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="app"}': 0.25,
@@ -118,7 +118,7 @@ def _samples_at(now: int) -> list[str]:
 
 
 def _counter_value(rate: float, start: int, moment: int) -> float:
-    """Return what a counter of this rate shows that started at 0."""
+    """Return what a counter that started at 0 and grows at this rate shows."""
     return (moment - start) * rate
 
 

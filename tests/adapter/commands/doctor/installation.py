@@ -1,4 +1,4 @@
-"""A cluster in which all is well, with a stand-in for kube-apiserver: what the doctor looks at."""
+"""A cluster in which all is well, with a stand-in for kube-apiserver, for the doctor to look at."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONTROLLER = f"system:serviceaccount:{HPA_CONTROLLER.namespace}:{HPA_CONTROLLER.
 
 @dataclass
 class Installation:
-    """A cluster in which all is well, the adapter's door, and somebody who looks."""
+    """A cluster in which all is well, the adapter's port, and a doctor that looks at both."""
 
     cluster: ObjectApiServer
     folder: Path
@@ -96,7 +96,7 @@ class Installation:
         return [f"--kubeconfig={config}", f"--service={SERVICE}", f"--endpoint={self.door.address}", *self.flags, *more]
 
     def lines(self, *more: str) -> dict[str, Line]:
-        """Look at everything; returns the lines by their names."""
+        """Look at everything and return the lines by their names."""
         config = self.cluster.kubeconfig(self.folder / "config")
         client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
         settings = doctor_settings(parse_flags(DOCTOR, self.command(*more), {}))

@@ -1,4 +1,4 @@
-"""`init` decides which labels name objects, to which workload a pod belongs, and which target an average leads to."""
+"""`init` decides which labels name objects, which workload a pod belongs to, and which target an average needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running `nodes` whose Prometheus has a wrong clock for a time, which a gateway before it does not show."""
+"""A running `nodes` behind a gateway that hides that the clock of Prometheus is wrong for a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nodes`: flags, and load-watcher's environment variables in the place of those that are not given."""
+"""`nodes` takes its settings from flags, and from load-watcher's environment variables for flags that are not given."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ GOOD = (("Authorization", "Bearer first"),)
 
 
 def answered(route: Route, request: Request) -> Response:
-    """Return the answer, as the web server does: who may not ask is refused before the body is read."""
+    """Return the answer as the web server gives it: a caller without access is refused before the body is read."""
     refusal = route.admit(request) if route.admit else None
     return refusal or route.handle(request)
 

@@ -1,4 +1,4 @@
-"""Who gets a thread that nobody else can take."""
+"""Which requests may use a reserved thread."""
 
 from __future__ import annotations
 

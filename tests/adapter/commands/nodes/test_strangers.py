@@ -34,7 +34,7 @@ def exporter(busy: float, **labels: str) -> tuple[float, dict[str, str]]:
 
 
 def exporters() -> Iterator[tuple[float, dict[str, str]]]:
-    """Yield how busy each says its node is, and its labels."""
+    """Yield, for each exporter, how busy it says its node is, and its labels."""
     for number in (1, 2, 3):
         yield exporter(0.1, **REAL, instance=f"10.0.0.{number}:9100")
     for pod in range(9):
@@ -48,7 +48,7 @@ def exporters() -> Iterator[tuple[float, dict[str, str]]]:
 
 
 def counter(first: int, share: float) -> Course:
-    """Return the course of a counter that grows by this share of each second."""
+    """Return the course of a counter that grows by `share` in each second."""
     return lambda moment: round((moment - first) * share, 3)
 
 

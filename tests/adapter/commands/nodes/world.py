@@ -153,7 +153,7 @@ def running_nodes(
     objects: Mapping[str, Any] | None = None,
     as_installed: bool = False,
 ) -> Iterator[NodesProcess]:
-    """Start the program on a free port, wait until it listens, kill it in the end.
+    """Start the program on a free port, wait until it listens, and kill it in the end.
 
     With `as_installed` it is the installed program, which imports what it needs; else it is forked (`forked.start`).
     """

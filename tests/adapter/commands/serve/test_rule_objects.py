@@ -59,7 +59,7 @@ class Server:
     written: list[str] = field(default_factory=list)
     failure: KubernetesError | None = None
     fails: str = ""
-    """Namespace whose objects alone `failure` concerns; empty: all."""
+    """Namespace to whose objects alone `failure` applies; empty: to all."""
     forms: dict[str, RuleObjectForm] = field(default_factory=dict)
 
     def apply(self, path: str, document: dict[str, Any], manager: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_an_object_is_served_and_told_so_once() -> None:
 
 
 def test_replicas_do_not_fight_over_a_status() -> None:
-    """They see different numbers of series at any time."""
+    """Two replicas may see different numbers of series at any time."""
     server = Server()
     replicas = [Replica(server, series=3), Replica(server, series=5)]
     server.put(form("shop/queue"))
@@ -149,7 +149,7 @@ def test_replicas_do_not_fight_over_a_status() -> None:
 
 
 def test_a_replica_that_has_not_seen_a_status_yet_does_not_write_it_again() -> None:
-    """Its condition would have a time of its own, so that the object would change once more."""
+    """A second write would carry a condition with another time, so that the object would change once more."""
     server = Server()
     first, late = Replica(server), Replica(server)
     server.put(form("shop/queue"))

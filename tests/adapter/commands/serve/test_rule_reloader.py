@@ -51,7 +51,7 @@ def rules(*series: str, query: str = GENERIC) -> str:
 
 
 class House:
-    """A configuration with what it told."""
+    """A configuration, with what it has reported."""
 
     def __init__(
         self, *paths: Path, prometheus: ScriptedPrometheus | None = None, kept: KeptContents | None = None
@@ -242,7 +242,7 @@ def test_a_change_that_cannot_be_applied_is_none_and_is_tried_again(tmp_path: Pa
 
 
 class Prometheus(ScriptedPrometheus):
-    """Evaluates at some moment where none is named."""
+    """A Prometheus that evaluates a query at some moment if the query names none."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         assert timeout_seconds <= TRIAL_SECONDS

@@ -25,7 +25,7 @@ SERIES = {"__name__": "app_rps", "namespace": "shop", "pod": "web-0"}
 
 
 class Prometheus(ScriptedPrometheus):
-    """Evaluates at some moment where none is named."""
+    """A Prometheus that evaluates a query at some moment if the query names none."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         return super().instant(query, timeout_seconds=timeout_seconds, at=at or 1000.0)
@@ -62,7 +62,7 @@ def test_of_a_cut_answer_without_metrics_it_is_not_said_that_prometheus_has_none
 
 
 def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> None:
-    """It is served, as the running process lists it: without that nothing could scale from zero."""
+    """The running process lists the metric too: otherwise nothing could scale up from zero."""
     spelled_out = rulebook_of(RULES.replace('{__name__=~"^app_.*",', "app_rps{"))
     seen = {"__name__": "app_rps", "namespace": "shop"}
 

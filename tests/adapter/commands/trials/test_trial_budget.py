@@ -1,4 +1,4 @@
-"""The time for the queries of one change: Prometheus servers that hang leave time to the others."""
+"""The time for the queries of one change: Prometheus servers that hang leave time for the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Backends:
-    """Prometheus servers that answer in an instant, or never, and a clock that shows the time they took."""
+    """Prometheus servers that answer instantly, or never, and a clock that shows the time they took."""
 
     now: float = 0.0
     asked: list[str] = field(default_factory=list)

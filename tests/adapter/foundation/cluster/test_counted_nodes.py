@@ -1,4 +1,4 @@
-"""Nodes of which only what counts is kept: their counts are those of whole nodes."""
+"""Nodes are reduced to what is counted, and their counts are those of whole nodes."""
 
 from __future__ import annotations
 

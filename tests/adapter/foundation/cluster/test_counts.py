@@ -14,7 +14,7 @@ from tests.support.cluster_objects import endpoint, slice_object
 
 NAMESPACES = ("a", "b")
 Slice: TypeAlias = "tuple[str, tuple[str, ...]]"
-"""Service and ready addresses."""
+"""A Service and its ready addresses."""
 
 keys = st.tuples(st.sampled_from(NAMESPACES), st.sampled_from(["x", "y", "z"]))
 slices = st.tuples(st.sampled_from(["web", "api"]), st.lists(st.sampled_from(["1", "2", "3"]), max_size=3).map(tuple))

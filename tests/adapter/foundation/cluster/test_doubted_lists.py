@@ -34,7 +34,7 @@ class World:
         needs: ClusterNeeds,
         first: dict[str, Any] | None = None,
     ) -> None:
-        """Watch; `first` is what the first list is answered by instead."""
+        """Watch; `first` is what the first list is answered with instead."""
         self.server = server
         self.plural = "nodes" if needs.nodes else "services" if needs.counts else "horizontalpodautoscalers"
         self.now = 1000.0
@@ -49,7 +49,7 @@ class World:
         return self.watch.state()
 
     def relisted(self, body: dict[str, Any] | None = None, seconds: float = 0.0) -> None:
-        """Let all watches list again, which are answered by `body` instead if that is given."""
+        """Let all watches list again; if `body` is given, it is the answer instead."""
         until(lambda: self.server.watching(self.plural))
         self.now += seconds
         before = len(self.server.asked("list"))

@@ -1,4 +1,4 @@
-"""The oldest objects of each namespace, whatever comes, changes and goes, and the fetching of what comes within."""
+"""The oldest objects of each namespace, whatever is added, changed and removed, and how absent ones are fetched."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Named(msgspec.Struct):
 
 
 class Store:
-    """Lacks some objects, and ends the fetching when it was asked often enough."""
+    """A store that lacks some objects, and stops the fetching after `looks` look-ups."""
 
     def __init__(self, *missing: str, looks: int) -> None:
         self.missing = {("a", name) for name in missing}

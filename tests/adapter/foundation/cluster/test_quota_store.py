@@ -17,7 +17,7 @@ def form(name: str, generation: int = 1, created: str = "2026-01-01T00:00:00Z") 
 
 
 def convert(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
-    """Return a text with the generation, and with that of the former value; generation 0 does not count."""
+    """Return a text with the generation and the former value's generation; generation 0 is not kept."""
     meta = item.metadata
     identity = ObjectIdentity("shop", meta.name, meta.uid, meta.generation or 0, str(meta.created))
     former = "" if before is None or before[0] == str(meta.generation) else f" after {before[0]}"

@@ -27,7 +27,7 @@ def document(
 
 
 def read(content: dict[str, Any]) -> ScaledObject:
-    """Return what a document states, and check that a file states the same."""
+    """Return what a document states, having checked that the same object from a file states the same."""
     found = scaled_object_of(content)
     assert scaled_object(msgspec.json.decode(json.dumps(content), type=ScaledForm)) == found
     return found

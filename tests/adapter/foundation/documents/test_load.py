@@ -29,7 +29,7 @@ def root(text: str) -> Node:
 
 
 def plain(node: Node) -> object:
-    """The tree as built-in values, for comparison."""
+    """Return the tree as built-in values, for comparison."""
     if isinstance(node, MappingNode):
         return {entry.name: plain(entry.value) for entry in node.entries}
     if isinstance(node, ScalarNode):
@@ -75,7 +75,7 @@ def test_a_scalar_is_its_literal_text(written: str) -> None:
     ],
 )
 def test_texts_are_those_that_go_reads(written: str, value: str) -> None:
-    """Each compared with `gopkg.in/yaml.v2`."""
+    """Each text was compared with what `gopkg.in/yaml.v2` reads."""
     assert plain(root(written)) == {"a": value}
 
 

@@ -1,4 +1,4 @@
-"""The schema of a reader as a CustomResourceDefinition may have it."""
+"""The schema of a reader, in the form that a CustomResourceDefinition may have."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Clock:
 def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file that may not be read, or for which no descriptor is free, does not change when that is over."""
+    """A file that may not be read, or for which no descriptor is free, does not change when that problem ends."""
     caplog.set_level("WARNING")
     path, is_forbidden = tmp_path / "token", [False]
     path.write_text("first")
@@ -55,7 +55,7 @@ def test_what_was_refused_is_tried_again_although_the_file_is_the_same(
 
 
 def test_looks_at_what_is_refused_load_it_once_a_second_and_a_change_at_once() -> None:
-    """A look at every connection must not cost what a load does."""
+    """Looking at a file for each connection must not cost what loading it does."""
     state, now, loads = ["good"], [0.0], list[str]()
 
     def load(content: str) -> str:

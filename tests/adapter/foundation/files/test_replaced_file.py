@@ -78,7 +78,7 @@ def test_a_link_at_the_temporary_name_is_never_written_through(tmp_path: Path, m
 
 
 class Interruption(BaseException):
-    """As KeyboardInterrupt."""
+    """An interruption like KeyboardInterrupt."""
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), ValueError(), Interruption()])

@@ -1,4 +1,4 @@
-"""A process whose threads decode the same forms for the first time at once; run by test_decoders.py as a program.
+"""A program of test_decoders.py: a process whose threads decode the same forms for the first time at once.
 
 The argument says by which way they decode: `shared`, as the product does, or `bare`, by which msgspec 0.22 ends the
 process.
@@ -35,7 +35,7 @@ SOURCE = "\n".join(
 
 
 def form(number: int) -> type[msgspec.Struct]:
-    """Return a new Struct whose parts are Structs; the interpreter may change threads while it is described."""
+    """Return a new Struct whose fields are Structs; the interpreter may switch threads while msgspec describes it."""
     module = sys.modules[f"form{number}"] = ModuleType(f"form{number}")
     exec(compile(SOURCE, module.__name__, "exec", dont_inherit=True), module.__dict__)
     whole: type[msgspec.Struct] = module.__dict__["Whole"]

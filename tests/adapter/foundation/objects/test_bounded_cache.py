@@ -24,7 +24,7 @@ MOST = MEBIBYTE
 
 
 def counted(most_bytes: int = MOST) -> tuple[Callable[[str], tuple[str, ...]], list[str]]:
-    """Return a cached function and the arguments with which it was really called."""
+    """Return a cached function and the list of arguments for which the function itself was called."""
     calls: list[str] = []
 
     @bounded_cache(most_bytes)
@@ -95,7 +95,7 @@ def test_bytes_are_those_of_all_parts() -> None:
 
 
 def attack(what: str, number: int) -> None:
-    """Read a pod with 1.2 MB of labels, of which each kept 4.4 MB, or with as many terms of anti-affinity."""
+    """Convert 1.2 MB of labels (each attack once kept 4.4 MB), or the anti-affinity of a pod with 1,000 terms."""
     if what == "labels":
         shared_labels(tuple((f"{number}-{each}", "v" * 63) for each in range(10_000)))
     else:

@@ -16,7 +16,7 @@ from tests.support.checkout import CHECKOUT
 HELPER = CHECKOUT / "adapter" / "foundation" / "objects" / "decoders.py"
 PRODUCT = ("adapter", "recommender", "demo")
 PROCESSES = int(os.environ.get("TIDEWATCH_RACING_PROCESSES", "40"))
-"""How many processes decode at once with four threads each; more of them for a longer look."""
+"""How many processes decode at once with four threads each; set the variable for a more thorough run."""
 DECODING = re.compile(r"msgspec\.(\w+\.)?(decode|Decoder|convert)")
 
 
@@ -99,7 +99,7 @@ def test_content_is_converted() -> None:
 
 
 def test_no_process_dies_whose_threads_decode_a_form_for_the_first_time_at_once() -> None:
-    """Decoded with msgspec itself (`bare`), every one of them dies."""
+    """If msgspec itself decodes (`bare`), every one of these processes dies."""
 
     def ended(_: int) -> int:
         command = [sys.executable, "-m", "tests.adapter.foundation.objects.racing_decoders", "shared"]

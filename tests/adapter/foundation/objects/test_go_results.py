@@ -1,4 +1,4 @@
-"""Results of Go's own libraries, kept as a table: what a Kubernetes client accepts and prints, this house does too."""
+"""Results of Go's own libraries, kept as a table: this project accepts and prints what a Kubernetes client does."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def test_autoscalers_read_thousandths_that_64_bits_hold(value: float) -> None:
 
 @pytest.mark.parametrize("value", [9223372036854776.0, -9223372036854776.0, 1e308, math.inf, -math.inf, math.nan])
 def test_autoscalers_read_no_thousandths_beyond_64_bits(value: float) -> None:
-    """`MilliValue` of `10P` is 0 in Go, and that of `9223372036854776` negative."""
+    """In Go, the `MilliValue` of `10P` is 0, and that of `9223372036854776` is negative."""
     assert not fits_milli_units(value)
 
 

@@ -1,4 +1,4 @@
-"""RE2 as Go has it."""
+"""RE2 regular expressions with Go's meaning."""
 
 from __future__ import annotations
 

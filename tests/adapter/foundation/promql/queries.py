@@ -1,4 +1,4 @@
-"""Random queries that know where their selectors are: each is text without and with further matchers."""
+"""Random queries that know where their selectors are: each can be written with and without further matchers."""
 
 from __future__ import annotations
 

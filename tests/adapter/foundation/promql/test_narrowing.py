@@ -1,4 +1,4 @@
-"""Matchers are in every selector of a query, and nothing else has changed."""
+"""The added matchers are in every selector of a query, and nothing else has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in PromQL."""
+"""How texts are quoted in PromQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process under test: `serve_forever` around a small application that can be slow, large, broken. Run as a module.
+"""A process under test: `serve_forever` around a small application that can be slow, large or broken.
 
 The argument is JSON: `certificate`, `key`, `client_cas`, and optionally `tls` (true), `address`, `plain`, `threads`,
 `deadlines`, `connections`, `answers`, `bodies`,
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 _LONGEST_SECONDS = 3600.0
 SHARED = b"s" * 400_000
-"""A body that is prepared once, as lists of metrics are."""
+"""A body that is prepared once, as bodies of metric lists are."""
 
 
 def pattern(count: int) -> bytes:
-    """Bytes of which each four tell their place, for whoever looks whether any are missing."""
+    """Return bytes in which each group of four states its own position, so that missing ones are noticed."""
     return array("I", range(count // 4)).tobytes()
 
 
@@ -68,7 +68,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
 
 
 def whole_answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Do what the path says, and tell the facts of the request."""
+    """Do what the path says, and answer with the facts of the request."""
     query = parse_qs(environ["QUERY_STRING"])
     body = b""
     match environ["PATH_INFO"]:

@@ -151,7 +151,7 @@ def read_head(sock: socket.socket) -> bytes:
 
 
 def is_closed(sock: socket.socket) -> bool:
-    """Read until the server closes the connection; False if it sends something first."""
+    """Return whether the server closes the connection before it sends anything."""
     try:
         return sock.recv(1) == b""
     except ConnectionResetError:
@@ -159,16 +159,16 @@ def is_closed(sock: socket.socket) -> bool:
 
 
 NEVER = dict.fromkeys(("handshake", "head", "idle", "body", "body_pace", "send", "pace", "linger"), 3600.0)
-"""Deadlines of an hour, where a pass must not be owed to them."""
+"""Deadlines of an hour, for tests that must not pass because of a deadline."""
 
 
 def connections(server: Server, stage: str) -> float:
-    """How many connections stand in a stage."""
+    """Return how many connections are in a stage."""
     return metric(server, f'example_connections{{stage="{stage}"}}')
 
 
 def dropped(server: Server, reason: str) -> float:
-    """How many connections were cut off for a reason."""
+    """Return how many connections were cut off for a reason."""
     return metric(server, f'example_connections_dropped_total{{reason="{reason}"}}')
 
 
@@ -183,7 +183,7 @@ def ended_with(server: Server, number: signal.Signals) -> int:
 
 
 def wait_for_plain(server: Server, path: str, status: int) -> None:
-    """Wait until the plain port answers so."""
+    """Wait until the plain port answers with this status."""
 
     def answers() -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Addresses, the phases of the end, health texts, TLS names: pure parts of the service."""
+"""Addresses, the phases of the end, health texts and TLS names: pure parts of the service."""
 
 from __future__ import annotations
 

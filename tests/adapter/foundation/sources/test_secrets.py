@@ -1,4 +1,4 @@
-"""What an answer repeats of its request is hidden, however it is cut."""
+"""Secrets of a request that its answer repeats are hidden, wherever the answer is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A moment, seen again after somebody has set the wall clock."""
+"""A moment is read back after somebody has set the wall clock."""
 
 from __future__ import annotations
 

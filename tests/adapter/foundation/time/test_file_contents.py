@@ -1,4 +1,4 @@
-"""Files that are none, or that would make whoever opens them wait."""
+"""Paths that are not regular files, or that would make whoever opens them wait."""
 
 from __future__ import annotations
 

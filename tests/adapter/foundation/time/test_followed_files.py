@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def joined(contents: Sequence[FileContent]) -> str:
-    """A loader that refuses what says `bad`."""
+    """Join the contents, and refuse one that says `bad`."""
     text = "|".join(content.text for content in contents)
     if "bad" in text:
         raise ValueError("this is bad")
@@ -330,7 +330,7 @@ def test_a_refused_change_is_loaded_again_only_where_that_can_help(tmp_path: Pat
 
 
 def replace(file: Path, text: str) -> None:
-    """Replace as Kubernetes does: another file under the same name."""
+    """Replace a file as Kubernetes does: another file gets the same name."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.rename(file)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TooManyError(Exception):
-    """Made up for the refusal."""
+    """An error that exists only for this refusal."""
 
 
 class Time:

@@ -1,4 +1,4 @@
-"""Bulk work takes turns, at a distance."""
+"""Bulk work runs in turns, with a distance between them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_two_threads_are_never_in_a_slice_together() -> None:
 
 
 def test_who_comes_back_at_once_stands_behind_those_who_wait() -> None:
-    """Each request takes the next turn, whether the lane is free at that moment or not."""
+    """Each request takes the next turn, whether or not the lane is free at that moment."""
     waits: list[float] = []
     pace = Pace(0.5, sleep=waits.append, clock=lambda: 0.0)
     for _ in range(4):

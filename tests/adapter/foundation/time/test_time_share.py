@@ -1,4 +1,4 @@
-"""A share of the time: never more than it and one burst, and no longer pause than allowed."""
+"""A share of the time: work never takes more than the share and one burst, and no pause is longer than allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DNS rebinding: which names a server answers to."""
+"""Protection from DNS rebinding: the names under which a server answers."""
 
 from __future__ import annotations
 

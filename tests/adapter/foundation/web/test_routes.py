@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 @dataclass
 class Noting:
-    """Routes whose handlers note what they are asked; each answers with its own name."""
+    """Routes whose handlers record their requests; each answers with its own name."""
 
     asked: list[tuple[str, Request]] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Noting:
 
 
 def refuse_as_teapot(_: Request, error: RefusedRequestError) -> Response:
-    """The shape of a program that is known by nothing that Flask or WSGI would make."""
+    """Answer in a form that neither Flask nor WSGI would produce."""
     return Response(418, f"{error.status} {error.message} {error.allow}".encode())
 
 

@@ -18,7 +18,7 @@ FREQUENT = tuple(f"/apis/{group}/" for group in VERSIONS)
 
 @dataclass
 class Echo:
-    """A handler that notes what it was asked and answers with one response."""
+    """A handler that records its requests and answers with one response."""
 
     response: Response = field(default_factory=lambda: Response(429, b"{}", "application/x", (("ETag", '"1"'),)))
     asked: list[Request] = field(default_factory=list)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def environ(method: str, target: str, **more: object) -> WSGIEnvironment:
-    """Return what a server puts there for a request without a body."""
+    """Return the environment that a server passes for a request without a body."""
     made: WSGIEnvironment = {"REQUEST_METHOD": method, "RAW_URI": target, "QUERY_STRING": target.partition("?")[2]}
     made |= {"SCRIPT_NAME": "", "PATH_INFO": target.partition("?")[0]}
     made.update(more)

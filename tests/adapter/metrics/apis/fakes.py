@@ -1,4 +1,4 @@
-"""Stand-ins behind the APIs in their tests: made-up metrics and values, and one chain that is let in."""
+"""Stand-ins behind the APIs in their tests: made-up metrics and values, and one certificate chain with access."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class AskedUsage:
 
 @dataclass
 class FakeReadings:
-    """Gives what it was told to give for exactly what was asked, and fails for anything else."""
+    """Readings that answer exactly the expected requests as told, and fail for all others."""
 
     catalogue: Catalogue = field(default_factory=Catalogue)
     told: dict[Asked, Answer | Exception] = field(default_factory=dict)
@@ -265,7 +265,7 @@ def all_pods(metric: Metric, namespace: str = "shop") -> AskedObjects:
 
 
 def resource_rules(*names: str) -> ResourceRules:
-    """Rules for these resources, of pods and of nodes, with a window of a minute and a half."""
+    """Return rules for these resources of pods and nodes, with a window of a minute and a half."""
     rules = [
         ResourceRule(
             f"resourceRules.{name}",

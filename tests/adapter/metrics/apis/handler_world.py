@@ -45,7 +45,7 @@ externalRules:
 
 
 def failure(response: Response) -> tuple[int, str, str]:
-    """Return code, reason and message of a Status, having checked that it is a whole one."""
+    """Return code, reason and message of a Status, having checked that the Status is complete."""
     status = json.loads(response.body)
     fixed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": response.status}
     assert fixed.items() <= status.items()

@@ -65,7 +65,7 @@ class FakeAuthorizer:
     """Identifies every caller as alice, who is allowed what the test says."""
 
     allowed: set[str] = field(default_factory=set)
-    """Sentences of what may be done."""
+    """Descriptions of what alice may do."""
     asked: list[tuple[Caller, Attributes]] = field(default_factory=list)
 
     def check(self, asked: RequestedAccess) -> Caller:

@@ -1,7 +1,7 @@
-"""Each file of `golden` holds a request, who sends it, and the answer: every header, every byte of the body.
+"""Each file of `golden` holds a request, its sender, and the answer: every header, and every byte of the body.
 
-A body stands there as JSON for the eye; its bytes are those of the shortest encoding with a line's end, or of the
-indented one where `indent` says so. Text bodies stand there as text.
+A body is written there as JSON to be readable; its bytes are those of the shortest encoding and a newline, or of the
+indented encoding if `indent` is set. Text bodies are written as text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], 
 
 
 def as_bytes(response: dict[str, Any]) -> bytes:
-    """Return the golden body as it is to come over the wire."""
+    """Return the golden body as the bytes that are expected from the server."""
     body = response["body"]
     if body is None or isinstance(body, str):
         return (body or "").encode()

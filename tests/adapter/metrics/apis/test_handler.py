@@ -1,4 +1,4 @@
-"""Requests for values, and each way to have none."""
+"""Requests for values, and each reason why there may be none."""
 
 from __future__ import annotations
 

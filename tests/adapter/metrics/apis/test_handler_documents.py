@@ -1,4 +1,4 @@
-"""Requests for no values: who may ask, health, discovery, own metrics; and that no request makes the handler fail."""
+"""Requests for other things than values: access, health, discovery, own metrics; no request makes the handler fail."""
 
 from __future__ import annotations
 

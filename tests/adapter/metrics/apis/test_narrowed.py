@@ -1,4 +1,4 @@
-"""Metrics of objects that are in no namespace, at the path by which autoscalers ask for every object."""
+"""Metrics of cluster-scoped objects, at the path by which autoscalers ask for every object."""
 
 from __future__ import annotations
 

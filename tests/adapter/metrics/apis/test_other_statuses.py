@@ -102,7 +102,7 @@ def test_options_of_versioned_lists_are_passed_over(server: Server, options: str
 
 @pytest.mark.parametrize("path", [CUSTOM, EXTERNAL, USAGE, "/apis"])
 def test_discovery_comes_whatever_the_timeout(server: Server, path: str) -> None:
-    """There, it is 400."""
+    """prometheus-adapter answers 400."""
     assert server.get(f"{path}?timeout=x").status == 200
 
 
@@ -135,7 +135,7 @@ def test_forms_are_negotiated_by_what_is_accepted(
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/openapi/v2"])
 def test_what_can_only_be_read_has_no_other_method(server: Server, method: str, path: str) -> None:
-    """There, each of them is 200."""
+    """prometheus-adapter answers each of them with 200."""
     assert server.routed(method, path).status == 405
 
 
@@ -146,5 +146,5 @@ def test_there_are_no_profiles(server: Server, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez/ping", "/healthz/"])
 def test_health_checks_are_for_everybody(server: Server, path: str) -> None:
-    """There, a caller with credentials that are not valid gets 401, and one without rights 403 for a single check."""
+    """prometheus-adapter answers 401 to invalid credentials, and 403 to a caller without rights for a single check."""
     assert server.routed("GET", path, ()).status == 200

@@ -1,4 +1,4 @@
-"""Whose word counts where there is no data: the rule's, or else the flag's."""
+"""What applies where there is no data: the rule's policy, or else that of the flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An authorizer whose clock and API server tests hold in hand."""
+"""An authorizer whose clock and API server are controlled by tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIRECT = Caller("bob", ("system:authenticated",), Via.TOKEN)
 
 
 class Place:
-    """An authorizer; what it renews ahead waits in `soon`."""
+    """An authorizer; the renewals that it schedules wait in `soon`."""
 
     def __init__(self, settings: AuthorizationSettings | None = None, most: int = 8) -> None:
         self.time = Time()

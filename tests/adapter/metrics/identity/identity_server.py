@@ -1,4 +1,4 @@
-"""A server of its own process that answers with who it takes the caller for: run it as a module.
+"""A server in its own process, run as a module, that answers with the identity of its caller.
 
 The argument is JSON: `certificate`, `key`, `client_cas` (what TLS trusts), `front_proxy_ca`, `allowed_names`.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def tell_caller(gate: Gate) -> Callable[[Request], Response]:
-    """Return a handler that says who asks."""
+    """Return a handler that answers with the caller."""
 
     def handle(request: Request) -> Response:
         try:

@@ -1,4 +1,4 @@
-"""Stand-ins behind tokens and rights in their tests: a clock moved by hand, and a server that does as it is told."""
+"""Stand-ins behind tokens and rights in their tests: a clock moved by hand, and a scripted server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Time:
-    """Moves by hand, and when somebody sleeps; chance always gives its upper bound."""
+    """A clock that moves by hand, and when somebody sleeps; random pauses always have their upper bound."""
 
     seconds: float = 1000.0
     slept: list[float] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Counted:
 
 
 def in_threads(count: int, work: Callable[[], object]) -> list[object]:
-    """Run it in so many threads at once; return what each returned, or the class of what it raised."""
+    """Run `work` in so many threads at once; return what each returned, or the class of what it raised."""
     results: list[object] = []
 
     def run() -> None:

@@ -114,7 +114,7 @@ class TestWhatIsAsked:
 
 class TestManyAutoscalers:
     def test_ten_thousand_cost_at_most_34_reviews_a_second_after_the_first_ones(self) -> None:
-        """A simulation of an hour: each asks every 15 seconds, from the same quarter of a minute on."""
+        """An hour is simulated, in which each autoscaler asks every 15 seconds at its own phase."""
         place = Place()
         chance = random.Random(1)
         means = ReviewEffects(clock=lambda: place.time.seconds, sleep=place.time.sleep, uniform=chance.uniform)

@@ -1,4 +1,4 @@
-"""The attributes of access reviews, path by path, as kube-apiserver derives it from the same path."""
+"""The attributes of access reviews, path by path, as kube-apiserver derives them from the same path."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_field_selector_names_the_one_pod_that_is_listed(query: str, name: str
 
 
 def test_what_strangers_ask_for_is_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths may be 8,000 characters long: 65,536 of those would be all of the memory that a pod has."""
+    """Paths may be 8,000 characters long: 65,536 of them would take all the memory of a pod."""
     monkeypatch.setattr(attributes, "MOST_CHARACTERS", 10_000)
     monkeypatch.setattr(attributes, "MOST_PATHS", 100)
     known = KnownAttributes()
@@ -269,5 +269,5 @@ def test_what_is_served_is_what_was_reviewed(root: str, rest: list[str]) -> None
 
 
 def is_odd(asked: CustomValues) -> bool:
-    """Tell the paths that Kubernetes reads as something else, of kinds that do not exist."""
+    """Return whether Kubernetes reads the path differently; there are no kinds with these names."""
     return asked.resource in {"watch", "proxy", "status"}

@@ -76,7 +76,7 @@ class TestMemory:
         assert place.asked == 60
 
     def test_long_names_are_not_remembered_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Whoever has a token can ask for names of 8,000 characters; 100,000 of them would be all of the memory."""
+        """Anybody with a token can ask for names of 8,000 characters; 100,000 of them would take all the memory."""
         monkeypatch.setattr(authorization, "MOST_CHARACTERS", 10_000)
         place = Place()
         place.says = NO

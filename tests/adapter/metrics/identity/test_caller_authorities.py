@@ -1,4 +1,4 @@
-"""The material of authentication: what flags and the ConfigMap say of it, and that the last good stays."""
+"""The CAs and names of authentication: what flags and the ConfigMap say, and that the last good ones stay in force."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def config_map_with(data: bytes) -> ConfigMap:
 
 
 class Place:
-    """A gate whose material is looked up, and the ConfigMap as it is told."""
+    """A gate whose CAs are looked up, and the ConfigMap as it is reported."""
 
     def __init__(self, settings: MaterialSettings = LOOKED_UP) -> None:
         self.materials = CallerCAs(settings)
@@ -74,7 +74,7 @@ class Place:
         return self.gate.identify(peer, headers)
 
     def name(self, peer: Peer) -> str | int:
-        """Who asks through the front proxy as alice, or the code of the refusal."""
+        """Return who asks through the front proxy as alice, or the code of the refusal."""
         try:
             return self.who(peer, *ALICE).name
         except IdentityError as error:

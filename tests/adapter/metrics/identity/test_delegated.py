@@ -26,7 +26,7 @@ MASTERS = ("X-Remote-Group", "system:masters")
 VALUES = f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/requests"
 CONFIG_MAP = ("kube-system", "extension-apiserver-authentication")
 NOWHERE = "http://127.0.0.1:9"
-"""Where no Prometheus is: who is let in gets an error of another kind, or a document that needs none."""
+"""An address without a Prometheus: callers with access get another error, or a document that needs no Prometheus."""
 RULES = "rules: []"
 PROTECTED = (VALUES, f"{EXTERNAL}/namespaces/shop/queue", f"{CUSTOM}/v1beta1", "/apis", "/metrics", "/version", "/")
 
@@ -109,7 +109,7 @@ def _running(tmp_path_factory: pytest.TempPathFactory, trust: Trust, clients: Au
 
 @pytest.fixture(name="place")
 def _place(running: Place) -> Iterator[Place]:
-    """The running one, with everything in the cluster as it was."""
+    """Yield the running place with everything in the cluster as it was."""
     running.publish()
     reviews = running.cluster.reviews
     reviews.deny_all()
@@ -353,7 +353,7 @@ def gone(cluster: FakeApiServer) -> Iterator[None]:
 
 
 def served(place: Place, pair: KeyPair, identity: Sequence[tuple[str, str]] = ()) -> bool:
-    """Whether a new connection with this certificate is served; TLS may cut it off."""
+    """Return whether a new connection with this certificate is served; TLS may cut it off."""
     try:
         with place.adapter.caller(pair, identity) as caller:
             return caller.get("/apis").status == 200

@@ -328,7 +328,7 @@ _serial = itertools.count(1)
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Replace by rename, as Kubernetes does, so that the inode is another one."""
+    """Replace a file by renaming, as Kubernetes does, so that its inode changes."""
     new = file.with_suffix(f".new-{next(_serial)}")
     new.write_bytes(content)
     new.replace(file)

@@ -1,4 +1,4 @@
-"""Paths that kube-apiserver never passes on: whom the front proxy speaks for is reviewed there like everybody else."""
+"""Paths that kube-apiserver never forwards: there the users of the front proxy are reviewed like everybody else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identity over the wire: a server process with real TLS, and callers that try to be somebody."""
+"""Identity over the wire: a server process with real TLS, and callers that claim identities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MASTERS = ("X-Remote-Group", "system:masters")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The server with all that trust it."""
+    """The server, and the authorities of all kinds of callers."""
 
     port: int
     serving: Authority

@@ -1,4 +1,4 @@
-"""Bearer tokens: whose they are by the API server's word, for how long that holds, and what happens without it."""
+"""Bearer tokens: whom the API server says they belong to, for how long that holds, and what happens without it."""
 
 from __future__ import annotations
 

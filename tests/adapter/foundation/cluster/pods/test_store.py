@@ -26,7 +26,7 @@ def form(*arguments: Any, **named: Any) -> PodForm:  # noqa: ANN401 - those of p
 
 
 class Kept(PodStore):
-    """Counts changes."""
+    """A store that counts its changes."""
 
     def __init__(self) -> None:
         self.changes = 0

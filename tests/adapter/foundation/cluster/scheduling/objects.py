@@ -13,7 +13,7 @@ GROUPS = {"ReplicationController": "v1", "Job": "batch/v1"}
 
 
 def api_object(api_version: str, kind: str, name: str, namespace: str | None = None, **rest: object) -> Json:
-    """Any object; `metadata` in `rest` is added to its metadata."""
+    """Return an object of any kind; `metadata` in `rest` is added to its metadata."""
     metadata = rest.pop("metadata", {})
     assert isinstance(metadata, dict)
     uid = {"uid": f"uid-{name}"}
@@ -28,7 +28,7 @@ def workload(
     owner: tuple[str, str] | None = None,
     **spec: object,
 ) -> Json:
-    """A workload of the namespace `shop` whose pods ask for half a core; `spec` adds to the spec of its template."""
+    """Return a workload of the namespace `shop` whose pods request half a core; `spec` adds to its template's spec."""
     container = {"name": "c", "resources": {"requests": {"cpu": "500m"}}}
     template = {"metadata": {"labels": dict(labels or {"app": name})}, "spec": {"containers": [container]} | spec}
     size = {} if kind in {"DaemonSet", "Job"} else {"replicas": 2}

@@ -48,7 +48,7 @@ LABELS = st.dictionaries(WORDS, WORDS, max_size=2)
 
 
 def near(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Objects with some of these fields, or something else entirely."""
+    """Return objects that have some of these fields, or any other value."""
     return st.fixed_dictionaries({}, optional=fields) | SCALARS
 
 

@@ -366,7 +366,7 @@ HEAVY = {
 
 @pytest.mark.parametrize("content", HEAVY.values(), ids=HEAVY.keys())
 def test_a_pod_with_too_much_to_judge_is_left_out_and_named(content: Json) -> None:
-    """Attack: 36 pods with 11,500 terms of anti-affinity each made all decisions stale."""
+    """In an attack, 36 pods with 11,500 terms of anti-affinity each made all decisions stale."""
     with pytest.raises(
         FactError, match=r"^Pod shop/p: its labels, affinity, .* take \d+ bytes, and 32768 are looked at"
     ):

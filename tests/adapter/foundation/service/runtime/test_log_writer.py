@@ -1,4 +1,4 @@
-"""A log whose reader stalls: nobody who logs waits for it, and what was lost is told."""
+"""A log whose reader stalls: no thread that logs waits for it, and the number of lost lines is logged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PIPE_BYTES = 4096
 
 @dataclass(frozen=True)
 class Pipe:
-    """The smallest pipe that there is, and every handler that writes into it."""
+    """A pipe of the smallest possible size, and every handler that writes into it."""
 
     reading: FileIO
     writing: FileIO
@@ -52,9 +52,9 @@ class Pipe:
 
 @pytest.fixture(name="pipe")
 def _pipe() -> Iterator[Pipe]:
-    """A pipe that is closed once nothing more will be written.
+    """Yield a pipe that is closed once nothing more will be written to it.
 
-    A thread of a handler that still has lines would write them into whatever file has the descriptor's number next.
+    The thread of a handler that still has lines would write them into whichever file gets the same descriptor next.
     """
     reading, writing = os.pipe()
     with FileIO(writing, "wb") as writer, FileIO(reading, "rb") as reader:
@@ -71,7 +71,7 @@ def record(message: str, *args: object) -> logging.LogRecord:
 
 
 def lines_read(pipe: Pipe, handler: QueuedHandler) -> list[str]:
-    """Read until everything is written."""
+    """Read until everything has been written."""
     with ThreadPoolExecutor(1) as pool:
         everything = pool.submit(pipe.reading.readall)
         handler.flush()

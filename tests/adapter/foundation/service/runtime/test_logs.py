@@ -43,7 +43,7 @@ def test_text_from_outside_cannot_begin_a_line_of_its_own() -> None:
 
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x7f", "\x9b31m", "\u0085", "\u2028", "\u202e", "\ud800"])
 def test_text_from_outside_cannot_steer_a_terminal(odd: str) -> None:
-    """A label of a pod may hold the one-byte form of an escape sequence, or reverse the rest of the line."""
+    """A label of a pod may hold the one-byte form of an escape sequence, or a character that reverses the line."""
     line = TextFormatter().format(record("asked for %s", odd, path=odd, where=f"a {odd}"))
     assert line.isprintable()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Recorded:
-    """TaskEvents that remember."""
+    """TaskEvents that record what they are told."""
 
     def __init__(self) -> None:
         self.results: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Clients that begin and do not go on. Deadlines are an hour here where a pass must not be owed to them."""
+"""Clients that begin a request and do not go on; some deadlines are an hour, so that no test passes because of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THREADS = 16
 
 
 def client_hello() -> bytes:
-    """The first flight of a real client."""
+    """Return the first flight of a real client."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -43,7 +43,7 @@ def client_hello() -> bytes:
 
 
 def stalled(server: Server, first_bytes: bytes, count: int) -> list[socket.socket]:
-    """Connections that send these bytes and nothing more."""
+    """Return connections that send these bytes and nothing more."""
     sockets = [server.tcp() for _ in range(count)]
     for sock in sockets:
         sock.sendall(first_bytes)
@@ -52,7 +52,7 @@ def stalled(server: Server, first_bytes: bytes, count: int) -> list[socket.socke
 
 @contextlib.contextmanager
 def attack(server: Server) -> Iterator[None]:
-    """Three times as many stalled clients as threads, of each kind."""
+    """Keep three times as many stalled clients of each kind as there are threads during the block."""
     hello = client_hello()
     with contextlib.ExitStack() as stack:
         for first_bytes in (b"", hello[:1], hello[: len(hello) // 2], hello):
@@ -116,7 +116,7 @@ def test_clients_that_reset_their_connections_end_nothing_else(server: Server, f
 
 
 class TestDeadlines:
-    """Each stage ends by itself, in total: a byte now and then does not prolong it."""
+    """Each stage has a deadline of its own for its whole length: an occasional byte does not prolong it."""
 
     @pytest.mark.parametrize("length", [0, 1, 100])
     def test_a_handshake_that_stalls_is_ended(self, hasty: Server, length: int) -> None:
@@ -176,7 +176,7 @@ class TestDeadlines:
 
 
 def trickle(sock: socket.socket, data: bytes) -> None:
-    """Send byte by byte, never a deadline's length apart, until the server has enough of it."""
+    """Send byte by byte, with pauses shorter than the deadline, until the server closes the connection."""
     sock.settimeout(0.05)
     for byte in data:
         sock.sendall(bytes([byte]))

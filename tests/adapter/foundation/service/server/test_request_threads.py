@@ -1,4 +1,4 @@
-"""Threads are shared out fairly among pipelined requests, reserved threads, and the processor time of all others."""
+"""Threads are shared fairly among pipelined requests, reserved threads, and expensive and cheap requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """A connection, as far as turns depend on it."""
+    """A connection, reduced to what turns depend on."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Time:
 
 
 class Turns:
-    """Two common threads, perhaps with a reserved one beside them; nothing is run."""
+    """Turns with two common threads and optionally a reserved one; no request is run."""
 
     def __init__(self, time: Time, common: ThreadPoolExecutor, reserved: ThreadPoolExecutor | None) -> None:
         self.started: list[str] = []

@@ -196,7 +196,7 @@ def test_a_body_that_is_left_unread_closes_the_connection_after_the_answer(serve
 
 
 def test_a_client_hears_that_a_body_left_unread_ends_the_connection(server: Server) -> None:
-    """Otherwise it would send its next request on it, and lose it."""
+    """Without this notice, the client would send its next request on the same connection and lose it."""
     with server.connect() as sock:
         send_head(sock, "/facts", "Content-Length: 100000")
         assert b"\r\nConnection: close\r\n" in read_head(sock)

@@ -1,4 +1,4 @@
-"""Clients that ask and read slowly, or not at all. Whatever they do, others are answered."""
+"""Clients that send requests and read slowly or not at all, while others are answered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRANSPORTS = [True, False]
 
 
 def reader(server: Server, *, tls: bool, segment: int = 536) -> socket.socket:
-    """A connection on which little fits: a small receive buffer and small segments."""
+    """Return a connection that can hold little: it has a small receive buffer and small segments."""
     sock = socket.socket()
     sock.settimeout(PATIENCE)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -64,7 +64,7 @@ def caller(server: Server, *, tls: bool) -> socket.socket:
 def _patient(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
 ) -> Iterator[tuple[Server, bool]]:
-    """A server that cuts nobody off, and whether it speaks TLS."""
+    """Yield a server that cuts nobody off, and whether it speaks TLS."""
     folder = tmp_path_factory.mktemp("patient")
     with running_server(folder, certificates, threads=4, deadlines=NEVER, tls=request.param) as server:
         yield server, request.param

@@ -1,4 +1,4 @@
-"""Storms of new connections from one address: somebody at another one is answered soon, and nobody is shut out."""
+"""Storms of new connections from one address: a client at another one is answered soon, and none is shut out."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ STRANGER = "127.0.0.2"
 
 
 def stranger_to(server: Server) -> socket.socket:
-    """A connection from the address of the storm."""
+    """Return a connection from the address of the storm."""
     return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE, source_address=(STRANGER, 0))
 
 
 def answered(sockets: list[socket.socket]) -> int:
-    """How many of them have something to read."""
+    """Return how many of the sockets have something to read."""
     poll = select.poll()
     for sock in sockets:
         poll.register(sock, select.POLLIN)
@@ -95,7 +95,7 @@ def _sock() -> Iterator[socket.socket]:
 
 
 def entered(room: WaitingRoom, sock: socket.socket, host: str, stage: Stage) -> Connection:
-    """A connection from an address, in a stage, for which nothing is polled."""
+    """Return a connection from an address, in a stage, whose socket is polled for nothing."""
     conn = Connection(sock, (host, 1), ("", 2))
     room.put(conn, stage, events=0)
     return conn

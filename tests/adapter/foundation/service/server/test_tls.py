@@ -53,7 +53,7 @@ class Pair:
         self._stack = stack
 
     def shake(self, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
-        """Shake hands and return the client's end; raises what the server's end raises."""
+        """Shake hands and return the client's end; raise what the server's end raises."""
         failures: list[OSError] = []
 
         def serve() -> None:

@@ -34,7 +34,7 @@ def ignored(*_: object) -> None:
 
 
 class Turn(TidewatchWorker):
-    """Turns of the poller: the listener, these connections that come first, and these others are ready."""
+    """A turn of the poller in which the listener, the connections `first` and the connections `others` are ready."""
 
     def __init__(self, listener: socket.socket, first: list[Connection], others: list[Connection]) -> None:
         self.advanced: list[Connection | str] = []
@@ -112,7 +112,7 @@ def _sock() -> Iterator[socket.socket]:
 
 
 def use_its_time(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the turn take as long as it says, and not as long as the machine takes."""
+    """Let the turn take the time that it states, and not the machine's."""
     for module in (accepting, worker):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: turn.now))
 
@@ -154,7 +154,7 @@ def test_others_wait_while_a_reserved_thread_answers(sock: socket.socket) -> Non
 
 
 def test_a_turn_begins_only_after_others_were_polled_for_it(sock: socket.socket) -> None:
-    """The hold ends while nobody looks at them; a turn without them would begin the next hold."""
+    """A hold ends while strangers are not polled; a turn without them would begin the next hold."""
     stranger = connection(sock, Stage.HEAD)
     turn = Turn(sock, [], [stranger])
     turn.held_seconds = 0.001

@@ -24,7 +24,7 @@ Names = tuple[str, ...]
 
 
 class Folder:
-    """A folder that is written as it should be (by renaming), and the source that reads it."""
+    """A folder whose files are correctly replaced by renaming, and the source that reads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Folder:
         return tuple(self.source.names(PODS, namespace, parse_selector(selector)))
 
     def told(self) -> list[str]:
-        """The problems since the last time, without the folder's path."""
+        """Return the problems since the last call, without the folder's path."""
         told = [str(problem).removeprefix(f"{self.path}/") for problem in self.problems]
         self.problems.clear()
         return told

@@ -39,7 +39,7 @@ def client(server: FakeApiServer, tmp_path: Path) -> KubernetesClient:
 
 
 class Tasks:
-    """Runs what is given to it as a process would, and insists that it ends when it is told to."""
+    """Run tasks as a process would, and insist that each ends when it is told to."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

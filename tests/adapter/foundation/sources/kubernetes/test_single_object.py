@@ -1,4 +1,4 @@
-"""One object, watched by its name as a role for that name allows: as `serve` watches the ConfigMap of its CAs."""
+"""One object is watched by its name, as a role for that name allows: `serve` watches the ConfigMap of its CAs so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to ask a client before a server that misbehaves."""
+"""Short ways to send queries with a client to a server that misbehaves."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def client_of() -> Iterator[ClientOf]:
-    """Make a client for an address; closed with the test."""
+    """Yield a function that makes a client for an address; all are closed at the end of the test."""
     with ExitStack() as stack:
         yield lambda url, **options: stack.enter_context(PrometheusClient(PrometheusSettings(url, **options)))
 

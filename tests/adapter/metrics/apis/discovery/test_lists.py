@@ -49,7 +49,7 @@ def _catalogue() -> Catalogue:
 
 @pytest.fixture(name="many", scope="module")
 def _many() -> Catalogue:
-    """More than enough to be compressed."""
+    """Return a catalogue whose list is more than large enough to be compressed."""
     metrics = [custom_metric(f"metric_{number:04}", kind) for number in range(300) for kind in KINDS]
     return Catalogue([*metrics, *(external_metric(f"queue_{number:04}") for number in range(2000))], generation=1)
 

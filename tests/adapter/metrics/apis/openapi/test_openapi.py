@@ -1,4 +1,4 @@
-"""The schemas of the three groups: whole, without loose ends, and asked for again at no cost."""
+"""The schemas of the three groups are complete, have no dangling references, and cost nothing when asked for again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def got(target: str) -> dict[str, Any]:
 
 
 def found(value: object, key: str) -> Iterator[Any]:
-    """Yield what stands under a key, at any depth."""
+    """Yield the values under a key, at any depth."""
     if isinstance(value, dict):
         yield from (one for name, one in value.items() if name == key)
         for one in value.values():

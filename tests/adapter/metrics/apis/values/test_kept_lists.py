@@ -68,7 +68,7 @@ LISTS: dict[str, tuple[str, Asked, Make]] = {
 
 
 class Lists:
-    """A server that is told anew before each request, as each request looks its values up."""
+    """A server that gets a new answer before each request, since each request looks its values up."""
 
     def __init__(self, name: str) -> None:
         self.path, self.asked, self.make = LISTS[name]

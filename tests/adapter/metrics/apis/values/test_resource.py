@@ -96,7 +96,7 @@ def test_what_is_said_twice_is_refused(query: str) -> None:
     ],
 )
 def test_a_list_that_is_restricted_to_one_name_asks_for_no_other(path: str, asked: AskedUsage) -> None:
-    """Whoever asks may be allowed that name alone, so that warnings must not tell of others."""
+    """A caller may have access to that name alone, so warnings must not mention others."""
     readings = FakeReadings(Catalogue(resource=resource_rules("cpu")), {asked: _nothing()})
     server = Server(readings)
     assert server.get(f"{R1}/{path}?fieldSelector=metadata.name%3Dn1").status == 200

@@ -68,7 +68,7 @@ class Cluster:
         return state.content
 
     def trusts(self, generation: Generation) -> bool:
-        """Whether all APIServices' clients take this certificate now."""
+        """Return whether the clients of all APIServices accept this certificate now."""
         return all(self.trusted_by(name, generation) for name in WANTED.apiservices)
 
     def trusted_by(self, name: str, generation: Generation) -> bool:
@@ -76,7 +76,7 @@ class Cluster:
 
 
 def verified(certificate: x509.Certificate, bundle: Iterable[x509.Certificate], now: datetime) -> bool:
-    """Whether a client that trusts the bundle takes the certificate, by signature and time."""
+    """Return whether a client that trusts the bundle accepts the certificate, by signature and time."""
     return holds(certificate, now) and any(
         is_signed_by(certificate, authority) and holds(authority, now) for authority in bundle
     )
@@ -96,7 +96,7 @@ class Replica:
     life: timedelta = LIFE
     shown: list[Generation] = field(default_factory=list)
     opened_at: datetime | None = None
-    """Since when it serves: it opens its port when it has seen that it is trusted."""
+    """Since when it serves: it opens its port once it has seen that its certificate is trusted."""
     keeper: CertificateKeeper = field(init=False)
 
     def __post_init__(self) -> None:

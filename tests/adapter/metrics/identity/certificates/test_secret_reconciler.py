@@ -25,7 +25,7 @@ from tests.support.apiserver_kinds import APISERVICES, SECRETS
 
 
 def rotate(cluster: Cluster, *replicas: Replica) -> None:
-    """Let the replicas go through a whole rotation."""
+    """Let the replicas complete a rotation."""
     cluster.advance(TO_ROTATION)
     for _ in range(3):
         for replica in replicas:

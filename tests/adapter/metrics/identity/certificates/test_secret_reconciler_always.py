@@ -36,7 +36,7 @@ _WHO = st.integers(0, REPLICAS - 1)
 
 @dataclass(frozen=True)
 class Between:
-    """Another replica looks some times between two calls of a look, and time passes before each."""
+    """Another replica looks some times between two calls of one look, and time passes before each."""
 
     call: int
     other: int
@@ -46,7 +46,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Looks:
-    """A replica looks; others look, time passes, or its connection breaks, between its calls."""
+    """A replica looks; between its calls, others look, time passes, or its connection breaks."""
 
     who: int
     between: tuple[Between, ...] = ()
@@ -72,7 +72,7 @@ class Damage(Enum):
 
 
 LAG = timedelta(seconds=30)
-"""By which a kube-apiserver learns later of a changed APIService."""
+"""How much later than the others a kube-apiserver may learn of a changed APIService."""
 STEPS = st.one_of(
     st.builds(Looks, _WHO),
     st.builds(
@@ -93,9 +93,9 @@ class World:
         self.clock_errors = [timedelta(seconds=error) for error in clock_errors]
         self.replicas = [self._replica(who) for who in range(REPLICAS)]
         self.bundles: list[tuple[datetime, str, frozenset[x509.Certificate]]] = []
-        """Each published bundle with its time; empty ones, which somebody else has made, are left out."""
+        """Each published bundle with its time; empty ones, which somebody else wrote, are left out."""
         self.ended: dict[int, datetime] = {}
-        """When a replica was last seen with a certificate that had ended: nobody was served before, nothing is lost."""
+        """When a replica last had an expired certificate: nobody was served then, so no connection was lost."""
 
     def _replica(self, who: int) -> Replica:
         return Replica(self.cluster, clock_error=self.clock_errors[who])
@@ -146,7 +146,7 @@ class World:
             store.change(SECRETS, SECRET.namespace, SECRET.name, lambda one: one["data"].update({"ca.crt": "AAAA"}))
 
     def check(self) -> None:
-        """Ask the API servers about each replica that serves: those that are up to date, and one that lags."""
+        """Check, with an up-to-date API server and one that lags, that each serving replica is trusted."""
         now = self.cluster.now
         current = {name: self.cluster.published(name) for name in WANTED.apiservices}
         self.bundles += [(now, name, bundle) for name, bundle in current.items() if bundle]

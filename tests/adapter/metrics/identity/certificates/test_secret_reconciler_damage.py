@@ -1,4 +1,4 @@
-"""The serving certificate in a Secret: what others damage, what is not ours, and rights that are missing."""
+"""The serving certificate in a Secret: what others damage, what belongs to others, and missing rights."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def edit(cluster: Cluster, **data: bytes | None) -> None:
 
 
 def rotate_beside(cluster: Cluster, replica: Replica) -> None:
-    """Let a replica go through a whole rotation, whatever it has to say about what is not ours."""
+    """Let a replica complete a rotation, whatever it reports about objects that are not ours."""
     before = replica.serving
     cluster.advance(TO_ROTATION)
     for _ in range(3):
@@ -179,7 +179,7 @@ class TestApiServices:
 
     @pytest.mark.parametrize("call", range(8))
     def test_that_of_metrics_server_is_never_changed_whenever_it_takes_it(self, cluster: Cluster, call: int) -> None:
-        """It is ours at first, and somebody else's from this call of the later looks on."""
+        """The APIService is ours at first, and belongs to another installation from this call of the later looks on."""
         name = "v1beta1.metrics.k8s.io"
         cluster.store.put(APISERVICES, "", name, apiservice(name))
         replica = Replica(cluster, replace(WANTED, apiservices=(name, *WANTED.apiservices)))

@@ -32,7 +32,7 @@ def leaf(certificate: ServingCertificate) -> x509.Certificate:
 
 
 def handshake(server: ServingCertificate, trusted: Path, name: str) -> None:
-    """Do a TLS handshake in memory; raises SSLError if the client does not trust the server under that name."""
+    """Do a TLS handshake in memory; raise SSLError if the client does not trust the server under that name."""
     asked, answered = ssl.MemoryBIO(), ssl.MemoryBIO()
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     serving.load_cert_chain(server.certificate_file, server.key_file)

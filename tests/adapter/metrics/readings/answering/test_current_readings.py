@@ -150,7 +150,7 @@ rules:
 
 
 def looking_up(pool: ThreadPoolExecutor, wait: float, go_on: threading.Event) -> House:
-    """Readings whose first look-ups of series end when the test says so."""
+    """Return readings whose first look-ups of series end when the test says so."""
 
     def series(_: str) -> list[dict[str, str]]:
         assert go_on.wait(30)

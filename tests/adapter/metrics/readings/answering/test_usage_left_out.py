@@ -169,7 +169,7 @@ def test_nodes_whose_cpu_goes_by_addresses_are_left_out_and_their_memory_is_not_
 
 
 def test_who_asks_for_one_name_is_told_of_no_other_object_or_namespace() -> None:
-    """A list that a field selector restricts to one name is allowed to whoever may list that name alone."""
+    """A list that a field selector restricts to one name is allowed to callers that may list only that name."""
     by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
     nodes = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
     answer = nodes.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING))

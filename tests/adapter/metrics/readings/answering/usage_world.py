@@ -107,5 +107,5 @@ SHOP = {
     "shop/web-0": {"app": {"cpu": 1, "memory": 100}, "proxy": {"cpu": 0.5, "memory": 10}},
     "shop/web-1": {"app": {"cpu": 2, "memory": 200}, "init": {"cpu": 0.25}},
 }
-"""An init container that has ended has no memory. Whoever else lacks a value would be read as using none."""
+"""An ended init container has no memory. If any other container lacks a value, it would count as using none."""
 DOWN = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")

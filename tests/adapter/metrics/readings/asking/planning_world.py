@@ -25,7 +25,7 @@ WIDE = 'namespace!=""'
 
 
 def answer_as_asked(query: str) -> Reply:
-    """Give the namespace's own sample to a query of one namespace, and all to a wide one."""
+    """Give the namespace's own sample to a query of one namespace, and all samples to a wide query."""
     if WIDE in query:
         return EVERYBODY
     return reply(

@@ -1,4 +1,4 @@
-"""How many values are held, who is refused, and what gives way."""
+"""How many values are held, who is refused, and which values are dropped first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOP, BANK = [f"web-{n}" for n in range(10)], ["till-0", "till-1"]
 
 
 def answer(query: str) -> Reply:
-    """Ten pods in shop, two in bank; other values for each path that is asked for."""
+    """Return ten pods in shop and two in bank, with other values for each path."""
     path = query.partition('path="')[2].partition('"')[0] or "0"
     wanted = [("shop", pod) for pod in SHOP] * ('"shop"' in query) + [("bank", pod) for pod in BANK] * (
         '"bank"' in query

@@ -1,4 +1,4 @@
-"""Queries that take long, or fail for it, harm nobody's but their own."""
+"""Queries that take long, or fail because of it, harm only those who ask them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STEP = 0.125
-"""Not longer than the pause of the process between two looks at what is due."""
+"""At most the pause of the process between two looks at which readings are due."""
 
 
 class Simulation:
@@ -199,7 +199,7 @@ def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, old
 
 
 def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
-    """One that waits for either holds its place, and the lanes would say nothing of it."""
+    """A query that waits for either keeps its place in the lane, and the lanes' metrics would not show it."""
     settings = ReadingSettings()
     lanes = (
         settings.max_concurrent_first_queries
@@ -216,7 +216,7 @@ def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
 
 @pytest.mark.parametrize("look", [1, 2])
 def test_a_request_that_comes_in_while_demand_is_swept_is_refreshed_from_then_on(look: int) -> None:
-    """The sweep begins while the asker looks at the clock for the n-th time."""
+    """The sweep begins when the asker reads the clock for the n-th time."""
     simulation = Simulation()
     seen, admitted = threading.Event(), threading.Event()
     looks = itertools.count(1)
@@ -321,11 +321,11 @@ def test_a_fair_queue_agrees_with_a_plain_list(operations: list[tuple[str, int, 
 
 @dataclass
 class SimulatedLane:
-    """Places that queries take for a time; those of one payer are endless."""
+    """A lane with places that queries occupy for a time; the greedy payer always has another query."""
 
     places: int
     costs: list[float]
-    """Seconds that the greedy payer's queries take, over and over."""
+    """Seconds that the greedy payer's queries take, repeated in this order."""
 
     def longest_wait(self, cost: float, pause: float, rounds: int) -> float:
         """Return the longest wait of a payer who asks one query of this cost with this pause between."""

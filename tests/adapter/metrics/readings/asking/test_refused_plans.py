@@ -1,4 +1,4 @@
-"""A plan that Prometheus refuses for a while: who falls, what is asked meanwhile, and when it is back."""
+"""A plan that Prometheus refuses for a while: who loses it, what is asked instead, and when it is back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Join:
     namespaces: list[str]
     doubled: set[str] = field(default_factory=set)
     error: float = 0.0
-    """By how much the wide form is wrong."""
+    """The error that is added to the wide form's value."""
 
     def __post_init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=self.answer)
@@ -64,7 +64,7 @@ class Join:
         self.oldest = max(self.oldest, self.house.clock.clock.wall() - answer.evaluated_at)
 
     def run(self, seconds: int) -> tuple[int, int]:
-        """Let all ask for so long; return how many requests came and how many queries were sent."""
+        """Let all ask for so long; return the number of requests and the number of queries."""
         asked, sent = self.asked, len(self.prometheus.asked)
         for _ in range(4 * seconds):
             self.ask(self.asked % 20)

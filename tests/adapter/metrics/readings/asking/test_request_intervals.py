@@ -73,7 +73,7 @@ ROUNDS = [(15.0 * number, part) for number in range(5) for part in "ab"]
 
 
 def parts_at(arrived: Arrived) -> ArrivalsByPart:
-    """Return what is known after arrivals of parts, in order of time."""
+    """Return the intervals known after these arrivals of parts, taken in order of time."""
     (first, part), *others = sorted(arrived)
     arrivals = ArrivalsByPart(first, part)
     for moment, other in others:

@@ -32,7 +32,7 @@ def series(*names: str) -> list[dict[str, str]]:
 
 
 class Series:
-    """Series by the beginning of their rule's query."""
+    """Series, grouped by how the query of their rule begins."""
 
     def __init__(self, **by_prefix: Collection[Mapping[str, str]] | PrometheusError) -> None:
         self.by_prefix = by_prefix

@@ -1,4 +1,4 @@
-"""The catalogue is the same in whatever slices it is made."""
+"""The catalogue is the same whatever slices it is built in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRICS = st.lists(
 
 
 class Ticking:
-    """A clock that goes on with each look: every slice holds few items."""
+    """A clock that advances whenever it is read, so that every slice holds few items."""
 
     def __init__(self) -> None:
         self.now = 0.0

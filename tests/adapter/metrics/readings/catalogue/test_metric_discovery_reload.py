@@ -1,4 +1,4 @@
-"""A reload of the rules takes no metric away, and says when it is complete."""
+"""A reload of the rules removes no metric too early, and reports when it is complete."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def matching(selector: str) -> list[Mapping[str, str]]:
 
 @dataclass
 class Served:
-    """Readings with objects, on stand-ins."""
+    """Readings with objects, built on stand-ins."""
 
     settings: ReadingSettings = field(default_factory=lambda: ReadingSettings(once_asked_ttl_seconds=600))
     series: Any = matching
@@ -216,7 +216,7 @@ def test_an_object_has_a_limited_number_of_metrics() -> None:
 
 
 def test_look_ups_of_one_namespace_do_not_keep_others_waiting() -> None:
-    """Twenty objects of one namespace, one of another, and two look-ups at once: the other one is among the first."""
+    """Twenty objects of one namespace and one of another share two look-ups: the single one is among the first."""
     served = Served(ReadingSettings(max_concurrent_object_look_ups=2), threads=Threads(held=True))
     crowd = [rule_object(MATCHED, f"shop/jobs-{number}") for number in range(20)]
     served.house.readings.replace_rule_objects([*crowd, rule_object(MATCHED, "bank/jobs")])

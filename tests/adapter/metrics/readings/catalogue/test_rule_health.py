@@ -41,7 +41,7 @@ resourceRules:
 
 
 class Team:
-    """Fifteen namespaces that ask for one metric by queries of their own."""
+    """Namespaces that each ask for one metric by a query of their own."""
 
     def __init__(self) -> None:
         self.prometheus = ScriptedPrometheus(answer=lambda _query: reply())
@@ -65,7 +65,7 @@ def team() -> Team:
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging.LogRecord]]]:
-    """Return the lines about rules since the last call."""
+    """Yield a function that returns the lines about rules since its last call."""
 
     def lines() -> list[logging.LogRecord]:
         found = [record for record in caplog.records if record.name == "adapter.metrics.readings.catalogue.rule_health"]
@@ -77,7 +77,7 @@ def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging
 
 
 def of_states(lines: Iterable[logging.LogRecord]) -> list[str]:
-    """Return what is said of whether rules work, and not of their plans."""
+    """Return the messages about whether rules work, without those about their plans."""
     return [line.getMessage() for line in lines if "state" in getattr(line, "fields", {})]
 
 
@@ -189,7 +189,7 @@ def test_a_reload_that_moves_a_rule_tells_nothing_of_it_anew(
 def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_works_again(
     said: Callable[[], list[logging.LogRecord]], refused: str
 ) -> None:
-    """Its queries for containers and for nodes are two metrics of one rule, whichever of them it is that fails."""
+    """The queries for containers and for nodes are two metrics of one rule, whichever of the two fails."""
     prometheus = ScriptedPrometheus(lambda query: REFUSED if f"({refused}" in query else reply())
     objects = MadeUpObjects({"shop": ["web-0"], None: ["n-1"]})
     house = make_house(prometheus, rules=USAGE_RULES, objects=objects)
@@ -217,7 +217,7 @@ def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_wo
 def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
     team: Team, said: Callable[[], list[logging.LogRecord]]
 ) -> None:
-    """A series that one namespace broke must neither be left out of its sum nor fail the other namespaces."""
+    """A series that one namespace broke must not be left out of that namespace's sum, nor fail the other namespaces."""
 
     def answer(query: str) -> Reply:
         mixed = 'namespace="team-0"' in query or 'namespace="' not in query

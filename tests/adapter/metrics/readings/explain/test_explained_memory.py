@@ -47,7 +47,7 @@ RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespa
 
 
 def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
-    """Return the details that a running process adds to an explanation, by step."""
+    """Return the details that a running process adds to an explanation, by step of the explanation."""
     told: dict[str, list[str]] = {}
     for step in house.readings.explain(question).steps:
         told.setdefault(step.step, []).append(step.detail)

@@ -1,4 +1,4 @@
-"""Why objects and rows lack a value, as steps, and of which nothing may be told."""
+"""Why objects and rows lack a value, as steps, and what an explanation must not show."""
 
 from __future__ import annotations
 

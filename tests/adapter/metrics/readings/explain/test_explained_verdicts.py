@@ -1,4 +1,4 @@
-"""Whatever Prometheus answers: an explanation says what the API says, by the same answers."""
+"""Whatever Prometheus answers, an explanation agrees with what the API says for the same answers."""
 
 from __future__ import annotations
 

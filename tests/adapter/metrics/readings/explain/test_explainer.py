@@ -226,7 +226,7 @@ ONLY_EXACT = {"__name__": "only_exact_total", "namespace": "shop", "pod": "web-0
 def explained_by(
     rules: str, question: Question, *, answer: Reply | None = None, objects: MadeUpObjects | None = None
 ) -> Explanation:
-    """Return what a command says by itself, of rules that may be refused."""
+    """Return what a command says by itself about rules that may be refused."""
     explainer = Explainer(
         ReadingSources(
             only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),

@@ -1,4 +1,4 @@
-"""The document of an explanation, there and back."""
+"""The document of an explanation can be written and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans are compared with what they replace while the program runs, and given up where they differ."""
+"""Plans are compared with the queries that they replace while the program runs, and given up where they differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DISTRUSTED = "tidewatch_adapter_rule_plan_distrusted"
 
 
 class Answers:
-    """Right answers, but for the wide ones, to which `error` is added."""
+    """Right answers, except that `error` is added to the wide ones."""
 
     def __init__(self, error: float = 0.0) -> None:
         self.error = error

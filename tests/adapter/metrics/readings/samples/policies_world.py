@@ -62,7 +62,7 @@ def ask_external(house: House, selector: str = "") -> ExternalAnswer:
 
 
 def told(answer: Reply | PrometheusError, times: Reply | PrometheusError = reply()) -> ScriptedPrometheus:  # noqa: B008 - immutable
-    """Answer a rule's query, and the one for the times of its samples."""
+    """Answer a rule's query with `answer`, and the query for its samples' times with `times`."""
     return ScriptedPrometheus(answer=lambda query: times if "timestamp(" in query else answer)
 
 

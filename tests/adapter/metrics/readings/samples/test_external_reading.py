@@ -126,7 +126,7 @@ def test_drops_are_counted_once_for_each_asker_and_reading() -> None:
 
 A1, A2, B = ({"queue": "a", "shard": "1"}, "1"), ({"queue": "a", "shard": "2"}, "2"), ({"queue": "b"}, "4")
 SELECTED = ("queue_rows", "queue=a"), ("queue_depth", "queue=a")
-"""Rows as they are, and folded."""
+"""Rows as they are, and aggregated."""
 
 
 @pytest.mark.parametrize(("name", "selector"), SELECTED)

@@ -83,7 +83,7 @@ class TestOfObjects:
 
     @pytest.mark.parametrize("keys", [(), (ALLOW,)])
     def test_an_objects_own_sample_goes_before_them(self, keys: tuple[str, ...]) -> None:
-        """As of pods of one name in two namespaces, whose query restricts nothing."""
+        """Pods of one name in two namespaces are an example, if the query restricts nothing."""
         both = reply(*OTHER.samples, ({"namespace": "shop", "pod": "web-0"}, "1"))
         assert ask(house_with(both, rules(*keys)), WEB).values == (("web-0", 1.0),)
 
@@ -164,7 +164,7 @@ class TestOfExternalMetrics:
             ask_external(house_with(ROWS, rules(ERROR, external="x")))
 
     def test_of_a_wide_answer_only_ones_own_rows_are_looked_at(self) -> None:
-        """Everybody's rows are in it, and no asker is told of another's namespace."""
+        """A wide answer has everybody's rows, and no asker is told of another's namespace."""
         spaces = [f"ns-{number}" for number in range(8)]
 
         def answer(query: str) -> Reply:

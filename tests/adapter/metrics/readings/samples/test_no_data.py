@@ -1,4 +1,4 @@
-"""`onNoData`: a value for no data, only where it is known that there is none."""
+"""`onNoData` gives a value for missing data only where it is known that there is none."""
 
 from __future__ import annotations
 
@@ -192,11 +192,11 @@ class TestOfObjectsThatAreThere:
 
 
 class TestAfterAnOutage:
-    """A Prometheus that was away did not scrape, and knows for minutes less than there is."""
+    """A Prometheus that was down did not scrape, and for minutes it knows less than there is."""
 
     @staticmethod
     def stands_in(house: House) -> list[bool]:
-        """Return whether the rule's value is served: for a pod by its name, for several, as external metric."""
+        """Return whether the rule's value is served for one pod by name, for several, and as an external metric."""
         found: list[bool] = []
         for one in (lambda: ask(house, ByName("web-0")), lambda: ask(house), lambda: ask_external(house)):
             try:

@@ -1,4 +1,4 @@
-"""The samples of containers, however many one pod seems to have: what they cost is told by how many came."""
+"""The samples of containers, however many one pod seems to have: how many samples came decides their cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_BYTES_A_SAMPLE = 400
 
 
 class CountingNames(SharedNames):
-    """Counts the characters that it is given to keep: a measure of the work that no other load on a machine changes."""
+    """A keeper of names that counts their characters: a measure of work that no other load on the machine changes."""
 
     def __init__(self) -> None:
         super().__init__(lambda: 0.0)
@@ -60,7 +60,7 @@ def filed(*parts: Iterator[Sample], names: SharedNames | None = None) -> tuple[O
 
 @pytest.mark.parametrize("pods", [1, 40])
 def test_memory_grows_with_the_samples_and_not_with_their_square(pods: int) -> None:
-    """6,000 containers of one pod once took a gigabyte, 20,000 all that there was."""
+    """6,000 containers of one pod once took a gigabyte; 20,000 took all the memory there was."""
     number = 20_000
     names = CountingNames()
     parts = [samples(number // pods, f"web-{one}") for one in range(pods)]

@@ -1,4 +1,4 @@
-"""`refresh` and `window`: how often a rule is asked, and what is said of its range."""
+"""`refresh` and `window`: how often a rule is queried, and what is reported as its range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`maxSampleAge`: no value of samples that are too old."""
+"""`maxSampleAge`: no value is made of samples that are too old."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def at(name: str, age: float) -> tuple[Mapping[str, str], str]:
-    """The time of a pod's newest sample, so old at the first second."""
+    """Return the time of a pod's newest sample, which has this age at the first second."""
     return pod(name, str(SECOND - age))
 
 
@@ -158,7 +158,7 @@ class TestSampleAge:
     def test_young_samples_of_which_the_query_makes_no_value_are_more_than_no_data(
         self, which: ByName | BySelector
     ) -> None:
-        """As a `rate` of one sample, and a join with what is missing."""
+        """Such queries are a `rate` of one sample, or a join with what is missing."""
         house = house_of(told(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
 
         with pytest.raises(NoDataUncertainError, match="'web-0' has no value: there are samples"):

@@ -1,4 +1,4 @@
-"""Addresses take turns: however many connections one of them opens, another one waits for a few of them only."""
+"""Addresses take turns: however many connections one address opens, another address waits for only a few of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connection(sock: socket.socket, host: str) -> Connection:
 
 
 def taken(turns: AddressTurns, seconds: float = 1.0) -> Connection | None:
-    """Take the first one, and charge its address."""
+    """Take the first connection, and charge its address."""
     conn = turns.first()
     if conn is not None:
         turns.discard(conn)

@@ -1,4 +1,4 @@
-"""Bodies of requests: whose are read at all, and what one that does not end costs the others."""
+"""Bodies of requests: whose bodies are read at all, and what an endless body costs the other clients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def post(length: int, path: str = "/known") -> bytes:
-    """The head of a request with a body of this length."""
+    """Return the head of a request with a body of this length."""
     return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
 
 
@@ -123,7 +123,7 @@ def test_all_others_are_answered_while_a_reserved_thread_is_always_in_use(
 
 
 def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
-    """Who sends many at once would have the scheduler wait for all of them; kube-scheduler waits for each answer."""
+    """A client that sends many requests ahead would block the scheduler; kube-scheduler waits for each answer."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         conn = Connection(ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
@@ -209,7 +209,7 @@ def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path,
 
 
 def test_one_body_may_be_larger_than_all_together_while_little_else_is_there() -> None:
-    """A scheduler that sends whole nodes to a server that keeps out nobody."""
+    """A scheduler may send whole nodes to a server that requires no client certificate."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         large, small, other = (Connection(ours, ("127.0.0.1", 1), ("127.0.0.1", 2)) for _ in range(3))
@@ -264,14 +264,14 @@ def test_a_body_whose_length_is_not_plain_is_left_to_the_parser(head: str) -> No
 
 
 class Answering(AnsweringWorker):
-    """The part of a worker that answers, in this thread."""
+    """The part of a worker that answers requests, run in the test's thread."""
 
     def __init__(self) -> None:
         self._here = threading.local()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the thread passes to the application."""
+        """Return what the thread passes to the application."""
         return cast("dict[str, Any]", self._here.facts)
 
 

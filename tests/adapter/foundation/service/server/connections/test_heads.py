@@ -30,7 +30,7 @@ def pair() -> Iterator[tuple[Connection, socket.socket]]:
 
 
 def parse(conn: Connection) -> str:
-    """Parse without a byte from the socket; returns the target, or why there is none."""
+    """Parse without reading from the socket; return the target, or the reason why there is none."""
     parser = conn.begin_request(Config(), 0)  # type: ignore[no-untyped-call] # gunicorn has no types
     try:
         return str(next(parser).uri)

@@ -36,7 +36,7 @@ def outbox_and_reader(most_bytes: int = 1 << 24) -> Iterator[tuple[Outbox, socke
 
 
 def received(outbox: Outbox, reader: socket.socket, count: int, step: int) -> bytes:
-    """Read so many bytes while the outbox sends on."""
+    """Read so many bytes while the outbox goes on sending."""
     data = b""
     while len(data) < count:
         data += reader.recv(min(step, count - len(data)))

@@ -1,4 +1,4 @@
-"""Clients that nobody knows yet, and their heads."""
+"""Clients that are not known yet, and the heads of their requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADER = b"X-A: " + 8000 * b"a" + b"\r\n"
 
 
 def head(size: int) -> bytes:
-    """The beginning of a request, without its end."""
+    """Return the beginning of a request without its end."""
     return b"GET /facts HTTP/1.1\r\nHost: localhost\r\n" + size // len(HEADER) * HEADER
 
 
@@ -72,7 +72,7 @@ def test_all_strangers_together_have_one_bound(tmp_path: Path, certificates: Cer
 
 
 class Stranger(Connection):
-    """A connection whose client shows a certificate or not, as the test says."""
+    """A connection whose client shows a certificate or none, as the test says."""
 
     is_known = False
 

@@ -299,7 +299,7 @@ def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
 
 
 class NoDescriptors:
-    """A listening socket of a process that has no descriptor left until a connection of its own is closed."""
+    """A listening socket of a process that has no free descriptor until one of its own connections is closed."""
 
     def __init__(self, listener: socket.socket, until: socket.socket) -> None:
         self._listener = listener
@@ -333,7 +333,7 @@ def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
 
 
 class Pauses(threading.Event):
-    """Notes how long somebody wants to wait, and does not wait."""
+    """Record how long somebody wants to wait, without waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -363,7 +363,7 @@ def test_a_head_without_end_is_cut_off(port: int) -> None:
 
 
 def test_it_stops_while_nobody_asks() -> None:
-    """Its thread sleeps then until something happens, and the stop wakes it."""
+    """While nobody asks, its thread sleeps until something happens, and the stop wakes it."""
     before = set(threading.enumerate())
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer)

@@ -1,4 +1,4 @@
-"""Where the API server is and how to be let in: kubeconfigs, service accounts, and credentials that are renewed."""
+"""Where the API server is and how to get access: kubeconfigs, service accounts, and credentials that are renewed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def server_context(authority: Authority) -> ssl.SSLContext:
 
 
 def with_ca_inside(kubeconfig: Path, bundle: Path) -> None:
-    """Put the CAs into the kubeconfig itself."""
+    """Put the CAs into the kubeconfig itself instead of naming their file."""
     content = yaml.safe_load(kubeconfig.read_text())
     cluster = content["clusters"][0]["cluster"]
     cluster.pop("certificate-authority", None)
@@ -195,7 +195,7 @@ class TestRotation:
     def test_a_ca_that_is_removed_is_not_trusted_any_longer(
         self, tls_server: FakeApiServer, authority: Authority, service_account: Path, tmp_path: Path, where: str
     ) -> None:
-        """Nothing is refused as long as the server shows a certificate of the removed CA, so a refusal cannot tell."""
+        """While the server shows a certificate of the removed CA no request is refused, so a refusal cannot tell."""
         other, bundle, now = Authority(tmp_path / "other"), service_account / "ca.crt", [1000.0]
         bundle.write_text(authority.ca_file.read_text() + other.ca_file.read_text())
         kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)

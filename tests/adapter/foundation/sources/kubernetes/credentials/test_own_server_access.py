@@ -1,4 +1,4 @@
-"""Who is shown to a server that is asked directly, and what of a kubeconfig never is."""
+"""Which identity is shown to a server that is asked directly, and which parts of a kubeconfig never are."""
 
 from __future__ import annotations
 

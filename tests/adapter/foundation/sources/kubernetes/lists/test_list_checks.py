@@ -1,4 +1,4 @@
-"""Lists that are of the kind that was asked, and lists that wait for a second one."""
+"""Lists must be of the requested kind, and some wait for a second list."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_doubted_list_is_believed_by_a_second_one_and_not_before_its_time() ->
 
 @dataclass
 class Lists:
-    """Lists of so many objects, and how many are known when each comes."""
+    """Lists with given numbers of objects, and the number of known objects when each arrives."""
 
     now: float = 100.0
     known: int = 0

@@ -1,4 +1,4 @@
-"""Reflectors of metadata, with waits that tests can bear."""
+"""Reflectors of metadata, with waits that are short enough for tests."""
 
 from __future__ import annotations
 

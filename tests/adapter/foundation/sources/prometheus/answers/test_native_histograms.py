@@ -1,4 +1,4 @@
-"""Native histograms of a real Prometheus, beside ordinary samples."""
+"""Native histograms of a real Prometheus, beside float samples."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def zigzag(number: int) -> int:
 
 
 def family(name: bytes, kind: int, value: bytes) -> bytes:
-    """Return a MetricFamily with one metric of client_model's metrics.proto, with its length in front."""
+    """Return a MetricFamily of client_model's metrics.proto with one metric, preceded by its length."""
     label = text(1, b"path") + text(2, b"/")
     content = text(1, name) + whole(3, kind) + text(4, text(1, label) + value)
     return varint(len(content)) + content
 
 
 def native_histogram() -> bytes:
-    """Three observations in two neighbouring buckets of schema 0."""
+    """Return a histogram of three observations in two neighbouring buckets of schema 0."""
     span = whole(1, zigzag(0)) + whole(2, 2)
     buckets = text(12, span) + whole(13, zigzag(1)) + whole(13, zigzag(1))
     zero = double(6, 0.001) + whole(7, 0)

@@ -1,4 +1,4 @@
-"""Answers that are JSON, or nearly so, and not what Prometheus writes: they are refused, and in time."""
+"""Answers that are JSON, or nearly so, but not what Prometheus writes are refused, and in time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_answers_that_are_nested_or_open_without_end_are_refused_in_time(body: b
 
 
 class CountedPace(Pace):
-    """Counts the slices of work."""
+    """A pace that counts the slices of work."""
 
     def __init__(self) -> None:
         super().__init__(0.0, lambda _: None)

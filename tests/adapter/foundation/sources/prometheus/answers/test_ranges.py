@@ -1,4 +1,4 @@
-"""Range queries: the parts they are asked in, how those are joined, and what of an answer is refused."""
+"""Range queries: the parts in which they are asked, how the parts are joined, and which answers are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that misbehave while they list series: what came before counts, what it came to is told, nothing is held."""
+"""Servers that misbehave while they list series: what came before counts, the outcome is reported, nothing is held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of series are cut while they arrive: in whatever pieces, what comes out is what went in."""
+"""Lists of series are cut while they arrive: whatever the pieces, the same elements come out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def document(label_sets: Iterable[dict[str, str]], separators: tuple[str, str] =
 
 
 def fed(cutter: StreamCutter, body: bytes, piece_bytes: int) -> list[Any]:
-    """Feed the body in pieces; return the elements that were handed out meanwhile."""
+    """Feed the body in pieces; return the elements that were handed out in the course of it."""
     found: list[Any] = []
     for start in range(0, len(body), piece_bytes):
         cutter.feed(body[start : start + piece_bytes])

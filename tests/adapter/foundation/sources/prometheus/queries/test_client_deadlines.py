@@ -1,4 +1,4 @@
-"""Servers that are slow, silent or away: every request ends in time, in an error that says what happened."""
+"""Servers that are slow, silent or away: every request ends in time, with an error that says what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are cut, foreign, refused or too large: no value is read from them, and the error says what happened."""
+"""Answers that are cut, not Prometheus's, refused or too large: no value is read, and the error says what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer of another time is none: our clock and Prometheus's are compared."""
+"""An answer of another time is not used: our clock is compared with that of Prometheus."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 AT = int(time.time() // 60) * 60 - 120
 FOREIGN = 100_000.0
-"""At least this are all values of the other cluster."""
+"""All values of the other cluster are at least this large."""
 OURS = Matchers.read('cluster="eu-1"')
 RULES = """
 rules:
@@ -58,7 +58,7 @@ externalRules:
 
 
 def cluster(name: str, offset: float, *pods: str) -> dict[str, list[str]]:
-    """Return samples of 10 minutes by family, each of which is its own number above the offset."""
+    """Return samples of 10 minutes by family; each sample has its own number, counted from the offset."""
     label = f',cluster="{name}"' if name else ""
     found: dict[str, list[str]] = {"load": [], "queue_depth": [], "requests": []}
     for number, pod in enumerate(pods, 1):
@@ -89,7 +89,7 @@ class Stores:
     narrowed: PrometheusClient
     own: PrometheusClient
     settings: PrometheusSettings
-    """Of the first."""
+    """Settings of `client`."""
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def test_a_new_one_misses_nothing_and_one_that_was_started_again_may(tmp_path: P
 
 
 def test_a_part_of_an_answer_does_not_tell_that_nothing_was_scraped_before() -> None:
-    """A querier whose store is dead answers without its series, and says so in a warning."""
+    """A querier whose store is down answers without the store's series, and says so in a warning."""
     scraped = b'{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["no answer from store-0"]}'
 
     def script(peer: Peer) -> None:

@@ -45,7 +45,7 @@ class World:
     failure: PrometheusError | None = None
     now: float = 0.0
     asked: list[float] = field(default_factory=list)
-    """How many seconds each check had."""
+    """How many seconds each check was allowed."""
 
     def __post_init__(self) -> None:
         self.times = ServerTime(self._ask, lambda: 1e9 + self.now, lambda: self.now)

@@ -1,4 +1,4 @@
-"""What large answers of one server take together, however many come at once."""
+"""Memory that large answers of one server take together, however many arrive at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens, passwords and certificates, and how their files are followed: against servers that ask for them."""
+"""Tokens, passwords and certificates, and how their files are followed, against servers that require them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def clock() -> Clock:
 
 
 def replace_file(path: Path, content: str) -> None:
-    """Replace as Kubernetes does: another file under the same name."""
+    """Replace a file as Kubernetes does: another file gets the same name."""
     new = path.with_suffix(".new")
     new.write_text(content)
     new.rename(path)

@@ -31,7 +31,7 @@ PASSWORD, BCRYPT = "secret", "$2b$04$jOUtFhIiDKL8AQN8LP6LAuZ2JUc4/xSTenIKBoiA/bg
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSettings]:
-    """Yield the settings that are let in."""
+    """Yield the settings with which the server grants access."""
     folder = tmp_path_factory.mktemp("secured")
     authority = Authority(folder / "ca")
     server, client = authority.server(), authority.client("tidewatch")
