@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, as a table and as `benchmarks/out/NAME.json`."""
+"""`make bench`: runs every benchmark, and writes its report as a table and as `benchmarks/out/NAME.json`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "tenant_objects": ("--objects", "2000", "--beyond", "20000"),
     "tenants": (),
 }
-"""Names, and the options with which the README's figures are made."""
+"""The names of the benchmarks, with the options that the README's figures are measured with."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all benchmarks, or those that are named; return 0 if every one succeeded."""
+    """Run all benchmarks, or those that are named; return 0 if each of them succeeded."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default: all")
     names = parser.parse_args(arguments).names or list(BENCHMARKS)
@@ -97,7 +97,7 @@ def _succeeds(name: str, progress: Progress) -> bool:
 
 
 def _output(command: Sequence[str]) -> tuple[int, bytes]:
-    """Return exit status and stdout; what the program tells on stderr is shown. Raises TimeoutExpired."""
+    """Return exit status and stdout; what the program writes to stderr is shown. Raises TimeoutExpired."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
         try:
             document, _ = process.communicate(timeout=LONGEST_SECONDS)

@@ -1,12 +1,12 @@
 """How many HPAs one adapter on one core serves, and how fast: `python -m benchmarks.adapter_load --hpas 10000`.
 
-A real Prometheus scrapes pods of known values; `tidewatch-adapter serve` answers from it; a client asks as the API
-server's aggregator does, each HPA for its own app's pods every 15 seconds (open loop: latency counts from the moment at
-which the request was due). Every answer is checked: status, pods, and each value.
+A real Prometheus scrapes pods of known values, `tidewatch-adapter serve` answers from it, and a client asks as the API
+server's aggregator does: for each HPA, for its own app's pods, every 15 seconds (open loop: latency counts from the
+moment at which the request was due). Every answer is checked: its status, its pods, and each value.
 
-Rows: Pods metrics; External metrics, where each asker has a selector of its own on one metric; CPU and memory of each
-app's pods, as HPAs on utilisation ask; and a reference, the same server without a memory, which asks Prometheus once
-for each request (`live_adapter`), at a rate that it sustains.
+The rows are Pods metrics; External metrics, where each asker has a selector of its own on one metric; CPU and memory of
+each app's pods, as HPAs on utilisation request them; and a reference, which is the same server without a memory: it
+asks Prometheus once for each request (`live_adapter`), at a rate that it sustains.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Workload = Literal["pods", "external", "resource"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The load, and for how long it is measured."""
+    """The load, and how long it is measured."""
 
     fleet: Fleet
     seconds: float
@@ -205,7 +205,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
-    """Return what reads a whole number of this range from the command line."""
+    """Return a function that reads a whole number of this range from the command line."""
 
     def number(text: str) -> int:
         value = int(text)

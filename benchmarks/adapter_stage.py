@@ -43,7 +43,7 @@ _COUNTED = re.compile(r'prometheus_http_requests_total\{code="\d+",handler="(/ap
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an adapter runs, and what it is started with."""
+    """Where an adapter runs, and with which flags it is started."""
 
     folder: Path
     cores: Cores
@@ -81,7 +81,7 @@ class Backdrop:
         return usage(self.prometheus.pid)
 
     def prometheus_version(self) -> str:
-        """Return the version that Prometheus tells."""
+        """Return the version that Prometheus reports."""
         return str(_data(f"{self.prometheus.url}/api/v1/status/buildinfo")["version"])
 
 
@@ -99,7 +99,7 @@ class RunningAdapter:
 
 @contextmanager
 def backdrop(folder: Path, fleet: Fleet, cores: Cores, scrape_seconds: int) -> Iterator[Backdrop]:
-    """Run exporters and Prometheus; yield when Prometheus has all series and can tell their rates."""
+    """Run exporters and Prometheus; yield when Prometheus has all series and can calculate their rates."""
     rules, objects = folder / "rules.yaml", folder / "objects"
     rules.write_text(fleet.rules(f"{SCRAPES_IN_A_WINDOW * scrape_seconds}s"), encoding="utf-8")
     fleet.write_objects(objects)
@@ -120,7 +120,7 @@ def backdrop(folder: Path, fleet: Fleet, cores: Cores, scrape_seconds: int) -> I
 def is_scraped(stage: Backdrop) -> bool:
     """Return whether Prometheus has every series, and the counters for a whole window.
 
-    Before that `rate()` tells less than the truth, which would look like a fault of the adapter.
+    Before that, `rate()` returns less than the true rate, which would look like a fault of the adapter.
     """
     fleet, window = stage.fleet, SCRAPES_IN_A_WINDOW * _scrape_seconds(stage)
     wanted = {
@@ -143,14 +143,14 @@ def product(stage: Backdrop) -> Iterator[RunningAdapter]:
 
 @contextmanager
 def reference(stage: Backdrop) -> Iterator[RunningAdapter]:
-    """Run the same server with one difference: it asks Prometheus at each request (`live_adapter`)."""
+    """Run the same server with one difference: it asks Prometheus with each request (`live_adapter`)."""
     with running_adapter(stage.standing, "live-adapter", [sys.executable, "-m", "benchmarks.live_adapter"]) as running:
         yield running
 
 
 @contextmanager
 def running_adapter(stage: Standing, name: str, command: list[str]) -> Iterator[RunningAdapter]:
-    """Run an adapter of this command, the stage's flags behind it; yield when it is ready."""
+    """Run an adapter with this command and the stage's flags; yield when it is ready."""
     folder = stage.folder / name
     serving = Authority(folder / "serving-ca", "serving-ca").server(["localhost"], ["127.0.0.1"])
     front_proxy = Authority(folder / "front-proxy-ca", "front-proxy-ca").client(FRONT_PROXY)
@@ -200,7 +200,7 @@ def _scrape_seconds(stage: Backdrop) -> int:
 
 
 def _number(url: str, query: str) -> int:
-    """Return the value of a query that gives one; 0 if it gives none."""
+    """Return the value of a query that yields one series; 0 if it yields none."""
     result = _data(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}")["result"]
     return int(float(result[0]["value"][1])) if result else 0
 

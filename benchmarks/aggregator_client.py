@@ -1,11 +1,11 @@
-"""Asks as kube-apiserver's aggregator does for many HPAs: `python -m benchmarks.aggregator_client PLAN`.
+"""Sends requests as kube-apiserver's aggregator does for many HPAs: `python -m benchmarks.aggregator_client PLAN`.
 
-Mutual TLS with a front-proxy certificate, identity in X-Remote-* headers, connections that are kept alive. The load is
-open: each request has its intended moment, evenly spaced and independent of the answers before it, and its latency
-counts from that moment, so a server that stalls cannot hide it by being asked less. Connections are used in turn; when
-all of them wait for an answer the request waits as well, and that counts.
+It uses mutual TLS with a front-proxy certificate, the identity in X-Remote-* headers, and connections that are kept
+alive. The load is open: each request has an intended time, evenly spaced and independent of earlier answers, and its
+latency counts from that time, so a server that stalls cannot hide this by receiving fewer requests. Connections are
+used in turn; while all of them wait for an answer, the request waits as well, and that counts.
 
-It is a process of one thread, so that it disturbs neither its own clock nor the server's processor.
+It is a process with one thread, so that it disturbs neither its own clock nor the server's processor.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _JUDGES = {"pods": judge_pods, "external": judge_queue, "resource": judge_usage}
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the adapter is, and how to be the API server before it."""
+    """The address of the adapter, and the credentials to act as the API server."""
 
     port: int
     ca_file: str
@@ -67,7 +67,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Requests a second."""
     start_at: float
     measure_from: float
-    """Answers before this time are warm-up: checked, and counted apart."""
+    """Answers before this time belong to the warm-up: they are checked, and counted separately."""
     measure_until: float
     connections: int = 25
     timeout_seconds: float = 10.0
@@ -75,7 +75,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def requests(self) -> int:
-        """How many are sent in all."""
+        """The number of requests."""
         return round((self.measure_until - self.start_at) * self.rate)
 
     def intended(self, number: int) -> float:
@@ -87,7 +87,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
         return number * _stride(self.fleet.apps) % self.fleet.apps
 
     def path(self, app: int) -> str:
-        """Return what the app's HPA asks for."""
+        """Return the path that the app's HPA requests."""
         fleet = self.fleet
         if self.workload == "external":
             group = "external.metrics.k8s.io/v1beta1"
@@ -102,30 +102,30 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connection:
-    """One connection with at most one request on its way; it is opened by the first one and again after a failure."""
+    """A connection with at most one pending request; it is opened for the first request, and again after a failure."""
 
     def __init__(self, connect: Callable[[], ssl.SSLSocket]) -> None:
         self._connect = connect
         self.sock: ssl.SSLSocket | None = None
         self.number: int | None = None
-        """The request on its way."""
+        """The pending request."""
         self.deadline = 0.0
         self._buffer = bytearray()
 
     def open(self) -> ssl.SSLSocket:
-        """Connect anew; raises OSError."""
+        """Open a new connection; raises OSError."""
         self.sock = self._connect()
         self._buffer.clear()
         return self.sock
 
     def close(self) -> None:
-        """Close it; nothing if it is not open."""
+        """Close the connection; do nothing if it is not open."""
         if self.sock is not None:
             self.sock.close()
             self.sock = None
 
     def receive(self) -> tuple[int, bytes] | None:
-        """Return status and body once both are whole. Raises OSError, also where the server has hung up."""
+        """Return status and body once both are complete. Raises OSError, also if the server closes the connection."""
         while (answer := self._whole()) is None:
             try:
                 data = self.sock.recv(_RECORD) if self.sock is not None else b""
@@ -148,7 +148,7 @@ class Connection:
 
 
 class AggregatorClient:
-    """Sends what the plan says, and judges what comes back."""
+    """Sends the requests of the plan, and judges the answers."""
 
     def __init__(self, plan: LoadPlan) -> None:
         """Open all connections; raises OSError."""
@@ -165,7 +165,7 @@ class AggregatorClient:
         self._tally = Tally(plan.start_at, plan.measure_from)
 
     def run(self) -> Outcome:
-        """Send everything, wait for the last answers, and return what was found."""
+        """Send all requests, wait for the last answers, and return the outcome."""
         plan, sent, swept_at = self._plan, 0, 0.0
         while sent < plan.requests or self._waiting or self._busy:
             now = time.monotonic()
@@ -237,7 +237,7 @@ class AggregatorClient:
             self._lost(connection, f"no answer within {self._plan.timeout_seconds:g} s")
 
     def _lost(self, connection: Connection, reason: str) -> None:
-        """Close a connection, and count the request that was on its way as failed."""
+        """Close a connection, and count its pending request as failed."""
         if connection.sock is not None:
             self._selector.unregister(connection.sock)
             connection.close()
@@ -255,7 +255,7 @@ class AggregatorClient:
 
 
 def main() -> None:
-    """Do what the plan says and write the outcome."""
+    """Carry out the plan and write the outcome."""
     plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=LoadPlan)
     client = AggregatorClient(plan)
     # A collection would be seen as latency; what is made here is freed by reference counts.

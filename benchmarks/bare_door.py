@@ -1,7 +1,7 @@
 """The floor for strangers, who get empty answers on two ports: `python -m benchmarks.bare_door PORT PORT`.
 
-It does the least that any server does: it accepts, looks for the ends of heads, sends an answer for each, and drops the
-bodies of requests, of which it reads a megabyte.
+It does the least that any server does: it accepts connections, looks for the ends of request heads, sends an answer for
+each, and drops the bodies of requests, of which it reads a megabyte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Visitor:
         self._tail = b""
 
     def advance(self) -> bool:
-        """Answer, or drop what came; return whether the connection goes on. Raises OSError."""
+        """Answer the data that has arrived, or drop it; return whether the connection continues. Raises OSError."""
         if self._sends_body:
             count = len(self.sock.recv(_AT_ONCE, socket.MSG_TRUNC))
             self._dropped += count

@@ -1,7 +1,7 @@
 """The floor: Flask handlers that do next to nothing under the product's server: `python -m benchmarks.bare_server`.
 
-`GET /empty` answers nothing, `GET /bytes/N` a body of N bytes that is there already, and `POST /prioritize` decodes the
-names of a request of kube-scheduler and gives each the same score. It serves on the port that is its argument.
+`GET /empty` returns an empty body, `GET /bytes/N` a prepared body of N bytes, and `POST /prioritize` decodes the names
+of a request of kube-scheduler and gives each the same score. Its argument is the port.
 """
 
 from __future__ import annotations

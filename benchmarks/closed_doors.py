@@ -1,16 +1,17 @@
 """The cost of strangers for kube-scheduler and the kubelet: `python -m benchmarks.closed_doors --nodes 5000`.
 
-A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
-TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,
-20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client asks for
-`/livez` ten times a second, as no kubelet does.
+A real `tidewatch-adapter nodes` watches a scripted cluster, and a client requests scores as kube-scheduler does, over
+TLS and with a certificate, one request after another: at first alone, and then beside eight requests whose bodies never
+end, 20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client requests
+`/livez` ten times a second, which is more often than a kubelet does.
 
-`--strangers 400` adds so many connections with one request after another, four clients that send bodies of 20 MB one
-after another, and a reader who asks for `/watcher` with the token ten times a second, each time on a new connection.
+`--strangers 400` adds 400 connections with one request after another, four clients that send bodies of 20 MB one after
+another, and a reader that requests `/watcher` with the token ten times a second, each time on a new connection.
 
-Three servers: one that is closed, as the chart installs it, one with a token alone, which kube-scheduler cannot send,
-and one that is open to everybody. The floor is the same server while the strangers come to a server on its core that
-does next to nothing: what is slower there is the machine, which they, and who measures, share.
+There are three servers: one that is closed, as the chart installs it; one that only has a token, which kube-scheduler
+cannot send; and one that is open to everybody. The floor is the same server while the strangers connect to another one
+on its core that does next to nothing: any slowdown there is due to the machine, which the strangers and the measuring
+client share.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 NAME = "closed_doors"
 BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
 WHOLE_BODIES = 4
-"""The number of further strangers that send whole bodies."""
+"""How many further strangers send whole bodies."""
 READERS = "of-readers"
 DOORS = ("closed", "token", "open")
 _SETTLE_SECONDS = 5.0
@@ -61,7 +62,7 @@ _VISIT_EVERY_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The cluster, the time of each row, and who comes beside the strangers that always come."""
+    """The cluster, the duration of each row, and the strangers beside those that always come."""
 
     nodes: int
     seconds: float
@@ -69,7 +70,7 @@ class Settings:
 
 
 class Visitor:
-    """Asks one question ten times a second, on a connection of its own each time, in a thread."""
+    """Sends one request ten times a second from a thread, each time on a new connection."""
 
     def __init__(self, port: int, question: bytes) -> None:
         self._port = port
@@ -98,7 +99,7 @@ class Visitor:
             self.seconds.append(time.monotonic() - began)
 
     def row(self, name: str) -> Row:
-        """Return the columns about it."""
+        """Return the visitor's columns of a row."""
         seconds = sorted(self.seconds) or [0.0]
         return {
             f"{name}_asked": len(self.seconds),
@@ -165,7 +166,7 @@ def _row(load: str, running: RunningNodes, plain_port: int, settings: Settings, 
 
 
 def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
-    """Return the flags of a server, and what the scheduler asks it with."""
+    """Return the flags of a server, and the TLS context with which the scheduler connects to it."""
     token = folder / "token"
     token.write_text(READERS)
     if door != "closed":
@@ -198,7 +199,7 @@ def _bare_door(stage: NodesStage) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _strangers(stage: NodesStage, port: int, plain_port: int, further: int) -> Iterator[None]:
-    """Let them come, and wait until they have."""
+    """Let strangers connect, and wait until they have."""
     plan = StrangersPlan(
         port=port,
         plain_port=plain_port,

@@ -1,8 +1,8 @@
 """A large cluster as `kubectl get nodes,pods,replicasets,daemonsets -o json` prints it, made by a seeded generator.
 
-Node groups are three sizes of nodes in three zones and several classes. Every tenth node of the class `web` is half
-empty, so that it is a candidate for removal; nodes of the class `batch` are full, and most pending pods ask for that
-class, so that new nodes are needed.
+The node groups are of three sizes of nodes, three zones and several classes. Every tenth node of the class `web` is
+half empty, so that it is a candidate for removal; nodes of the class `batch` are full, and most pending pods ask for
+that class, so that new nodes are needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CREATED: Final = "2026-11-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """Which cluster to make."""
+    """The cluster to make."""
 
     nodes: int
     pods: int
@@ -81,7 +81,7 @@ def _objects(plan: ClusterPlan) -> Iterator[Mapping[str, Any]]:
 
 
 class _Workloads:
-    """Makes pods of ReplicaSets, one after another, and then their owners."""
+    """Makes the pods of ReplicaSets, one ReplicaSet after another, and then the owners."""
 
     def __init__(self, plan: ClusterPlan) -> None:
         self._plan = plan
@@ -95,7 +95,7 @@ class _Workloads:
         self._made = 0
 
     def pods_of(self, number: int, wanted: int) -> Iterator[Mapping[str, Any]]:
-        """Yield the pods of a node: those of DaemonSets, then others up to what the node should be filled to."""
+        """Yield the pods of a node: those of DaemonSets, then others until the node is as full as it should be."""
         group, name = group_of(number), f"node-{number}"
         free = cores_of(group) * 1000 - 120
         for daemon_set in _DAEMON_SETS[:wanted]:
@@ -113,7 +113,7 @@ class _Workloads:
             yield self._pod(owner, name)
 
     def pending(self) -> Iterator[Mapping[str, Any]]:
-        """Yield pods that no node has taken, a part of them with constraints."""
+        """Yield pending pods, some of which have constraints."""
         for workload in range(PENDING_WORKLOADS):
             count = self._plan.pending // PENDING_WORKLOADS + (workload < self._plan.pending % PENDING_WORKLOADS)
             spec: dict[str, Any] = {}
@@ -130,7 +130,7 @@ class _Workloads:
                 yield self._pod(owner, "")
 
     def owners(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the owners."""
+        """Yield the owners of the pods."""
         for owner in (*map(_daemon_set, _DAEMON_SETS), *self._sets):
             labels = {"app": owner["name"]}
             template = {"metadata": {"labels": labels}, "spec": _spec(owner, [])}
@@ -141,7 +141,7 @@ class _Workloads:
             yield {"apiVersion": "apps/v1", "kind": owner["kind"], "metadata": metadata, "spec": spec}
 
     def _next_set(self, at_most: float) -> dict[str, Any]:
-        """Return the present ReplicaSet while it has pods left, or a small one where its pods are too large."""
+        """Return the present ReplicaSet while it has pods left, or a small one if its pods are too large."""
         if not self._left:
             self._left = self._random.choice(_REPLICAS)
             self._set(f"app-{len(self._sets)}", self._random.choice(_REQUESTS), self._left, {})

@@ -1,7 +1,7 @@
 """The made-up content of a cluster's Prometheus: series of cadvisor, kube-state-metrics, nodes, control plane and apps.
 
-Names, labels and the lengths of their values are as those exporters have them; which metrics the default rules of
-prometheus-adapter make of all that is worked out here by itself (`listed`), without any of the adapter's own code.
+Names, labels and the lengths of their values are those of these exporters. The metrics that the default rules of
+prometheus-adapter make of them are determined here (`listed`), without any of the adapter's own code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERIES_PER_POD = 185
 PODS_PER_APP = 4
 PODS_PER_NODE = 50
 PROGRAMS = 60
-"""Different programs that the apps run, each with metrics of its own."""
+"""How many different programs the apps run; each has metrics of its own."""
 OWN_NAMES = 25
 CONTROL_PLANE_SERIES = 8_000
 NODE_DISKS = 4
@@ -46,7 +46,7 @@ _OBJECTS = {
     "secret": "secrets",
     "service": "services",
 }
-"""Labels of these series that are called as a kind of object is, and that kind as a metric's path spells it."""
+"""Labels of these series that are named after a kind of object, and that kind as a metric's path spells it."""
 _OF_PODS_AND_NAMESPACES = ("namespace", "pod")
 
 
@@ -57,24 +57,24 @@ class Series(NamedTuple):
     labels: Mapping[str, str]
 
     def line(self) -> str:
-        """Return its line of the exposition; the value plays no part in what is measured."""
+        """Return the series' line of the exposition; its value does not affect the measurements."""
         labels = ",".join(f'{label}="{value}"' for label, value in self.labels.items())
         return f"{self.name}{{{labels}}} 1\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Its size, and how its metrics are called."""
+    """The size of a cluster, and the names of its metrics."""
 
     pods: int
     names: Mapping[str, Sequence[str]]
-    """By what has metrics of that name."""
+    """Names of metrics, by what exposes them."""
     owners: Mapping[str, Sequence[str]]
-    """By kind of object: what kube-state-metrics tells of it."""
+    """Names of the metrics of kube-state-metrics, by the kind of object that they describe."""
 
     @classmethod
     def of_series(cls, series: int) -> Cluster:
-        """Return the cluster with about so many series."""
+        """Return a cluster with about this number of series."""
         told = yaml.safe_load(_NAMES.read_text(encoding="utf-8"))
         owners = {kind: names.split() for kind, names in told.pop("owners").items()}
         names = {
@@ -89,7 +89,7 @@ class Cluster:
         return -(-self.pods // PODS_PER_NODE)
 
     def targets(self) -> Iterator[Iterator[Series]]:
-        """Yield what each scrape target exposes."""
+        """Yield the series that each scrape target exposes."""
         yield self._control_plane()
         yield self._owners()
         for node in range(self.nodes):
@@ -125,7 +125,7 @@ class Cluster:
             yield Series(name, {**about, **more})
 
     def _owners(self) -> Iterator[Series]:
-        """Yield what kube-state-metrics tells of everything but pods, for each app."""
+        """Yield the series of kube-state-metrics about everything but pods, for each app."""
         for app in range(-(-self.pods // PODS_PER_APP)):
             pod = app * PODS_PER_APP
             about = _target(_namespace(pod), "kube-state-metrics", "10.1.0.7:8443", "https-main")
@@ -168,7 +168,7 @@ class Cluster:
 
 
 def own_names(program: str) -> Iterator[str]:
-    """Yield the names that only one program's metrics have."""
+    """Yield the names of the metrics that only one program has."""
     for number in range(OWN_NAMES):
         thing = _THINGS[number % len(_THINGS)]
         yield f"{program.replace('-', '_')}_{thing}_{_DOINGS[number // len(_DOINGS)]}"
@@ -195,7 +195,7 @@ def _listed(name: str, labels: set[str]) -> Iterator[str]:
 
 
 def _target(namespace: str, job: str, instance: str, endpoint: str) -> dict[str, str]:
-    """Return the labels that the Prometheus Operator gives to what it scrapes."""
+    """Return the labels that the Prometheus Operator gives to a scrape target."""
     return {"endpoint": endpoint, "instance": instance, "job": job, "namespace": namespace, "service": job}
 
 

@@ -1,11 +1,11 @@
 """The cost of a cluster size recommendation: `python -m benchmarks.cluster_size --nodes 5000 --pods 150000`.
 
-The first row is the estimate of Cluster Autoscaler's own benchmark, beside what the peer takes for it. Then a cluster
-with 30 node groups and pending pods of 60 workloads is made, once, twice and four times as large (`--times`): written
-as one JSON file, read from it, and decided on, scale-down included. Each size has a process of its own, so that its
-peak of memory is its own. Further rows are decisions where one tenant's bound pods have many anti-affinity terms.
-`--file-megabytes 1000` fills the pods of the first size up to a file of this size. `--gaps 200` adds how far
-estimates of small random clusters are from the optimum, which an exact solver finds.
+The first row is the estimate of Cluster Autoscaler's own benchmark, beside the time that the peer takes for it. Then a
+cluster with 30 node groups and pending pods of 60 workloads is made, at once, twice and four times the size
+(`--times`). It is written as one JSON file, read from it, and decided on, including scale-down. Each size has a process
+of its own, so that its peak of memory is its own. Further rows are decisions for which one tenant's bound pods have
+many anti-affinity terms. `--file-megabytes 1000` fills the pods of the first size up to a file of this size. `--gaps
+200` adds how far the estimates of small random clusters are from the optimum, which an exact solver finds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "cluster_size"
 PEER_SECONDS: Final = 3.13
-"""Of the peer's own benchmark on two shared AMD EPYC cores, measured on 2026-11-21: 2.89 to 3.33 s."""
+"""The time of the peer's own benchmark on two shared AMD EPYC cores, measured on 2026-11-21: 2.89 to 3.33 s."""
 NEEDS: Final = ClusterNeeds(nodes=True, pods=True, scheduling=True)
 T = TypeVar("T")
 _UNPADDED_POD_BYTES: Final = 900
@@ -68,7 +68,7 @@ class _Settings:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a result is wrong."""
+    """Run the benchmark and print its report; return the exit status: 1 if a result is wrong."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=150_000)
@@ -110,7 +110,7 @@ def measure(settings: _Settings, progress: Progress) -> Report:
 
 
 def cluster_rows(plan: ClusterPlan) -> list[Row]:
-    """Return what reading one cluster and deciding on it take, in this process. It collects garbage as commands do."""
+    """Return the rows about reading one cluster and deciding on it in this process, which collects garbage rarely."""
     with rare_collections():
         return _cluster_rows(plan)
 

@@ -1,4 +1,4 @@
-"""A scripted API server beside what is measured, and the kubeconfig that leads to it."""
+"""A scripted API server beside the measured process, and the kubeconfig that leads to it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 HEARTBEATS_PER_SECOND = 17.0
-"""5,000 kubelets report every 5 minutes."""
+"""The rate at which 5,000 kubelets report if each does so every 5 minutes."""
 _START_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """A scripted API server that runs."""
+    """A running scripted API server."""
 
     port: int
     kubeconfig: Path
@@ -44,7 +44,7 @@ def temporary_folder() -> Iterator[Path]:
 def scripted_api_server(
     sizes: Mapping[str, int], heartbeats_per_second: float, folder: Path, cores: Cores
 ) -> Iterator[ApiServer]:
-    """Run a cluster with so many objects of each kind."""
+    """Run an API server for a cluster with the given number of objects of each kind."""
     log, kubeconfig = folder / "cluster.log", folder / "kubeconfig"
     command = [sys.executable, "-m", "benchmarks.scripted_cluster", f"--heartbeats-per-second={heartbeats_per_second}"]
     command += [f"--{kind}={count}" for kind, count in sizes.items()]

@@ -1,6 +1,6 @@
-"""The adapter before a real API server, and what it costs there: `python -m benchmarks.control_plane --hpas 200`.
+"""The adapter behind a real API server, and its cost there: `python -m benchmarks.control_plane --hpas 200`.
 
-Two replicas, as the chart installs them. Rows:
+There are two replicas, as the chart installs them. The rows are:
 
 - `hpas`: so many HPAs on Pods metrics, each looked at by the real HPA controller every 15 seconds. Requests and their
   latencies are those of the API server's audit log, and so are the adapter's own requests to the API server; queries
@@ -8,7 +8,7 @@ Two replicas, as the chart installs them. Rows:
   little longer than `--seconds`: 801 of 200 HPAs in 60.1 s. Requests that were not answered with 200 are `errors`.
 - `list…`, `aggregated-discovery…`, `api-resources…`: discovery with thousands of metrics, and without the adapter.
 
-It takes the programs that `make e2e` builds, and Linux namespaces.
+It needs the programs that `make e2e` builds, and Linux namespaces.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ EXTERNAL: Final = "external.metrics.k8s.io/v1beta1"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The HPAs, and for how long they are watched."""
+    """The HPAs, and how long they are watched."""
 
     hpas: int
     seconds: float
@@ -70,7 +70,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A stretch of time, and what was counted in it beside the audit log."""
+    """A period of time, and what was counted in it besides the audit log."""
 
     since: datetime
     until: datetime
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(settings: Settings, progress: Progress) -> Report:
-    """Run everything and return the report. Raises ProcessFailedError, and AssertionError where a wait was in vain."""
+    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait was in vain."""
     with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder, standing(Path(folder)) as stage:
         progress.say("the control plane stands")
         rows = [*of_discovery(stage, settings, progress), of_hpas(stage, settings, progress)]
@@ -121,7 +121,7 @@ def of_hpas(stage: Stage, settings: Settings, progress: Progress) -> Row:
 
 
 def watched(stage: Stage, adapter: Installed, seconds: float, progress: Progress) -> Measured:
-    """Wait for so many seconds, and return what was counted meanwhile."""
+    """Wait for some seconds, and return what was counted meanwhile."""
     since, asked, before = datetime.now(UTC), stage.asked(), adapter.usage()
     progress.wait_until(time.monotonic() + seconds, "hpas: measuring")
     until, asked_then, after = datetime.now(UTC), stage.asked(), adapter.usage()
@@ -137,7 +137,7 @@ def watched(stage: Stage, adapter: Installed, seconds: float, progress: Progress
 
 
 def row_of_hpas(stage: Stage, adapter: Installed, apps: Sequence[App], measured: Measured, wrong: int) -> Row:
-    """Return the row, with what the audit log tells of the measured time."""
+    """Return the row, with the requests in the audit log during the measured time."""
     events = stage.cluster.audit_events()
     asked = asked_by_hpas(events, measured.since, measured.until)
     own = asked_by_adapter(events, adapter.account, measured.since, measured.until)
@@ -169,7 +169,7 @@ def row_of_hpas(stage: Stage, adapter: Installed, apps: Sequence[App], measured:
 
 
 def of_discovery(stage: Stage, settings: Settings, progress: Progress) -> Iterator[Row]:
-    """Yield the rows of discovery, without the adapter and with it."""
+    """Yield the rows about discovery, without the adapter and with it."""
     cluster = stage.cluster
     yield discovered("aggregated-discovery-without-adapter", 0, lambda: _aggregated(stage), ASKED_TIMES)
     yield discovered("api-resources-without-adapter", 0, lambda: _resources(stage), KUBECTL_TIMES)
@@ -186,7 +186,7 @@ def of_discovery(stage: Stage, settings: Settings, progress: Progress) -> Iterat
 
 
 def discovered(load: str, metrics: int, ask: Callable[[], int | None], times: int) -> Row:
-    """Return a row; `ask` returns the size of a good answer, and None for another."""
+    """Return a row about discovery; `ask` returns the size of a good answer, and None for any other."""
     found: Timed = discovery.timed(ask, times)
     return {
         "load": load,

@@ -1,4 +1,4 @@
-"""The requests of HPAs and of the adapter during some time, from the API server's audit log."""
+"""The requests of HPAs and of the adapter during a period, from the API server's audit log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HPA_CONTROLLER: Final = "system:serviceaccount:kube-system:horizontal-pod-autosc
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
 REVIEWS: Final = frozenset({"subjectaccessreviews", "tokenreviews"})
 _STREAMED: Final = "sendInitialEvents=true"
-"""In the URI of a watch that begins with all objects (KEP-3157)."""
+"""Part of the URI of a watch that begins with all objects (KEP-3157)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class AskedByHpas:
 
     @property
     def errors(self) -> int:
-        """Requests with another answer than 200."""
+        """The number of requests with another status than 200."""
         return self.requests - self.codes[200]
 
 
@@ -68,7 +68,7 @@ def requests_of_hpas(events: Sequence[AuditEvent], since: datetime, until: datet
 
 
 def asked_by_hpas(events: Sequence[AuditEvent], since: datetime, until: datetime) -> AskedByHpas:
-    """Return what the HPA controller asked for and was answered between two moments.
+    """Return the HPA controller's requests between two moments, and their answers.
 
     Latencies are those of good answers, from the request's arrival at the API server to the end of its answer.
     """
@@ -84,7 +84,7 @@ def asked_by_hpas(events: Sequence[AuditEvent], since: datetime, until: datetime
 
 
 def asked_by_adapter(events: Sequence[AuditEvent], account: str, since: datetime, until: datetime) -> AskedByAdapter:
-    """Return what a service account asked for between two moments; a watch counts when it begins."""
+    """Return what a service account requested between two moments; a watch counts when it begins."""
     found = [event for event in events if event.user == account and since <= event.start < until and _counts(event)]
     return AskedByAdapter(
         lists=tuple(event.uri for event in found if event.verb == "list" or _STREAMED in event.uri),
@@ -99,7 +99,7 @@ def asked_by_adapter(events: Sequence[AuditEvent], account: str, since: datetime
 
 
 def _counts(event: AuditEvent) -> bool:
-    """Return whether this is the line of a request that counts: a watch that was answered has two."""
+    """Return whether this is the line that counts for its request: an answered watch has two."""
     return (event.stage == "ResponseStarted") == (event.verb == "watch" and event.code == 200)
 
 

@@ -1,4 +1,4 @@
-"""Discovery where the adapter lists thousands of metrics: what clients get, how long it takes, how large it is.
+"""Discovery while the adapter lists thousands of metrics: what clients get, how long it takes, how large it is.
 
 kubectl, the namespace controller, the garbage collector and the HPA controller all read discovery from the API server.
 An adapter can make it slow, make it large, or make a whole group version `Stale`, so that clients leave it out.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SERIES: Final = "listed_load"
 METRICS_A_NAME: Final = 2
-"""Each name gives a metric of pods and one of their namespace."""
+"""Each name yields a metric of pods and one of their namespace."""
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 RULE: Final[Mapping[str, Any]] = {
     "seriesQuery": f'{{__name__=~"^{SERIES}_.*",namespace!="",pod!=""}}',
@@ -37,10 +37,10 @@ CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """How a way of asking did, over some times."""
+    """The times and errors of one kind of request, sent some times."""
 
     seconds: tuple[float, ...]
-    """Of good answers, ascending."""
+    """Seconds of the good answers, ascending."""
     errors: int
     size: int | None
     """Bytes of the last good answer, uncompressed."""
@@ -53,7 +53,7 @@ class Timed:
 
 @contextmanager
 def exported(stage: Stage, metrics: int) -> Iterator[None]:
-    """Export series of as many names as that many metrics take, until the block ends."""
+    """Export the series for this many metrics until the block ends."""
     names = [f"{SERIES}_{number:06d}" for number in range(metrics // METRICS_A_NAME)]
     try:
         for name in names:
@@ -87,7 +87,7 @@ def listed(cluster: Cluster, path: str) -> set[str]:
 
 
 def freshness(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the aggregated discovery document says of each group version."""
+    """Return the freshness of each group version, as the aggregated discovery document states it."""
     return {
         f"{group['metadata'].get('name', '')}/{version['version']}": version["freshness"]
         for group in document["items"]
@@ -101,7 +101,7 @@ def aggregated(cluster: Cluster) -> Reply:
 
 
 def timed(ask: Callable[[], int | None], times: int) -> Timed:
-    """Ask some times; `ask` returns the size of a good answer, and None for another, whose time does not count."""
+    """Call `ask` some times; it returns the size of a good answer, and None for any other, whose time is ignored."""
     seconds: list[float] = []
     size = None
     for _ in range(times):

@@ -1,7 +1,7 @@
 """Many apps in a cluster, each a Deployment of one pod with an HPA on a Pods metric.
 
-Each pod has a value of its own, below its HPA's target: nothing scales, and an HPA that was told another pod's value
-shows it.
+Each pod has a value of its own, below its HPA's target: nothing scales, and an HPA that got another pod's value shows
+that value.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ RULE: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One app."""
+    """One app: its Deployment, its HPA and its value."""
 
     namespace: str
     name: str
     value: int
 
     def deployment(self) -> Document:
-        """Return its Deployment."""
+        """Return the app's Deployment."""
         labels = {"app": self.name}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "shop/app:1"}]}}
         return {
@@ -47,7 +47,7 @@ class App:
         }
 
     def autoscaler(self) -> Document:
-        """Return its HPA."""
+        """Return the app's HPA."""
         target = {"type": "AverageValue", "averageValue": str(TARGET)}
         return {
             "apiVersion": "autoscaling/v2",
@@ -63,12 +63,12 @@ class App:
 
     @property
     def question(self) -> tuple[str, str]:
-        """The namespace, and the selector, that the HPA's requests have."""
+        """The namespace and the selector of the HPA's requests."""
         return self.namespace, f"labelSelector=app%3D{self.name}"
 
 
 def fleet(count: int, namespaces: int, prefix: str) -> list[App]:
-    """Return that many apps, spread evenly over namespaces whose names begin with `prefix`.
+    """Return this number of apps, spread evenly over namespaces whose names begin with `prefix`.
 
     No value is a multiple of ten, so that each is written out as a quantity: 1000 would be `1k`.
     """
@@ -77,7 +77,7 @@ def fleet(count: int, namespaces: int, prefix: str) -> list[App]:
 
 @contextmanager
 def deployed(stage: Stage, apps: list[App]) -> Iterator[None]:
-    """Create the apps, their values and, when Prometheus has all of those, their HPAs; delete all of it again."""
+    """Create the apps, their values and, once Prometheus has all values, their HPAs; delete everything at the end."""
     client = stage.cluster.client
     namespaces = sorted({app.namespace for app in apps})
     pods: dict[App, str] = {}
@@ -102,7 +102,7 @@ def deployed(stage: Stage, apps: list[App]) -> Iterator[None]:
 
 
 def _pods(stage: Stage, apps: list[App]) -> dict[App, str] | None:
-    """Return the name of each app's pod, or None while one is not Ready."""
+    """Return the name of each app's pod; None while any of them is not Ready."""
     found = {
         (pod["metadata"]["namespace"], pod["metadata"]["labels"].get("app")): pod["metadata"]["name"]
         for name in {app.namespace for app in apps}

@@ -1,6 +1,6 @@
-"""The adapter in a real cluster: as the chart installs it, between the real API server and a real Prometheus.
+"""The adapter in a real cluster, as the chart installs it, between the real API server and a real Prometheus.
 
-The cluster is the one of the end-to-end tests, `tests/e2e/controlplane`, whose README says what in it is real.
+The cluster is that of the end-to-end tests, `tests/e2e/controlplane`, whose README says which parts of it are real.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 SYNC_SECONDS: Final = 15.0
-"""How often kube-controller-manager looks at an HPA, where nobody says otherwise."""
+"""How often kube-controller-manager looks at an HPA by default."""
 REPLICAS: Final = 2
 PATIENCE_SECONDS: Final = 120.0
 LISTS: Final = ("/apis/custom.metrics.k8s.io/v1beta1", "/apis/custom.metrics.k8s.io/v1beta2")
@@ -49,7 +49,7 @@ class NotPreparedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything that stands around the adapter."""
+    """The surroundings of the adapter."""
 
     cluster: Cluster
     metrics: PodMetrics
@@ -64,7 +64,7 @@ class Stage:
         return counted
 
     def prometheus_version(self) -> str:
-        """Return the version that Prometheus tells."""
+        """Return the version that Prometheus reports."""
         return str(json.loads(self._told("/api/v1/status/buildinfo"))["data"]["version"])
 
     def _told(self, path: str) -> bytes:
@@ -76,18 +76,18 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The adapter's pods, Ready."""
+    """The adapter's pods, all of which are Ready."""
 
     namespace: str
     pods: tuple[Document, ...]
 
     @property
     def account(self) -> str:
-        """The user that the API server knows them by."""
+        """The user as whom the API server knows the pods."""
         return f"system:serviceaccount:{self.namespace}:{NAME}"
 
     def usage(self) -> Usage:
-        """Return what all its processes take together."""
+        """Return the processor time and memory that the processes of all pods take together."""
         found = [usage(process_of(pod)) for pod in self.pods]
         return Usage(
             cpu_seconds=round(sum(one.cpu_seconds for one in found), 2),
@@ -98,9 +98,9 @@ class Installed:
 
 
 def enter_network() -> None:
-    """Move this process into a network of its own, and find Helm; before there are threads. Raises NotPreparedError.
+    """Move this process, which must not have threads yet, into its own network, and find Helm. Raises NotPreparedError.
 
-    The control plane is not built here: that takes minutes, and is the work of `make e2e`.
+    The control plane is not built here: `make e2e` does that, which takes minutes.
     """
     try:
         programs.control_plane()
@@ -118,7 +118,7 @@ def enter_network() -> None:
 
 @contextmanager
 def standing(folder: Path) -> Iterator[Stage]:
-    """Run a cluster with Kubernetes's own HPA period, and a Prometheus that scrapes each second."""
+    """Run a cluster with Kubernetes's own HPA period, and a Prometheus that scrapes every second."""
     with ExitStack() as stack:
         options = Options(hpa_sync_seconds=SYNC_SECONDS)
         cluster = stack.enter_context(
@@ -137,7 +137,7 @@ def standing(folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def installed(stage: Stage, rule: Mapping[str, Any]) -> Iterator[Installed]:
-    """Install the chart with one rule for Pods metrics, and take it out again; yields when its APIs are Available."""
+    """Install the chart with one rule for Pods metrics, and uninstall it later; yields when its APIs are Available."""
     others = {"rules": {"custom": [rule]}, "metricsRelistInterval": "10s"}
     with installed_adapter(stage.cluster, values_for(stage.prometheus, REPLICAS) | others) as adapter:
         yield Installed(adapter.namespace, tuple(adapter.wait_until_ready()))

@@ -1,4 +1,4 @@
-"""Shares out the cores: the measured process has a core for itself, and everything around it uses the others."""
+"""Divides the cores: the measured process has a core for itself, and everything around it uses the others."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """The same core twice on a machine with one: figures of processes that compete are worth little."""
+    """The cores of the measured process and of all others.
+
+    On a machine with one core they are the same, and figures of processes that compete are worth little.
+    """
 
     measured: frozenset[int]
     others: frozenset[int]
 
     @classmethod
     def of_this_machine(cls) -> Cores:
-        """Share out the cores that this process may use."""
+        """Divide the cores that this process may use."""
         first, *rest = sorted(os.sched_getaffinity(0))
         return cls(frozenset({first}), frozenset(rest or {first}))
 
 
 @contextmanager
 def on(cores: frozenset[int]) -> Iterator[None]:
-    """Let this thread, and what it starts meanwhile, run on these cores."""
+    """Let this thread, and what it starts in the block, run on these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:

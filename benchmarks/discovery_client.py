@@ -1,8 +1,8 @@
-"""Asks for discovery as kube-apiserver does: `python -m benchmarks.discovery_client PLAN`.
+"""Requests discovery documents as kube-apiserver does: `python -m benchmarks.discovery_client PLAN`.
 
-Streams of requests, each with its rhythm: every so many seconds as many at once as the stream has connections, which
-are kept alive. The load is open: a latency counts from the moment at which the request was due. What comes back is
-compared with what came before; only what is new has to be looked through, so that judging costs the client little.
+The requests form streams. Each stream has an interval, at which it sends as many requests at once as it has
+connections, which are kept alive. The load is open: a latency counts from the moment at which the request was due. An
+answer is compared with the one before, and examined only if it is new, so that judging costs the client little.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.tally import Outcome, Tally
 _IDENTITY = {"X-Remote-User": "system:kube-aggregator", "X-Remote-Group": "system:masters"}
 _SWITCH_SECONDS = 0.0005
 _TIMEOUT_SECONDS = 5.0
-"""The aggregator's own."""
+"""The aggregator's own time-out."""
 _LONG_BYTES = 128 * 1024
 
 
@@ -38,13 +38,13 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int
     every_seconds: float
     offset_seconds: float
-    """From the plan's beginning to the first of them."""
+    """Seconds from the plan's beginning to the stream's first request."""
     kind: str
-    """Of the document that must come."""
+    """The kind of the document that must be returned."""
     compressed: bool
-    """Whether a long answer must come compressed; otherwise none may."""
+    """Whether a long answer must be compressed; if not, none may be."""
     entries: int
-    """As many resources at least must be listed."""
+    """How many resources must be listed at least."""
 
 
 class DiscoveryPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     """Resources in the last list."""
     documents: int
-    """Different documents that came."""
+    """How many different documents were received."""
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 class StreamClient:
-    """The connections of one stream, each a thread."""
+    """The connections of one stream, each used by its own thread."""
 
     def __init__(self, plan: DiscoveryPlan, stream: Stream) -> None:
         self._plan = plan
@@ -89,7 +89,7 @@ class StreamClient:
         self._documents = 0
 
     def threads(self) -> list[threading.Thread]:
-        """Return the threads that ask, not started yet."""
+        """Return the threads that send requests; they are not started yet."""
         return [threading.Thread(target=self._ask_on, daemon=True) for _ in range(self._stream.at_once)]
 
     def found(self) -> Found:
@@ -120,7 +120,7 @@ class StreamClient:
         connection.close()
 
     def _judge(self, status: int, encoding: str | None, body: bytes) -> None:
-        """Raise WrongAnswerError where the answer is not what it must be."""
+        """Raise WrongAnswerError if the answer is wrong."""
         if status != 200:
             raise WrongAnswerError(f"status {status}: {body[:200]!r}")
         if body == self._last:
@@ -139,7 +139,7 @@ class StreamClient:
 
 
 class _Connection:
-    """A connection that is kept, and opened anew after a failure."""
+    """A connection that is kept alive, and opened again after a failure."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         self._connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=_TIMEOUT_SECONDS)
@@ -160,7 +160,7 @@ class _Connection:
 
 
 def main() -> None:
-    """Do what the plan says and write what was found, by stream."""
+    """Carry out the plan and write the results, by stream."""
     plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=DiscoveryPlan)
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.disable()

@@ -1,9 +1,10 @@
 """How fast discovery answers while it lists thousands of metrics: `python -m benchmarks.discovery_lists`.
 
-A real Prometheus holds series of as many names as it takes; `tidewatch-adapter serve` finds them; a client asks as
-kube-apiserver does: for the list of metrics compressed, five times at once (the check whether the API is available),
-plain (the way of servers that know no aggregated discovery), and for `/apis` in the aggregated form. Meanwhile HPAs ask
-for External metrics, and with each scrape there is a series of a new name, so that the lists are made anew all along.
+A real Prometheus holds series of as many names as the metrics need, `tidewatch-adapter serve` finds them, and a client
+sends the requests of kube-apiserver: the list of metrics compressed, five times at once (the check whether the API is
+available); the list uncompressed (as servers request it that do not know aggregated discovery); and `/apis` in the
+aggregated form. Meanwhile HPAs request External metrics, and each scrape adds a series with a new name, so that the
+lists are continually rebuilt.
 
 Every answer is checked, and latency counts from the moment at which the request was due.
 """
@@ -48,9 +49,9 @@ LIST = "/apis/custom.metrics.k8s.io/v1beta1"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 SERIES = "shown_load"
 METRICS_A_NAME = 2
-"""Each name gives a metric of pods and one of their namespace."""
+"""Each name yields a metric of pods and one of their namespace."""
 LEAD_SECONDS = 3.0
-"""For the clients to begin; what they ask before is not counted."""
+"""The time in which the clients begin; requests during this time are not counted."""
 FOUND_SECONDS = 120.0
 GRACE_SECONDS = 30.0
 FLEET = Fleet(apps=200, pods_per_app=1, metrics=1, namespaces=20)
@@ -64,14 +65,14 @@ _RULE = f"""\
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The lists, their readers, and for how long they are measured."""
+    """The lists, their readers, and how long they are measured."""
 
     metrics: int
     seconds: float
     hpa_rate: float
     """Requests of HPAs a second."""
     every_seconds: float
-    """Between two rounds of discovery."""
+    """Seconds between two rounds of discovery."""
     relist_seconds: int
     scrape_seconds: int = 5
 
@@ -131,7 +132,7 @@ def adapter_before(stage: Backdrop, settings: Settings) -> Iterator[RunningAdapt
 
 @contextmanager
 def exporter(names: int) -> Iterator[int]:
-    """Serve the fleet's gauges and series of that many names, one more with each scrape; yield the port."""
+    """Serve the fleet's gauges and series of `names` names, plus one new name with each scrape; yield the port."""
     scrapes = 0
     pod = f'{{namespace="{FLEET.namespace(0)}",pod="{FLEET.pod(0, 0)}"}}'
     gauges = "".join(FLEET.gauge_lines(range(FLEET.apps)))
@@ -191,7 +192,7 @@ def wait_for_list(adapter: RunningAdapter, settings: Settings, progress: Progres
 
 
 def streams(settings: Settings) -> list[Stream]:
-    """Return what kube-apiserver asks for."""
+    """Return the requests of kube-apiserver."""
     every, listed = settings.every_seconds, settings.metrics
     kind, gzip = "APIResourceList", {"Accept-Encoding": "gzip"}
     return [
@@ -232,7 +233,7 @@ def streams(settings: Settings) -> list[Stream]:
 
 
 def measured(stage: Backdrop, adapter: RunningAdapter, settings: Settings, progress: Progress) -> list[Row]:
-    """Ask for everything at once and return one row for each kind of request. Raises ProcessFailedError."""
+    """Send everything at once and return one row for each kind of request. Raises ProcessFailedError."""
     began = time.monotonic() + LEAD_SECONDS
     until = began + settings.seconds
     discovery = DiscoveryPlan(
@@ -267,7 +268,7 @@ def measured(stage: Backdrop, adapter: RunningAdapter, settings: Settings, progr
 def _run(
     stage: Backdrop, adapter: RunningAdapter, plans: dict[str, DiscoveryPlan | LoadPlan], progress: Progress
 ) -> Usage:
-    """Run the clients until they end; return what the adapter had taken before the measured time."""
+    """Run the clients until they end; return the adapter's usage from before the measured time."""
     (plan, *_) = plans.values()
     with ExitStack() as stack:
         stack.enter_context(on(stage.cores.others))

@@ -1,9 +1,8 @@
-"""Strangers at the doors of `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
+"""Strangers that connect to `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
 
-Some begin requests whose bodies never end, some send large bodies that are whole, some scrape metrics and read nothing,
-and some send many requests at once.
-All of them come again when they are cut off. It is a process of one thread, and gives way to whoever measures on its
-core: strangers elsewhere would not take that core from kube-scheduler.
+Some begin requests whose bodies never end, some send complete large bodies, some scrape metrics and read nothing, and
+some send many requests at once. All of them connect again when they are cut off. It is a process with one thread, and
+yields its core to the process that measures there: strangers elsewhere would not take that core from kube-scheduler.
 """
 
 from __future__ import annotations
@@ -31,28 +30,31 @@ _NICENESS = 10
 _BODY_BYTES = 20 * 2**20
 _PIECE = bytes(65536)
 _KEPT_SCRAPES = 200
-"""Connections with unread metrics that are held open at once."""
+"""How many connections with unread metrics are held open at once."""
 _FEW_BYTES = 4096
 
 
 class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Who comes, and where. Moments are monotonic seconds, which all processes of a machine share."""
+    """The strangers, and the ports that they connect to.
+
+    Moments are monotonic seconds, which all processes of a machine share.
+    """
 
     port: int
     plain_port: int
     bodies: int
     whole_bodies: int
-    """Clients that send bodies of 20 MB, one after another."""
+    """How many clients send bodies of 20 MB, one after another."""
     scrapes_a_second: float
     pipelining: int
     requests_at_once: int
     asking: int
-    """Connections with one request after another."""
+    """How many connections send one request after another."""
     end_at: float
 
 
 class _Body:
-    """A connection whose request's body never ends."""
+    """A connection whose request has a body that never ends."""
 
     def __init__(self, port: int) -> None:
         self.sock = _connected(port)
@@ -62,7 +64,7 @@ class _Body:
         self._drip_at = 0.0
 
     def advance(self) -> None:
-        """Send what the server takes, and a byte now and then when hardly any is left. Raises OSError when cut off."""
+        """Send as much as the server accepts, and a byte now and then near the end. Raises OSError when cut off."""
         now = time.monotonic()
         with suppress(BlockingIOError):
             if not self.sock.recv(_FEW_BYTES):
@@ -76,14 +78,14 @@ class _Body:
 
 
 class _WholeBody:
-    """A connection with a whole, large request that kube-scheduler could have sent."""
+    """A connection with a complete, large request that kube-scheduler could have sent."""
 
     def __init__(self, port: int, request: bytes) -> None:
         self.sock = _connected(port)
         self._left = memoryview(request)
 
     def advance(self) -> None:
-        """Send what the server takes, and read what it answers. Raises OSError when it has answered or cut off."""
+        """Send as much as the server accepts, and read its answer. Raises OSError after the answer, or when cut off."""
         with suppress(BlockingIOError):
             while self._left:
                 self._left = self._left[self.sock.send(self._left[: len(_PIECE)]) :]
@@ -104,7 +106,7 @@ class _Pipeline:
         self._tail = b""
 
     def advance(self) -> None:
-        """Read what is there, and ask again when all is answered. Raises OSError when cut off."""
+        """Read the available data, and send again once everything is answered. Raises OSError when cut off."""
         with suppress(BlockingIOError):
             while data := self.sock.recv(2**18):
                 seen = self._tail + data
@@ -118,7 +120,7 @@ class _Pipeline:
 
 
 class Strangers:
-    """All of them."""
+    """All strangers of a plan."""
 
     def __init__(self, plan: StrangersPlan) -> None:
         self._plan = plan
@@ -126,7 +128,7 @@ class Strangers:
         self._scrape_at = time.monotonic()
 
     def run(self) -> None:
-        """Go on until the plan's end."""
+        """Keep all strangers busy until the plan ends."""
         plan = self._plan
         makers: list[Callable[[], _Body | _WholeBody | _Pipeline]] = [
             *[lambda: _Body(plan.port)] * plan.bodies,

@@ -1,4 +1,4 @@
-"""The fewest nodes that hold pods, by scipy's solver of integer programs (HiGHS): what estimates are compared with."""
+"""The fewest nodes that hold given pods, by scipy's solver of integer programs (HiGHS): the reference for estimates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def least_cost_exactly(
     costs: Sequence[float],
     at_most: int,
 ) -> float | None:
-    """Return the least cost of nodes that hold all pods; None if the solver has not proved one in 10 s.
+    """Return the least cost of nodes that hold all pods; None if the solver does not prove one within 10 s.
 
-    `pods` are counts with what one asks, `options` what a node of each kind offers, and no kind needs more than
-    `at_most` nodes.
+    `pods` are counts with the requests of one pod, `options` what a node of each kind offers, and no kind needs more
+    than `at_most` nodes.
     """
     nodes = [option for option in range(len(options)) for _ in range(at_most)]
     width = len(nodes) * (1 + len(pods))

@@ -1,7 +1,7 @@
 """A process with scrape targets for a whole fleet, cheap to scrape: `python -m benchmarks.exporters PLAN`.
 
-Gauges are text that was written once. A counter's value is its rate times the time, in whole seconds, and is exposed
-with that very timestamp: so its rate is known to the last digit however late a scrape comes.
+The text of gauges is written once. A counter's value is its rate times the time, in whole seconds, and is exposed with
+the timestamp of that second, so its rate is known to the last digit however late a scrape is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.fleet_of_pods import Fleet  # noqa: TC001 - msgspec reads the an
 from demo.machine.files import replace_file
 
 _EPOCH = 1_700_000_000
-"""When all counters began (unix seconds)."""
+"""The time at which all counters began, in Unix seconds."""
 
 
 class ExporterPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class ExporterPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target:
-    """One scrape target's text."""
+    """The text of one scrape target."""
 
     def __init__(self, fleet: Fleet, apps: range) -> None:
         self._gauges = "".join(fleet.gauge_lines(apps)).encode()
@@ -38,7 +38,7 @@ class Target:
         ]
 
     def text(self, now: float) -> bytes:
-        """Return the exposition at that time (unix seconds)."""
+        """Return the exposition at a time in Unix seconds."""
         second = int(now)
         pieces = [self._gauges]
         for rate, series in self._counters:
@@ -53,7 +53,7 @@ def apps_of_target(fleet: Fleet, targets: int, number: int) -> range:
 
 
 def main() -> None:
-    """Serve until killed: target N at `/N`."""
+    """Serve target N at `/N` until the process is killed."""
     plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=ExporterPlan)
     fleet = plan.fleet
     targets = [Target(fleet, apps_of_target(fleet, plan.targets, number)) for number in range(plan.targets)]

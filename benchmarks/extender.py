@@ -1,12 +1,13 @@
-"""The cost of a score for kube-scheduler: `python -m benchmarks.extender --names 5000`.
+"""The cost of scores for kube-scheduler: `python -m benchmarks.extender --names 5000`.
 
-A real `tidewatch-adapter nodes` watches a scripted cluster of as many nodes, with ten pods each, and asks a stand-in
-for Prometheus; a client asks for scores as kube-scheduler does, one request after another on a connection that is kept.
-Every answer is checked: each name, in order, and the score that follows from the load of its node.
+A real `tidewatch-adapter nodes` watches a scripted cluster with that number of nodes and ten pods on each, and queries
+a stand-in for Prometheus; a client requests scores as kube-scheduler does, one request after another on a connection
+that is kept alive. Every answer is checked: each name, in order, and the score that follows from the load of its node.
 
-Rows: `/scheduler/prioritize` by two policies, with 500 names and with all of them; the filter; each policy alone; whole
-Node objects instead of names; the same requests after a `kill -9`, when scores have to be the middle one until there is
-data; and the floor in the same run, which is Flask handlers under the same server that do next to nothing.
+The rows are `/scheduler/prioritize` with two policies, with 500 names and with all of them; the filter; each policy
+alone; whole Node objects instead of names; the same requests after a `kill -9`, when scores must be the middle one
+until there is data; and the floor in the same run, which is Flask handlers under the same server that do next to
+nothing.
 """
 
 from __future__ import annotations
@@ -204,12 +205,12 @@ def _judge_status(answer: Answer) -> None:
 
 
 def judge_of(size: int) -> ScoreJudge:
-    """Return who knows the right scores of so many names."""
+    """Return the judge of the scores of this number of names."""
     return ScoreJudge([node_name(number) for number in range(size)], range(size))
 
 
 def extender_arguments(size: int) -> bytes:
-    """Return the body of a request for so many names."""
+    """Return the body of a request with this number of names."""
     names = [node_name(number) for number in range(size)]
     return json.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
 

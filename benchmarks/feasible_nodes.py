@@ -11,9 +11,9 @@ _NODES_PER_PERCENT: Final = 125
 
 
 def names_in_a_request(nodes: int, percentage_of_nodes_to_score: int = 0) -> int:
-    """Return how many of the nodes that fit kube-scheduler looks for, at most; an extender gets no more.
+    """Return the largest number of feasible nodes that kube-scheduler looks for, which is all that an extender gets.
 
-    The filter plugins stop once so many are found. This is `numFeasibleNodesToFind` of kubernetes/kubernetes,
+    The filter plugins stop once this many are found. This is `numFeasibleNodesToFind` of kubernetes/kubernetes,
     `pkg/scheduler/schedule_one.go`, in its integer arithmetic; the percentage 0 stands for the adaptive one.
     """
     if nodes < FEWEST_NODES or percentage_of_nodes_to_score >= 100:

@@ -1,8 +1,7 @@
-"""A made-up cluster whose every number is known: what exporters show, what askers ask, what they must be told.
+"""A made-up cluster in which every number is known: the values of exporters, the requests of HPAs, the right answers.
 
-Apps of a few pods each over some namespaces; every app has an HPA with a Pods metric and one with an External metric.
-Values follow from the pod's number, so that an answer with another pod's value, or another metric's, is seen to be
-wrong.
+Some namespaces have apps of a few pods each; every app has an HPA with a Pods metric and one with an External metric.
+Values follow from the pod's number, so that an answer with the value of another pod or metric is recognised as wrong.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ COUNTER = "app_requests_total"
 RATE = "app_requests_per_second"
 QUEUE = "app_queue_messages"
 CONTAINER = "app"
-"""Every pod's one container."""
+"""The only container of every pod."""
 RATES = 97
-"""Different rates: a prime, so that neighbours differ in rate whatever the number of pods."""
+"""The number of different rates: a prime, so that the rates of neighbours differ whatever the number of pods."""
 
 _POD_RULE = """\
 - seriesQuery: '{series}{{namespace!="",pod!=""}}'
@@ -44,7 +43,7 @@ _RESOURCE_RULE = """\
 
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True):
-    """Its size. Apps, pods and metrics are numbered from 0; values are in thousandths (milli)."""
+    """The size of the fleet. Apps, pods and metrics are numbered from 0; values are in thousandths (milli)."""
 
     apps: int
     pods_per_app: int = 5
@@ -81,11 +80,11 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         return RATE if metric == 0 else f"app_load_{metric}"
 
     def rate(self, app: int, number: int) -> int:
-        """Return how fast a pod's counter goes, per second."""
+        """Return how fast a pod's counter grows, per second."""
         return 1 + (app * self.pods_per_app + number) % RATES
 
     def milli(self, app: int, number: int, metric: int) -> int:
-        """Return a pod's value of a metric. Gauges are eighths: exact as floats and in thousandths."""
+        """Return a pod's value of a metric. Gauges are eighths, which are exact as floats and in thousandths."""
         if metric == 0:
             return 1000 * self.rate(app, number)
         return 125 * ((app * self.pods_per_app + number) * self.metrics + metric)
@@ -120,7 +119,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         (folder / "pods.json").write_text(text, encoding="utf-8")
 
     def gauge_lines(self, apps: range) -> Iterator[str]:
-        """Yield the exposition of everything that stands still, for some apps."""
+        """Yield the exposition of all values of some apps that do not change."""
         for app in apps:
             namespace = self.namespace(app)
             for number in range(self.pods_per_app):
@@ -130,7 +129,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
             yield f'{QUEUE}{{namespace="{namespace}",queue="{self.queue(app)}"}} {self.queue_milli(app) // 1000}\n'
 
     def counter_series(self, apps: range) -> dict[int, list[str]]:
-        """Return the counters of some apps by their rate, without values: those are the rate times the time."""
+        """Return the counters of some apps by their rate, without values, which are the rate times the time."""
         series: dict[int, list[str]] = {}
         for app in apps:
             for number in range(self.pods_per_app):

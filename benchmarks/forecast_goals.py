@@ -1,4 +1,4 @@
-"""The goals that forecasts are held to, and a table of rows that people read."""
+"""The goals that forecasts must reach, and a table of the rows for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Cell, Report, Row
 
 MOST_SHORTAGE: Final = 1.05
-"""Of plain headroom at equal replica-hours, in either measure."""
+"""The largest shortage, as a multiple of that of plain headroom at equal replica-hours, in either measure."""
 MOST_REGRET: Final = 0.1
 RIVALS: Final = {
     "phpa-linear": "line",
@@ -18,7 +18,7 @@ RIVALS: Final = {
     "percentile": "perc.",
     "largest-of-both": "yesterday",
 }
-"""Other autoscalers' forecasts, and the heads of their columns."""
+"""Other autoscalers' forecasts, and the headings of their columns."""
 _HARM, _REGRET, _RIVAL = "harm", "regret", "rival"
 _SAID: Final = {
     _HARM: f"short more than {MOST_SHORTAGE:g} times as often or as much as headroom",
@@ -28,7 +28,7 @@ _SAID: Final = {
 
 
 def missed_goals(row: Row) -> list[str]:
-    """Return the goals that a row misses, of `harm`, `regret` and `rival`."""
+    """Return which of the goals `harm`, `regret` and `rival` a row misses."""
     often, much = (_number(row[f"auto_{name}_under_versus_headroom"]) for name in ("tau", "theta"))
     rivals = min(_number(row[f"{rival}_shortage"]) for rival in RIVALS)
     found = {
@@ -40,7 +40,7 @@ def missed_goals(row: Row) -> list[str]:
 
 
 def as_goals(found: Report) -> str:
-    """Return a line for each row, and below them the goals with the rows that miss them."""
+    """Return a line for each row, followed by the goals and the rows that miss them."""
     lines = [f"{found.name}\n{about_machine(found)}\n", table([_shown(row) for row in found.rows]), ""]
     for goal, said in _SAID.items():
         names = [_name(row) for row in found.rows if goal in missed_goals(row)]
@@ -71,5 +71,5 @@ def _two_digits(cell: Cell) -> Cell:
 
 
 def _number(cell: Cell) -> float:
-    """Return the number; 1 where neither the policy nor headroom has a shortage."""
+    """Return the number; 1 if neither the policy nor headroom has a shortage."""
     return float(cell) if isinstance(cell, float | int) else 1.0

@@ -27,7 +27,7 @@ _RIVAL: Final = "#e08214"
 _SHORT: Final = "#d7191c"
 _COLOURS: Final = ("#9ecae1", "#c7e9c0", "#fdd0a2", "#dadaeb", "#fcbba1", "#d9d9d9", "#fee391", "#bcbddc", "#a1d99b")
 _DAYS: Final = 3
-"""Shown of each replay: those that end half a day after the largest shortage of auto or of headroom."""
+"""How many days of each replay are shown: they end half a day after the largest shortage of auto or of headroom."""
 
 
 def write_page(name: str, replays: Sequence[Replayed], path: Path) -> None:

@@ -1,4 +1,4 @@
-"""One load with one start-up time: auto, every model and every rival at the replica-hours of auto."""
+"""One load with one start-up time: auto, every model and every rival, with the replica-hours of auto."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Replayed:
     above_load_ratio: float | None
     regret: Regret
     rivals: Mapping[str, float]
-    """Shortage of each at the replica-hours of auto, divided by that of plain headroom."""
+    """The shortage of each rival at the replica-hours of auto, divided by that of plain headroom."""
     in_use: tuple[str, ...]
     needed: FloatArray
     serving: FloatArray
     rival_serving: FloatArray
-    """Of plain headroom that costs as much as auto."""
+    """The serving replicas of plain headroom that costs as much as auto."""
 
 
 def replayed(
@@ -58,7 +58,7 @@ def replayed(
     fits: SharedFits,
     kept: KeptForecasts | None = None,
 ) -> Replayed:
-    """Return what came of a replay with the defaults of a backtest. Models are fitted in this process."""
+    """Return the result of a replay with the defaults of a backtest. Models are fitted in this process."""
     options = BacktestOptions(startup_seconds=startup_seconds)
     load, fleet = history.values[0], fleet_settings(history, options)
     judged = np.arange(history.steps) >= warm_up_steps(history, options)

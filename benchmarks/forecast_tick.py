@@ -1,13 +1,13 @@
 """The cost of a poll of thousands of predicted targets: `python -m benchmarks.forecast_tick --series 10000`.
 
-Ten recommendations with `forEach` share the series, each with two weeks of history. Each tick does, in one thread and
-with the recommender's own parts, what a poll does: it asks each query of a stand-in for Prometheus in another process,
-takes the answer into the history, forecasts, decides every target, prepares the metrics, and hands the memories to a
-store. By default every target has a blend of its own of every model that serves many targets, which is more than any
-choice leaves. A row is one step of the tick; `verdicts` is the processor time that new verdicts take in a child
-process, as a share of a tick: measured on some targets, and each is renewed as often as a recommender does. The last
-row is the tick as a whole, which has to fit into 10 s on one core. Fits, a few seconds every two days, are not part
-of it.
+Ten recommendations with `forEach` share the series, each of which has two weeks of history. Each tick does what a poll
+does, in one thread and with the recommender's own parts: it sends each query to a stand-in for Prometheus in another
+process, adds the answer to the history, forecasts, decides every target, prepares the metrics, and passes the memories
+to a store. By default, every target has its own blend of all models that serve many targets, which is more than any
+choice leaves. A row is one step of the tick. `verdicts` is the processor time that new verdicts take in a child
+process, as a share of a tick: it is measured for some targets, and each verdict is renewed as often as by a
+recommender. The last row is the whole tick, which must take at most 10 s on one core. Fits, which take a few seconds
+every two days, are not part of it.
 """
 
 from __future__ import annotations
@@ -91,19 +91,19 @@ ALL: Final = "all"
 SERVING_MANY: Final = tuple(
     model.name for model in MODELS if model.name not in {ModelName.REACTIVE, ModelName.HEADROOM, *FITTED_ALONE}
 )
-"""The models that take part with many targets."""
+"""The models that serve many targets."""
 _JUDGED_AT_ONCE: Final = 40
 _HISTORY_SECONDS: Final = 14 * DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The number of series, and how often they are measured."""
+    """The number of series, and the number of measured ticks."""
 
     series: int
     ticks: int
     model: str
-    """A model, or `all`."""
+    """The name of a model, or `all`."""
     past_seconds: float = _HISTORY_SECONDS
     """How much history exists before the first tick that counts."""
 
@@ -115,7 +115,7 @@ class Settings:
 
 @dataclass(slots=True)
 class _Spent:
-    """Seconds of each tick by step."""
+    """The seconds that each step takes in each tick."""
 
     wall: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     cpu: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -186,10 +186,10 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 
 class Ticker:
-    """The parts of a poll, one after another."""
+    """Carries out the steps of a poll, one after another."""
 
     def __init__(self, settings: Settings, url: str, folder: Path) -> None:
-        """Fill the histories as earlier polls would have done."""
+        """Fill the histories as earlier polls would have."""
         self._settings = settings
         self._clock = Clock()
         self._queries = QueryValues(PrometheusClient, UNPACED, 5.0)
@@ -291,7 +291,7 @@ class Ticker:
             history.restore_rows(last - count + 1, some, past.astype(np.float32))
 
     def _learn(self) -> None:
-        """Put the same fits into the learned models of each recommendation, and for each target a blend of its own."""
+        """Put the same fits into the learned models of each recommendation, and a separate blend for each target."""
         models = self._settings.models
         for need in self._needs:
             history = self._histories[need.name]
@@ -319,7 +319,7 @@ class Ticker:
 
 
 def _proof(models: Sequence[str], now: float, step_seconds: float) -> SeriesProof:
-    """Return a proof of these models, as each target has one."""
+    """Return a proof of these models like the one that each target has."""
     experts = np.full((5, len(models) + 1), 1 / (len(models) + 1))
     record = np.array([0.3, 40.0, 8.0, 50.0, 9.5])
     state = ProvenSeries(now // step_seconds, step_seconds, 9_000.0, 2.0, 0.3, 144.0, record, experts)

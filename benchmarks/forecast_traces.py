@@ -1,13 +1,15 @@
-"""The worth of forecasts on recorded and on made-up load: `python -m benchmarks.forecast_traces --traces DIR`.
+"""The benefit of forecasts for recorded and for made-up load: `python -m benchmarks.forecast_traces --traces DIR`.
 
-Every CSV file of the folder (`timestamp,value`), and every made trace, is replayed with each start-up time by the
-defaults of the backtest command. A row is one replay: the shortage of `auto` (share of the time, missing share) and of
-the rivals relative to plain headroom at equal replica-hours, below 1 it is less; its bill; and its regret: how much
-worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
+Every CSV file of the folder (`timestamp,value`), and every made-up trace, is replayed with each start-up time and the
+defaults of the backtest command. A row is one replay. It has the shortage of `auto` (share of the time, missing share)
+and of the rivals, relative to plain headroom at equal replica-hours (below 1 means less); its bill; and its regret: how
+much worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of
+auto.
 
-All of it takes about 40 minutes of a core. With `--keep DIR` it can be ended and goes on where it was: the folder
-holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the choice remove its
-`rows` and `plots`, after a change of a model all of it. `--seed N` makes the made loads with other random numbers.
+The whole benchmark takes about 40 minutes on one core. With `--keep DIR`, it can be stopped and then continues where it
+was: the folder holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the
+choice, remove the folder's `rows` and `plots`; after a change of a model, remove the whole folder. `--seed N` makes the
+made-up loads with other random numbers.
 """
 
 from __future__ import annotations
@@ -47,32 +49,32 @@ STARTUPS_SECONDS: Final = (60.0, 180.0, 600.0, 1800.0)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The traces to replay, and how."""
+    """The traces to replay, and how to replay them."""
 
     folder: Path
     traces: tuple[str, ...]
-    """Empty: all of them."""
+    """Names of the traces; empty for all."""
     startups_seconds: tuple[float, ...]
     models: tuple[str, ...]
     with_made: bool = True
     seeds: tuple[int, ...] = (0,)
-    """Of the made traces."""
+    """Seeds of the made-up traces."""
     plots: Path | None = None
     parts: Path | None = None
-    """Where rows are kept."""
+    """The folder of kept rows; None to keep none."""
     forecasts: Path | None = None
-    """Where forecasts are kept."""
+    """The folder of kept forecasts; None to keep none."""
 
     def kept(self, name: str, startup_seconds: float) -> KeptForecasts | None:
-        """Return where the forecasts of a row are; None: they are not kept."""
+        """Return the kept forecasts of a row; None if they are not kept."""
         return None if self.forecasts is None else KeptForecasts(self.forecasts, f"{name}-{startup_seconds:g}")
 
     def part(self, name: str, startup_seconds: float) -> Path | None:
-        """Return the file of a row; None: it is not kept."""
+        """Return the file of a row; None if rows are not kept."""
         return None if self.parts is None else self.parts / f"{name}-{startup_seconds:g}.json"
 
     def page(self, name: str) -> Path | None:
-        """Return the file of a trace's page; None: none is drawn."""
+        """Return the file of a trace's page; None if no pages are drawn."""
         return None if self.plots is None else self.plots / f"{name}.png"
 
 
@@ -111,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measured(settings: Settings, progress: Progress) -> Report:
-    """Replay the traces that are there. Raises TraceMissingError, BacktestError."""
+    """Replay the existing traces. Raises TraceMissingError, BacktestError."""
     rows: list[Row] = []
     for folder in (settings.plots, settings.parts, settings.forecasts):
         if folder is not None:
@@ -152,7 +154,7 @@ class _TimeLeft:
         self._began = time.monotonic()
 
     def had(self) -> None:
-        """Count a row that a former run has made."""
+        """Count a row that an earlier run has made."""
         self._done += 1
 
     def made(self) -> None:
@@ -161,7 +163,7 @@ class _TimeLeft:
         self._made += 1
 
     def said(self) -> str:
-        """Return which row comes next, and the time left once there is a row to go by."""
+        """Return which row comes next, and the remaining time once this run has made a row to estimate it from."""
         place = f"row {self._done + 1} of {self._rows}"
         if not self._made:
             return place
@@ -170,7 +172,7 @@ class _TimeLeft:
 
 
 def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callable[[], LoadHistory]]]:
-    """Return the loads by name, each to be read when its turn has come. Raises TraceMissingError."""
+    """Return functions that read the loads, by the names of the loads. Raises TraceMissingError."""
     recordings = recordings_in(settings.folder)
     found: dict[str, Callable[[], LoadHistory]] = {
         each.name: partial(each.read, settings.folder) for each in recordings

@@ -1,4 +1,4 @@
-"""The GPUs of a node that each kind of pod may leave free: computed once for each state, for all policies."""
+"""The GPUs of a node that each kind of pod may leave free, computed once for each state and for all policies."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Choices:
     """The choices of a state: one row for each kind of pod that has the GPUs and each state that it may leave.
 
-    Rows of a kind follow one another; the GPU of which the least is left comes first.
+    The rows of a kind are adjacent; the GPU of which the least is left comes first.
     """
 
     state: GpuState
     left: tuple[GpuState, ...]
     """The states that may be left."""
     left_milli: Integers
-    """The same as an array (states + 1, GPUs), and below it the state as it is."""
+    """The same states as an array (states + 1, GPUs), whose last row is the present state."""
     kind: NDArray[np.intp]
     """The kind of each row."""
     option: NDArray[np.intp]
@@ -37,7 +37,7 @@ class Choices:
     demands: tuple[tuple[int, int], ...]
     """How many GPUs each row requests, and how much of each."""
     first: NDArray[np.intp]
-    """The first row of each kind that has any."""
+    """The first row of each kind that has a row."""
 
 
 class Kinds:

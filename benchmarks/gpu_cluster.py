@@ -1,4 +1,4 @@
-"""A cluster of GPUs that pods arrive at, one after another, under a policy."""
+"""A cluster of GPUs in which pods arrive one after another and are placed by a policy."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ClusterError(Exception):
 def allocated_percent(
     nodes: Sequence[GpuNode], arrivals: Sequence[Arrival], policy: Policy, kinds: Kinds, random: Random
 ) -> list[float]:
-    """Return how much of the GPUs is allocated when arriving pods have requested 0, 1, 2 ... percent of them.
+    """Return the allocated percentage of the GPUs when the pods have requested 0, 1, 2, ... percent of them.
 
-    A pod that fits nowhere is gone. Raises ClusterError if the nodes do not hold what was allocated.
+    A pod that fits nowhere is dropped. Raises ClusterError if the nodes do not hold what was allocated.
     """
     cluster = GpuCluster(nodes, policy, kinds, random)
     total = WHOLE_MILLI * sum(node.gpus for node in nodes)
@@ -49,7 +49,7 @@ def allocated_percent(
 
 
 class GpuCluster:
-    """The points of every kind of pod on every node; after a placement, those of its node are computed again."""
+    """The points of every kind of pod on every node; after a placement, those of the pod's node are computed again."""
 
     def __init__(self, nodes: Sequence[GpuNode], policy: Policy, kinds: Kinds, random: Random) -> None:
         self._policy, self._kinds, self._random = policy, kinds, random
@@ -61,7 +61,7 @@ class GpuCluster:
         self._score_all()
 
     def left_milli(self) -> int:
-        """Return what is left of all GPUs together. Raises ClusterError if a node holds more than it has."""
+        """Return how much is left of all GPUs together. Raises ClusterError if a node holds more than it has."""
         least = min(self._cpu_milli), int(self._memory_mib.min()), min(min(state, default=0) for state in self._states)
         if min(least) < 0:
             raise ClusterError(f"a node holds more than it has: {least} are left of CPU, memory and a GPU")
@@ -85,7 +85,7 @@ class GpuCluster:
         return True
 
     def _score_all(self) -> None:
-        """Compute the points of all nodes, those of equal ones once."""
+        """Compute the points of all nodes, and those of equal nodes only once."""
         known: dict[object, int] = {}
         for node, place in enumerate(zip(self._states, self._cpu_milli, strict=True)):
             same = known.setdefault(place, node)

@@ -1,8 +1,9 @@
-"""Which share of a cluster's GPUs six policies allocate: `python -m benchmarks.gpu_fragmentation --nodes F --pods F`.
+"""The share of a cluster's GPUs that policies allocate: `python -m benchmarks.gpu_fragmentation --nodes F --pods F`.
 
-Pods arrive in random order, then as draws from the list, until they have requested 130% of the GPUs; none ever ends.
-All policies see the same arrivals. The lists of the published experiments ("Beware of Fragmentation", USENIX ATC 2023)
-are in the repository hkust-adsl/kubernetes-scheduler-simulator; with these, the published figures stand beside.
+Pods arrive in random order, and then as random draws from the list, until they have requested 130% of the GPUs; no pod
+ever ends. All six policies see the same arrivals. The lists of the published experiments ("Beware of Fragmentation",
+USENIX ATC 2023) are in the repository hkust-adsl/kubernetes-scheduler-simulator; for these, the published figures are
+shown beside the measured ones.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ PUBLISHED: Final = {
     "gpu-packing": (91.78, 92.00),
     "fgd": (95.23, 95.39),
 }
-"""Mean of ten shuffles of the published lists, at 100% and at 130%."""
+"""The allocated percentage at 100% and at 130%, as the mean of ten shuffles of the published lists."""
 _PUBLISHED_LISTS: Final = (1523, 6212, 8152)
-"""Nodes, GPUs and pods of these."""
+"""The numbers of nodes, GPUs and pods of the published lists."""
 
 
 @dataclass(frozen=True, slots=True)

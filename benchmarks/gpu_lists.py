@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
 
     @property
     def gpus_milli(self) -> int:
-        """Return how much it requests of all its GPUs together."""
+        """Return how much the pod requests of all its GPUs together."""
         return self.shape.gpu_count * self.shape.gpu_milli
 
 
@@ -66,7 +66,7 @@ def read_pods(path: Path) -> tuple[Arrival, ...]:
 
 
 def arrivals(pods: Sequence[Arrival], until_milli: float, random: Random) -> list[Arrival]:
-    """Return the pods in random order, then draws from them, until they request so much of GPUs together."""
+    """Return the pods in random order, then random draws from them, until they request this much of the GPUs."""
     order = random.sample(pods, len(pods))
     requested = sum(pod.gpus_milli for pod in pods)
     while requested < until_milli:
@@ -87,7 +87,7 @@ def _pod(where: str, row: Mapping[str, str]) -> Arrival:
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each row with its place. Raises ListError for a file that is no such list."""
+    """Yield each row with its file and line. Raises ListError for a file that is not such a list."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.DictReader(lines)

@@ -1,4 +1,4 @@
-"""Allocation of GPUs against arrivals, as a picture: where policies begin to refuse pods, and how far each comes."""
+"""Plots the allocation of GPUs against arrivals: where policies begin to refuse pods, and how far each of them gets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PlotError(Exception):
 
 
 def write_plot(curves: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
-    """Write the curves of each policy, mean and range over the shuffles, as a picture. Raises PlotError."""
+    """Write the mean and range over the shuffles for each policy as a picture. Raises PlotError."""
     figure = Figure(figsize=(10, 5.5), dpi=110, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""The policies that are compared: how good each placement on a node is. More points are better."""
+"""The policies that are compared: each rates the placements on a node, and more points are better."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PUBLISHED_COVERAGE: Final = 0.95
 """The share of all pods that counts as typical in the published experiments."""
 _FIRST_UPDATE: Final = 20
 _UPDATE_GROWTH: Final = 1.1
-"""The learned mix is brought up to date when a tenth more pods have been seen."""
+"""The learned mix is updated when a tenth more pods have been seen."""
 _TIE_WEIGHT: Final = 0.0005
-"""The weight of what decides among equal points; too small to change the order of unequal ones."""
+"""The weight of the tie-breaker among equal points, which is too small to change the order of unequal ones."""
 
 
 class Largest(NamedTuple):
@@ -47,19 +47,19 @@ class Placements(NamedTuple):
     cpu_milli: int
     """The free CPU of the node."""
     cpu_after_milli: Integers
-    """The CPU that each row leaves free; negative where the CPU does not suffice."""
+    """The CPU that each row leaves free; negative if the CPU does not suffice."""
     gpus_after_milli: Integers
-    """The free part of all GPUs together after each row."""
+    """The free part of all GPUs together after the placement of each row."""
 
 
 class Policy(Protocol):
     """How a scheduler decides."""
 
     is_random: bool
-    """Whether placements with the same points are drawn from; otherwise the first node of the list is taken."""
+    """Whether one of several nodes with the same points is drawn at random; otherwise the first one is taken."""
 
     def saw(self, shape: GpuPodKind) -> bool:
-        """Take note of a pod that has arrived; return whether all points are to be computed again."""
+        """Record a pod that has arrived; return whether all points must be computed again."""
 
     def points(self, found: Placements) -> Floats:
         """Return the points of each row."""
@@ -73,14 +73,14 @@ class Fixed:
         self.is_random = is_random
 
     def saw(self, _shape: GpuPodKind) -> bool:
-        """Learn nothing."""
+        """Record nothing."""
         return False
 
 
 class GradientDescent(Fixed):
-    """Fragmentation gradient descent as published: typical pods of the whole list, integers, the first node of equals.
+    """Fragmentation gradient descent as published: typical pods of the whole list, integers, the first of equal nodes.
 
-    Its integers make many nodes equal; that the first one is taken fills the nodes one after another.
+    Its integers make many nodes equal, and taking the first of them fills the nodes one after another.
     """
 
     def __init__(self, pods: Sequence[Arrival]) -> None:
@@ -98,7 +98,7 @@ class GradientDescent(Fixed):
 
 
 class Learning:
-    """`gpu-fragmentation`: the points of the product, with the mix of the pods that have been seen so far."""
+    """`gpu-fragmentation`: the points of the product, with the mix of the pods seen so far."""
 
     is_random = False
 
@@ -120,7 +120,7 @@ class Learning:
         return True
 
     def points(self, found: Placements) -> Floats:
-        """Return the points of the product, less what decides among equals."""
+        """Return the points of the product, minus the tie-breaker."""
         choices = found.choices
         table = self._tables.get(choices.state)
         if table is None:
@@ -131,7 +131,7 @@ class Learning:
 
 
 def policies(nodes: Sequence[GpuNode], pods: Sequence[Arrival]) -> dict[str, Callable[[], Policy]]:
-    """Return what makes each policy."""
+    """Return a function for each policy that creates it."""
     largest = Largest(max(node.cpu_milli for node in nodes), WHOLE_MILLI * max(node.gpus for node in nodes))
     return {
         "random": lambda: Fixed(lambda found: np.zeros(len(found.choices.kind)), is_random=True),
@@ -156,7 +156,7 @@ def packing_points(state: GpuState, count: int, milli: int) -> int:
 
 
 def _present(choices: Choices) -> NDArray[np.intp]:
-    """Return the row of the state as it is, which is the last one."""
+    """Return the row of the present state, which is the last one."""
     return np.array([len(choices.left)])
 
 
@@ -165,14 +165,14 @@ def _best_fit(found: Placements, largest: Largest) -> Floats:
 
 
 def _dot_product(found: Placements, largest: Largest) -> Floats:
-    """Return points that are lower the better the free resources match the requested ones."""
+    """Return points that fall as the free resources match the requested ones better."""
     free = found.cpu_milli / largest.cpu_milli, sum(found.choices.state) / largest.gpus_milli
     wanted = found.cpu_milli - found.cpu_after_milli, sum(found.choices.state) - found.gpus_after_milli
     return -np.asarray(free[0] * wanted[0] / largest.cpu_milli + free[1] * wanted[1] / largest.gpus_milli)
 
 
 def _packing(found: Placements, random: Random) -> Floats:
-    """Return the points of each kind; of the GPUs, those are taken of which the least is left: the first row.
+    """Return the points of each kind; it takes the GPUs of which the least is left, which is the first row.
 
     Of equal nodes whose GPUs are all free, any may be opened: the published rule does not say which.
     """

@@ -1,7 +1,7 @@
-"""How large the images' files are, and how long their programs take to start: `python -m benchmarks.image_sizes`.
+"""The size of the images' files, and how long their programs take to start: `python -m benchmarks.image_sizes`.
 
-No image is built: the stages of the Dockerfile that make `/opt/tidewatch` are performed in a folder, instruction by
-instruction, with the packages of the locks. The base image comes on top of each size. A program is started `--starts`
+No image is built: the stages of the Dockerfile that make `/opt/tidewatch` are carried out in a folder, instruction by
+instruction, with the packages of the locks. The sizes do not include the base image. A program is started `--starts`
 times with `--version`; a row has an error for each start that failed.
 """
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(starts: int, progress: Progress) -> Report:
-    """Perform the stages of each target. Raises ProcessFailedError where one of their commands fails."""
+    """Carry out the stages of each target. Raises ProcessFailedError if one of their commands fails."""
     rows = []
     with temporary_folder() as temporary:
         context = temporary / "context"
@@ -89,9 +89,9 @@ def perform(stage: str, folder: Path, context: Path) -> None:
 
 
 def instructions_of(stage: str) -> list[tuple[str, str]]:
-    """Return each RUN and WORKDIR of a stage of the Dockerfile, and before them those of the stages it stands on.
+    """Return each RUN and WORKDIR of a stage of the Dockerfile, preceded by those of the stages that it builds on.
 
-    The stage that makes the wheel is performed once, so its instructions are left out of those that stand on it.
+    The stage that makes the wheel is carried out once, so its instructions are left out of the stages that build on it.
     """
     text = re.sub(r"^\s*#.*\n", "", (CHECKOUT / "Dockerfile").read_text(), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()

@@ -1,4 +1,4 @@
-"""Whether an answer is right: status, objects, names and every value, read without any of the adapter's own code."""
+"""Judges whether an answer is right (status, objects, names, every value) without any of the adapter's own code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from benchmarks.fleet_of_pods import Fleet
 
 RATE_TOLERANCE_MILLI = 2
-"""Prometheus computes a rate in floating point, and what is below a thousandth is cut off."""
+"""Prometheus computes rates in floating point, and digits below a thousandth are cut off."""
 
 _SUFFIXES = {"m": 1, "": 1000, "k": 10**6, "M": 10**9, "G": 10**12, "Ki": 1000 << 10, "Mi": 1000 << 20}
 
 
 class WrongAnswerError(Exception):
-    """The answer is not what it must be; the message says in what."""
+    """The answer is wrong; the message says in what way."""
 
 
 class _Described(msgspec.Struct, frozen=True):

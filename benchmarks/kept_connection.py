@@ -1,7 +1,7 @@
-"""One client that asks again and again on a connection that is kept, and how long the answers take.
+"""One client that sends requests repeatedly on a connection that is kept alive, and how long the answers take.
 
-The load is closed: the next request is sent when the answer to the one before is whole. kube-scheduler asks so, since
-it places one pod after another, and so do the plugins that read `/watcher`.
+The load is closed: the next request is sent when the previous answer is complete. This is how kube-scheduler sends
+requests, since it places one pod after another, and how the plugins read `/watcher`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Answer:
 
 
 class _IdleConnectionClosedError(ConnectionError):
-    """The server closed a connection between two requests, which HTTP allows it at any time."""
+    """The server closed a connection between two requests, as HTTP allows it to do at any time."""
 
 
 class KeptConnection:
@@ -90,7 +90,7 @@ class KeptConnection:
         """Send a request and return the beginning of its answer.
 
         Raises _IdleConnectionClosedError if there is none on a connection that has answered before: the server closed
-        it before it saw the request. Raises other errors of OSError.
+        the connection before it saw the request. Raises other errors of OSError.
         """
         try:
             self._socket.sendall(request)
@@ -135,7 +135,7 @@ def measured(
     seconds: float = 0.0,
     tls: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """Send the requests in turn after the warm-up, at least `count` and at least for so many seconds.
+    """Send the requests in turn after the warm-up: at least `count` requests, and for at least that many seconds.
 
     `judge` raises WrongAnswerError. Raises OSError.
     """
@@ -177,7 +177,7 @@ def row_of(load: str, outcome: Outcome, size: int) -> Row:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep collections from being seen as latency."""
+    """Disable the garbage collector, so that its collections do not count as latency."""
     gc.collect()
     gc.disable()
     try:

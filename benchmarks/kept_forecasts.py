@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeptForecasts:
-    """A folder of forecasts, one file for each model, of one load with one start-up time."""
+    """A folder with the forecasts for one load with one start-up time, in one file for each model."""
 
     folder: Path
     name: str
-    """Of the load and the start-up time."""
+    """A name for the load with its start-up time."""
 
     def of(self, model: Model, history: LoadHistory, task: ForecastTask, fits: SharedFits) -> Forecasts:
-        """Return the forecasts of a model, from its file if there is one, and written there otherwise."""
+        """Return the forecasts of a model from its file, which is written if it does not exist."""
         path = self.folder / f"{self.name}-{model.name}.npz"
         if path.exists():
             with np.load(path) as kept:
@@ -39,7 +39,7 @@ class KeptForecasts:
 
 
 class SharedFits:
-    """Fits to one load, each made once: models share parameters, and so do start-up times of equally many steps."""
+    """The fits to one load, each made once: models share parameters, as do start-up times with equally many steps."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Fit, int, int, int], Any] = {}

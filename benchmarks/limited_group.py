@@ -1,4 +1,4 @@
-"""A control group with limits on CPU and memory, where this machine lets one be made: version 2, or 1."""
+"""A control group (version 2 or 1) with limits on CPU and memory, if this machine allows one to be created."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 _ROOT = Path("/sys/fs/cgroup")
 _PERIOD_MICROSECONDS = 100_000
-"""As the kubelet sets it."""
+"""The period that the kubelet sets."""
 
 
 @contextmanager
 def limited_group(cpu_milli: int | None, memory_mib: int | None) -> Iterator[tuple[str, ...] | None]:
-    """Yield the words to put before a command so that it runs within the limits; None if no group can be made.
+    """Yield the words that make a command run within the limits if put before it; None if no group can be made.
 
     A limit of None means no limit.
     """

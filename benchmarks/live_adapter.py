@@ -1,10 +1,10 @@
-"""A reference to compare with: the adapter's own server, which asks Prometheus anew at each request.
+"""A reference for comparison: the adapter's own server, which queries Prometheus for each request.
 
 This is how an adapter without a memory works: one live query for each request, restricted to the request's objects. It
 is written for this comparison, from the product's own parts, and is not prometheus-adapter: TLS, identity, rules,
-objects and the making of answers are the same code as in `tidewatch-adapter serve`, so that the difference is the query
-alone. It takes the same flags. It finds objects in memory, which spares it the LIST that prometheus-adapter sends to
-the API server with each request.
+objects and the making of answers are the same code as in `tidewatch-adapter serve`, so that only the query differs. It
+takes the same flags. It finds objects in memory, which spares it the LIST that prometheus-adapter sends to the API
+server with each request.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DEADLINE_SECONDS = 10.0
 
 
 class LiveReadings:
-    """Values straight from Prometheus: a query for each call. A `MetricsProvider` for the APIs."""
+    """Values directly from Prometheus, with a query for each call. Implements `MetricsProvider` for the APIs."""
 
     def __init__(self, catalogue: Catalogue, objects: FileObjects, prometheus: PrometheusClient) -> None:
         self.catalogue = catalogue
@@ -73,7 +73,7 @@ class LiveReadings:
         return Catalogue()
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
-        """Return nothing, likewise."""
+        """Return nothing: there are no MetricRule objects."""
         return self.catalogue_of(namespace)
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:  # noqa: ARG002 - part of the protocol
@@ -83,7 +83,7 @@ class LiveReadings:
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
     ) -> ObjectsAnswer:
-        """Ask for exactly these objects. Raises ReadingError."""
+        """Query Prometheus for exactly these objects. Raises ReadingError."""
         if metric.resource is None or metric.object_label is None:
             raise NoObjectsMatchError(f"{metric.qualified} describes no objects")
         names = (
@@ -98,12 +98,12 @@ class LiveReadings:
         return ObjectsAnswer(tuple((name, values[name]) for name in names if name in values), second)
 
     def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
-        """Ask for exactly this selector. Raises ReadingError."""
+        """Query Prometheus with exactly this selector. Raises ReadingError."""
         samples, second = self._ask(exact_query(metric, Asked(namespace, (), selector)))
         return ExternalAnswer(tuple(Row(sample.labels, sample.value) for sample in samples), second)
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
-        """Ask for exactly these pods, one query a resource. Raises ReadingError."""
+        """Query Prometheus for exactly these pods, with one query for each resource. Raises ReadingError."""
         names = (which.name,) if isinstance(which, ByName) else self._objects.names(kind, namespace, which.selector)
         used: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
         second = 0.0
@@ -117,7 +117,7 @@ class LiveReadings:
         return UsageAnswer(tuple(items), self.catalogue.resource.window_seconds, second or None)
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
-        """Return that nothing is remembered here that could be explained."""
+        """Return an explanation that says that nothing is remembered here."""
         cause = "the reference server keeps no snapshot: it asks Prometheus for each request"
         return Explanation(
             question.name, question.namespace, question.object, ExplanationVerdict.ERROR, cause, "", steps=tuple(notes)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def load_answers(series: int) -> Iterator[str]:
-    """Answer each query with so many series, in another process; yield the URL."""
+    """Answer each query with this number of series, in another process; yield the URL."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, series), daemon=True)
@@ -38,7 +38,7 @@ def _serve(port: Connection, series: int) -> None:
 
 
 class _Answers(BaseHTTPRequestHandler):
-    """One vector for each query, whose loads rise and fall with time."""
+    """Answers each query with one vector, whose loads rise and fall with time."""
 
     protocol_version = "HTTP/1.1"
 
