@@ -42,10 +42,13 @@ class Changes:
         """Return the line that begins a file."""
         return line_of(Begin(VERSION, round(time, 1)))
 
-    def lines(self, nodes: tuple[ClusterNode, ...], pods: tuple[ClusterPod, ...], time: float) -> Iterator[bytes]:
-        """Yield a line for each change, and finally the line which says that everything up to now is recorded.
+    def lines(
+        self, nodes: tuple[ClusterNode, ...], pods: tuple[ClusterPod, ...], time: float, confirmed: float
+    ) -> Iterator[bytes]:
+        """Yield a line for each change at `time`, and finally the line which says that all is recorded.
 
-        For a pod that has not changed, an empty text is yielded, so that the caller can pace the comparison.
+        `confirmed` is the time up to which all is recorded: `time`, or less if some of the facts are older. For a pod
+        that has not changed, an empty text is yielded, so that the caller can pace the comparison.
         """
         time = round(time, 1)
         yield from self._node_lines(nodes, time)
@@ -58,7 +61,7 @@ class Changes:
             yield self._pod_line(uid, pod, time)
         for uid in self._pods.keys() - there:
             yield line_of(PodGone(time, self._pods.pop(uid)[0]))
-        yield line_of(Alive(time))
+        yield line_of(Alive(round(confirmed, 1)))
 
     def _node_lines(self, nodes: tuple[ClusterNode, ...], time: float) -> Iterator[bytes]:
         there = set[str]()

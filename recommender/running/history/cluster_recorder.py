@@ -71,11 +71,13 @@ class ClusterRecorder:
 
     def _append(self, keep_seconds: float) -> None:
         """Append the present changes. While nodes or pods are unknown, nothing is recorded, and readers see a gap."""
-        state, time = self._cluster(), self._clock.wall()
+        state, now = self._cluster(), self._clock.wall()
         if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
             return
-        # The time when the API server last confirmed the state; a hanging watch must not look like a cluster at rest.
-        time = min(time, max(state.nodes.time, state.pods.time))
+        # When the API server last confirmed the nodes and the pods: a watch that hangs must not look like a cluster at
+        # rest, whether it is one of them or both.
+        times = (state.nodes.time, state.pods.time)
+        time, confirmed = min(now, max(times)), min(now, *times)
         if self._log is None:
             self._log = EventLog(self._folder, keep_seconds)
         first: tuple[bytes, ...] = ()
@@ -83,5 +85,5 @@ class ClusterRecorder:
             self._log.begin(time)
             self._changes = Changes()
             first = (self._changes.begun(time),)
-        lines = self._changes.lines(state.nodes.value, state.pods.value, time)
+        lines = self._changes.lines(state.nodes.value, state.pods.value, time, confirmed)
         self._log.append(chain(first, (line for part in self._pace.timed(lines) for line in part)))

@@ -41,7 +41,7 @@ def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> No
             log.begin(time)
             changes = Changes()
             log.append([changes.begun(time)])
-        log.append(changes.lines(tuple(nodes), tuple(pods), time))
+        log.append(changes.lines(tuple(nodes), tuple(pods), time, time))
     log.close()
 
 
@@ -270,3 +270,21 @@ def test_recorder_can_be_closed_while_it_records(tmp_path: Path) -> None:
         thread.join()
     recorder.close()
     assert files_of(tmp_path)
+
+
+def test_a_watch_that_hangs_beside_another_leaves_a_gap(tmp_path: Path) -> None:
+    times = [START]
+    nodes, pods = (node("n1"),), (pod("web", node="n1"),)
+    confirmed = [START]
+
+    def known() -> ClusterState:
+        return ClusterState(nodes=Observed(nodes, times[0]), pods=Observed(pods, confirmed[0]))
+
+    recorder = ClusterRecorder(known, tmp_path, UNPACED, Clock(wall=lambda: times[0]))
+    for _ in range(60):
+        recorder.record(24 * HOUR)
+        times[0] += 10
+    confirmed[0] = times[0]
+    recorder.record(24 * HOUR)
+    recorder.close()
+    assert read_recording(tmp_path).gaps == (RecordingGap(START, START + 600),)
