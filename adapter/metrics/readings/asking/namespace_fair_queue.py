@@ -19,6 +19,8 @@ Payer: TypeAlias = "str | None"
 
 HALF_LIFE_SECONDS = 60.0
 _LARGEST_UNIT = 2.0**40
+_MOST_HALVINGS = 100
+"""Limit on the halvings of one charge: large enough that nothing is left, and too small to overflow a float."""
 _FORGOTTEN_SECONDS = 1e-3
 _MOST_COMPARED = 1000
 """Limit on the payers of one query that are compared."""
@@ -27,16 +29,16 @@ _MOST_COMPARED = 1000
 class QueryTimes:
     """Query time of each payer in seconds, weighted by its age. Not thread-safe: the owner must lock."""
 
-    def __init__(self, now: float = 0.0) -> None:
+    def __init__(self) -> None:
         self._spent: dict[Payer, float] = {}
-        self._since = now
+        self._since = 0.0
         # Instead of reducing the weight of earlier seconds, later ones weigh more, so the order of payers only changes
         # when they pay.
         self._unit = 1.0
 
     def charge(self, payer: Payer, seconds: float, now: float) -> None:
         """Add seconds to the time of a payer; negative seconds are refunded."""
-        self._unit *= 2.0 ** (max(0.0, now - self._since) / HALF_LIFE_SECONDS)
+        self._unit *= 2.0 ** min(max(0.0, now - self._since) / HALF_LIFE_SECONDS, _MOST_HALVINGS)
         self._since = max(self._since, now)
         self._spent[payer] = max(0.0, self._spent.get(payer, 0.0) + seconds * self._unit)
         if self._unit > _LARGEST_UNIT:

@@ -267,6 +267,17 @@ def test_what_was_spent_halves_each_minute_and_is_forgotten_in_the_end() -> None
     assert query_times.rank("a") == 0.0
 
 
+def test_seconds_are_charged_after_a_pause_of_weeks_and_on_a_machine_that_runs_for_weeks() -> None:
+    # The monotonic clock counts from the start of the machine.
+    query_times = QueryTimes()
+    query_times.charge("a", 8.0, 30_000 * HALF_LIFE_SECONDS)
+    assert query_times.seconds("a") == pytest.approx(8.0)
+
+    query_times.charge("b", 1.0, 60_000 * HALF_LIFE_SECONDS)
+    assert query_times.rank("a") == 0.0
+    assert query_times.seconds("b") == pytest.approx(1.0)
+
+
 def test_who_has_spent_less_comes_first_and_each_in_the_order_in_which_it_was_due() -> None:
     query_times = QueryTimes()
     queue: FairQueue[str] = FairQueue(query_times)
