@@ -61,7 +61,7 @@ class RetryLimits:
 
     seconds: float
     """Total time, including the wait for the rate limit."""
-    first_wait: float
+    first_wait_seconds: float
     """Wait after the first try; each further wait is 1.5 times as long, with up to 20% of jitter."""
     tries: int = 5
 
@@ -114,7 +114,7 @@ class Reviews(Generic[T]):
     """Creates reviews of one kind. Safe to use from many threads.
 
     `decode` decodes an answer, and raises ValueError for an answer that is not a review.
-    `count` gets the class of each failure.
+    `count_failure` is called at each failure.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Reviews(Generic[T]):
 
     def _answer(self, document: Mapping[str, object], end: float) -> T:
         """Return the first answer; raises the KubernetesError of the last try if there is none."""
-        wait = self._patience.first_wait
+        wait = self._patience.first_wait_seconds
         for tries_left in range(self._patience.tries - 1, -1, -1):
             try:
                 left = max(_LEAST_SECONDS, end - self._means.clock())

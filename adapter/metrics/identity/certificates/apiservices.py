@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.foundation.objects.names import ObjectName
-from adapter.metrics.identity.certificates.certificate_secret import UnknownSecret
+from adapter.metrics.identity.certificates.certificate_secret import Unreadable
 from adapter.metrics.identity.certificates.generations import GenerationError, bundle_pem, read_authorities
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Registered:
     """The annotation that makes another program fill in `caBundle`; empty if there is none."""
 
 
-ApiServiceState: TypeAlias = NotThere | UnknownSecret | Registered
+ApiServiceState: TypeAlias = NotThere | Unreadable | Registered
 
 
 def read_apiservice(document: Mapping[str, Any]) -> Registered:

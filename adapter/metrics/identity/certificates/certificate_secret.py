@@ -56,8 +56,8 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownSecret:
-    """The object could not be read; `cause` says why, and what to do."""
+class Unreadable:
+    """The object (the Secret or an APIService) could not be read; `cause` says why, and what to do."""
 
     cause: str
 
@@ -91,7 +91,7 @@ class Found:
     content: Content
 
 
-SecretState: TypeAlias = Absent | UnknownSecret | Foreign | Damaged | Empty | Found
+SecretState: TypeAlias = Absent | Unreadable | Foreign | Damaged | Empty | Found
 
 
 def read_secret(document: Mapping[str, Any]) -> SecretState:

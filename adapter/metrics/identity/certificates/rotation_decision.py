@@ -32,7 +32,7 @@ from adapter.metrics.identity.certificates.certificate_secret import (
     Foreign,
     Found,
     SecretState,
-    UnknownSecret,
+    Unreadable,
 )
 from adapter.metrics.identity.certificates.issuing import is_self_made, names_of
 
@@ -67,7 +67,7 @@ class WantedCertificate:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedSecret:
+class ObservedState:
     """The state found by one look."""
 
     now: datetime
@@ -100,7 +100,7 @@ class RotationProblem:
     message: str
 
 
-def secret_change(observed: ObservedSecret, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
+def secret_change(observed: ObservedState, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
     """Return how the Secret must change; None if it is right, or belongs to another program."""
     match observed.secret:
         case Absent():
@@ -118,7 +118,7 @@ def secret_change(observed: ObservedSecret, wanted: WantedCertificate, issue: Is
             return None
 
 
-def _restore_content(observed: ObservedSecret, wanted: WantedCertificate, issue: Issue) -> Content:
+def _restore_content(observed: ObservedState, wanted: WantedCertificate, issue: Issue) -> Content:
     """Return content with the generation that this replica presents, or with a new one."""
     shown = observed.shown
     good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
@@ -127,7 +127,7 @@ def _restore_content(observed: ObservedSecret, wanted: WantedCertificate, issue:
 
 
 def _advance_content(
-    content: Content, observed: ObservedSecret, wanted: WantedCertificate, issue: Issue
+    content: Content, observed: ObservedState, wanted: WantedCertificate, issue: Issue
 ) -> tuple[Content, str]:
     """Return the content as it must be now, and the reason for a difference."""
     now, current, coming, before = observed.now, content.current, content.next, content.authorities
@@ -150,7 +150,7 @@ def _content(
     current: Generation,
     coming: Generation | None,
     before: Iterable[x509.Certificate],
-    observed: ObservedSecret,
+    observed: ObservedState,
     wanted: WantedCertificate,
 ) -> Content:
     """Return the content with all needed authorities, including published ones, which other replicas may use."""
@@ -201,7 +201,7 @@ def trusted_everywhere(
 
 
 def to_show(
-    observed: ObservedSecret, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
+    observed: ObservedState, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
     """Return the generation that this replica should present, given the APIServices as they are now.
 
@@ -228,10 +228,10 @@ def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertif
 def _concerns(state: ApiServiceState, wanted: WantedCertificate) -> bool:
     if isinstance(state, Registered):
         return state.service == wanted.service and not state.unverified
-    return isinstance(state, UnknownSecret)
+    return isinstance(state, Unreadable)
 
 
-def problems(observed: ObservedSecret, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
+def problems(observed: ObservedState, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
     """Return the problems that this program cannot or must not solve itself."""
     content = observed.secret.content if isinstance(observed.secret, Found) else None
     found = [_secret_problem(observed.secret, wanted)]
@@ -241,14 +241,13 @@ def problems(observed: ObservedSecret, wanted: WantedCertificate) -> tuple[Rotat
 
 def _secret_problem(state: SecretState, wanted: WantedCertificate) -> RotationProblem | None:
     about = f"secret {wanted.secret}"
-    if isinstance(state, UnknownSecret):
+    if isinstance(state, Unreadable):
         return RotationProblem(about, state.cause)
     if isinstance(state, Foreign):
         return RotationProblem(
             about,
             "it was not made by this program and is left alone: name another with --serving-secret, or mount it and "
-            "set "
-            "--tls-cert-file and --tls-private-key-file to its files",
+            "set --tls-cert-file and --tls-private-key-file to its files",
         )
     return None
 
@@ -260,8 +259,8 @@ def _apiservice_problem(
     return RotationProblem(f"apiservice {name}", message) if message else None
 
 
-def _missing_trouble(state: NotThere | UnknownSecret) -> str:
-    if isinstance(state, UnknownSecret):
+def _missing_trouble(state: NotThere | Unreadable) -> str:
+    if isinstance(state, Unreadable):
         return state.cause
     return "it does not exist: create it, or remove its --apiservice"
 

@@ -16,9 +16,9 @@ from adapter.foundation.sources.kubernetes.errors import ForbiddenError, Kuberne
 from adapter.foundation.sources.kubernetes.writing import CONFLICT, Reply
 from adapter.metrics.identity.certificates import apiservices, certificate_secret, rotation_decision
 from adapter.metrics.identity.certificates.apiservices import ApiServiceState, NotThere, Registered
-from adapter.metrics.identity.certificates.certificate_secret import Absent, Content, Found, SecretState, UnknownSecret
+from adapter.metrics.identity.certificates.certificate_secret import Absent, Content, Found, SecretState, Unreadable
 from adapter.metrics.identity.certificates.generations import Generation, make_generation
-from adapter.metrics.identity.certificates.rotation_decision import ObservedSecret, RotationProblem
+from adapter.metrics.identity.certificates.rotation_decision import ObservedState, RotationProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -119,7 +119,7 @@ class CertificateKeeper:
     def look(self) -> Look:
         """Look once, and make the changes that are needed. Raises OSError if `show` does."""
         for _ in range(_ROUNDS):
-            observed = self._observe_secret()
+            observed = self._observe()
             change = rotation_decision.secret_change(observed, self._wanted, self._issue)
             failure = self._change_secret(change) if change else None
             if change and not failure:
@@ -134,7 +134,7 @@ class CertificateKeeper:
         )
         return Look(confirmed=False, trusted=False, problems=(fight,))
 
-    def _follow_secret(self, observed: ObservedSecret, content: Content, found: tuple[RotationProblem, ...]) -> Look:
+    def _follow_secret(self, observed: ObservedState, content: Content, found: tuple[RotationProblem, ...]) -> Look:
         """Publish and present the certificate in the Secret."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
@@ -148,11 +148,11 @@ class CertificateKeeper:
         trusted = rotation_decision.trusted_everywhere(states, chosen.authority, self._wanted)
         return Look(confirmed=True, trusted=trusted, problems=(*found, *failures))
 
-    def _observe_secret(self) -> ObservedSecret:
+    def _observe(self) -> ObservedState:
         states = {name: self._apiservice(name) for name in self._wanted.apiservices}
         secret = self._secret()
         settled = self._settled_authorities(secret.content if isinstance(secret, Found) else None, states)
-        return ObservedSecret(self._times.wall_clock(), states, secret, self.shown, settled)
+        return ObservedState(self._times.wall_clock(), states, secret, self.shown, settled)
 
     def _apiservice(self, name: str) -> ApiServiceState:
         try:
@@ -160,7 +160,7 @@ class CertificateKeeper:
         except NotFoundError:
             return NotThere()
         except KubernetesError as e:
-            return UnknownSecret(_with_repair(e, _apiservice_rights(name)))
+            return Unreadable(_with_repair(e, _apiservice_rights(name)))
 
     def _secret(self) -> SecretState:
         try:
@@ -168,7 +168,7 @@ class CertificateKeeper:
         except NotFoundError:
             return Absent()
         except KubernetesError as e:
-            return UnknownSecret(_with_repair(e, self._secret_rights()))
+            return Unreadable(_with_repair(e, self._secret_rights()))
 
     def _settled_authorities(
         self, content: Content | None, states: Mapping[str, ApiServiceState]

@@ -46,7 +46,7 @@ class ServingCertificate:
     certificate_file: Path
     key_file: Path
     ca_file: Path | None
-    """The self-made authority, for clients to trust; None if flags name the files."""
+    """The self-made authority, for clients to trust; None if the pair is not self-made."""
     not_after: datetime
 
 
