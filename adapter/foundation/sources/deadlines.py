@@ -42,8 +42,8 @@ class Deadline:
         return remaining
 
 
-class Reading:
-    """State shared by all reads of one answer: how long the next read may wait, and what has been read so far."""
+class TimedReads:
+    """The state that all reads of one answer share: how long the next read may wait, and what has been read so far."""
 
     __slots__ = ("next_wait", "received")
 
@@ -55,19 +55,19 @@ class Reading:
 class _TimedReader(io.RawIOBase):
     """Reads from a socket with a time limit for each read."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, reading: Reading) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, reads: TimedReads) -> None:
         super().__init__()
         self._raw = raw
         self._sock = sock
-        self._reading = reading
+        self._reads = reads
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer, as io defines it
-        self._sock.settimeout(self._reading.next_wait())
+        self._sock.settimeout(self._reads.next_wait())
         count = self._raw.readinto(buffer) or 0
-        self._reading.received += count
+        self._reads.received += count
         return count
 
     def close(self) -> None:
@@ -79,6 +79,6 @@ class _TimedReader(io.RawIOBase):
 class TimedResponse(http.client.HTTPResponse):
     """An answer whose head and body are read with a time limit."""
 
-    def __init__(self, sock: socket.socket, *arguments: Any, reading: Reading, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, sock: socket.socket, *arguments: Any, reads: TimedReads, **options: Any) -> None:  # noqa: ANN401
         super().__init__(sock, *arguments, **options)
-        self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), sock, reading), PIECE_BYTES)
+        self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), sock, reads), PIECE_BYTES)

@@ -87,9 +87,9 @@ class Flag:
     required: bool = False
 
 
-def switch(name: str, text: str = "", *, group: str = "Flags", state: State = Works()) -> Flag:
+def switch(name: str, text: str = "", *, state: State = Works()) -> Flag:
     """Return a boolean flag that is false unless it is set."""
-    return Flag(name, BOOLEAN, text, default=False, group=group, state=state)
+    return Flag(name, BOOLEAN, text, default=False, state=state)
 
 
 def in_group(group: str, *flags: Flag) -> tuple[Flag, ...]:

@@ -48,6 +48,7 @@ METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 
 _AUTHORIZATION = "authorization"
+_USER_AGENT = "tidewatch"
 _RENEW_SECONDS = 10.0
 _LOOK_SECONDS = 60.0
 """Time between two checks for changed certificate files."""
@@ -112,7 +113,6 @@ class KubernetesClient:
         connect: Callable[[], KubernetesTransport],
         deadlines: RequestDeadlines = RequestDeadlines(),
         *,
-        user_agent: str = "tidewatch",
         clock: Callable[[], float] = time.monotonic,
         may_ask: Callable[[float], bool] = lambda _: True,
     ) -> None:
@@ -123,7 +123,6 @@ class KubernetesClient:
         """
         self._connect = connect
         self._deadlines = deadlines
-        self._user_agent = user_agent
         self._clock = clock
         self._may_ask = may_ask
         self._lock = threading.Lock()
@@ -137,14 +136,12 @@ class KubernetesClient:
         with self.open(path, query, accept) as answer:
             return answer.whole(self._deadlines.total, _LARGEST_BYTES)
 
-    def send(
-        self, method: str, path: str, body: Mapping[str, object], *, seconds: float, content_type: str = JSON
-    ) -> bytes:
+    def send(self, method: str, path: str, body: Mapping[str, object], *, seconds: float) -> bytes:
         """Send a document, as POST, PUT or PATCH; return the whole body of a 2xx answer. Raises KubernetesError.
 
         The request is sent once, or twice if the credentials had to be renewed. The whole call ends within `seconds`.
         """
-        request = KubernetesRequest(method, path, body=body, content_type=content_type)
+        request = KubernetesRequest(method, path, body=body)
         return self.exchange(request, Sending(request.what, Deadline(seconds, self._clock))).body
 
     def exchange(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
@@ -281,7 +278,7 @@ class KubernetesClient:
         # Names may have these characters, which would end the path, so that it would lead to another object.
         path = call.path.replace("?", "%3F").replace("#", "%23")
         url, headers = transport.prepared(call.method, path, call.query, call.headers)
-        headers["User-Agent"] = self._user_agent
+        headers["User-Agent"] = _USER_AGENT
         if _AUTHORIZATION in headers:
             # A token file may end with a line feed, which is not allowed in a header.
             headers[_AUTHORIZATION] = headers[_AUTHORIZATION].strip()

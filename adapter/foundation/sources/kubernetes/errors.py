@@ -15,7 +15,7 @@ a class, other programs' messages are truncated, and nothing that may contain a 
     +-- StatusError             an answer other than 2xx
         +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not accepted
         +-- ForbiddenError      403
-        +-- NotFoundError       404: for a list, this kind is not served
+        +-- NotFoundError       404: there is no such object; for a list, this kind is not served
         +-- ConflictError       409: the object has another version now, or the name is taken
         +-- ExpiredError        410: this resourceVersion or continue token is compacted
         +-- ThrottledError      429
@@ -95,7 +95,7 @@ class ForbiddenError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """The path is not served."""
+    """There is no such object, or the path is not served."""
 
 
 class ConflictError(StatusError):

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adapter.foundation.sources.deadlines import DeadlinePassedError, Reading, TimedResponse
+from adapter.foundation.sources.deadlines import DeadlinePassedError, TimedReads, TimedResponse
 from adapter.foundation.sources.kubernetes.errors import (
     DeadlineError,
     FencedError,
@@ -197,7 +197,7 @@ class _Kept(_Base):
 
     def getresponse(self) -> Any:  # noqa: ANN401 - urllib3's class, which is imported with the package alone
         sending = _current.get()
-        timed = None if sending is None else partial(TimedResponse, reading=Reading(sending.left))
+        timed = None if sending is None else partial(TimedResponse, reads=TimedReads(sending.left))
         self.response_class = timed or http.client.HTTPResponse  # type: ignore[assignment]  # any callable
         response = super().getresponse()
         self._unanswered = False

@@ -58,7 +58,6 @@ class CrossCheck:
         scheduler: QueryScheduler,
         refresher: Refreshers,
         telemetry: ReadingsTelemetry,
-        choice: random.Random | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._refresher = refresher
@@ -67,7 +66,7 @@ class CrossCheck:
         self._clock = sources.clock
         self._pace = sources.pace
         self._telemetry = telemetry
-        self._choice = choice or random.Random()  # noqa: S311 - which asker is compared is no secret
+        self._choice = random.Random()  # noqa: S311 - which asker is compared is no secret
         self._round: list[DemandEntry] = []
         self._next_round = self._clock.monotonic() + self._settings.cross_check_interval_seconds
         self._next_step = self._next_round

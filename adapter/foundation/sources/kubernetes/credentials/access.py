@@ -70,7 +70,7 @@ def packaged(path: str, context: str | None = None, remedy: str = _REMEDY) -> Pa
 def in_cluster(
     folder: str | Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ
 ) -> Callable[[], KubernetesTransport]:
-    """Return a function that creates a transport from the pod's service account; its token is reread each minute."""
+    """Return a function that creates a transport from the pod's service account and follows its token."""
 
     def connect() -> KubernetesTransport:
         plain = None if _may_use_a_proxy(os.environ) else service_account_access(folder, environ)

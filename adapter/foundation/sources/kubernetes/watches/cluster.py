@@ -35,18 +35,12 @@ class _Watched(NamedTuple):
 class ClusterObjects:
     """An `ObjectSource` for a cluster. Thread-safe."""
 
-    def __init__(
-        self,
-        client: KubernetesClient,
-        start: StartTask,
-        settings: WatchSettings | None = None,
-        discovery: KindDiscovery | None = None,
-    ) -> None:
+    def __init__(self, client: KubernetesClient, start: StartTask, settings: WatchSettings | None = None) -> None:
         """Start the tasks `discovery` and `watch pods`; each further kind gets a `watch` task when it is needed."""
         self._client = client
         self._start = start
         self._settings = settings or WatchSettings()
-        self._discovery = discovery or KindDiscovery(client, pace=self._settings.pace)
+        self._discovery = KindDiscovery(client, pace=self._settings.pace)
         self._watched: dict[Resource, _Watched] = {}
         self._lock = threading.Lock()
         start("discovery", self._discovery.run)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError, Reading, TimedResponse
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError, TimedReads, TimedResponse
 from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, OpenAnswer
 from adapter.foundation.time.thread_limit import ThreadLimit
@@ -123,32 +123,32 @@ class Transport:
             if response is not None:
                 return reused, response
         fresh = self._new_connection(deadline)
-        return fresh, self._begun_on(fresh, request, Reading(partial(self._wait, self._read_seconds, deadline)))
+        return fresh, self._begun_on(fresh, request, TimedReads(partial(self._wait, self._read_seconds, deadline)))
 
     def _begun_on_reused(
         self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
     ) -> BaseHTTPResponse | None:
         """Return the answer; None if the server closed the connection instead of answering."""
-        reading = Reading(partial(self._wait, self._read_seconds, deadline))
+        reads = TimedReads(partial(self._wait, self._read_seconds, deadline))
         try:
-            return self._begun_on(connection, request, reading)
+            return self._begun_on(connection, request, reads)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            if reading.received:
+            if reads.received:
                 raise
             return None
 
-    def _begun_on(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
+    def _begun_on(self, connection: HTTPConnection, request: HttpRequest, reads: TimedReads) -> BaseHTTPResponse:
         try:
-            return self._send_request(connection, request, reading)
+            return self._send_request(connection, request, reads)
         except BaseException:
             connection.close()
             raise
 
-    def _send_request(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
+    def _send_request(self, connection: HTTPConnection, request: HttpRequest, reads: TimedReads) -> BaseHTTPResponse:
         """Send the request and return the answer when its head has arrived."""
         # The connection creates its answers, which get the deadline here.
-        connection.response_class = partial(TimedResponse, reading=reading)  # type: ignore[assignment]  # any callable
-        connection.timeout = reading.next_wait()
+        connection.response_class = partial(TimedResponse, reads=reads)  # type: ignore[assignment]  # any callable
+        connection.timeout = reads.next_wait()
         assert connection.sock is not None
         connection.sock.settimeout(connection.timeout)
         # The server's last data explain more than the closed connection: with TLS 1.3, a client's certificate is
