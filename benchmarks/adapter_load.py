@@ -80,7 +80,7 @@ class Load:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     fleet = Fleet(apps=options.hpas, pods_per_app=options.pods_per_app, metrics=options.rules)
     settings = Settings(

@@ -111,7 +111,7 @@ class Visitor:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     settings = Settings(options.nodes, options.seconds, options.strangers)
     return run(

@@ -78,7 +78,7 @@ class Settings:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     settings = Settings(options.metrics, options.seconds, options.hpa_rate, options.every, options.relist_seconds)
     return run(NAME, options.output, lambda progress: measure(settings, progress))

@@ -63,7 +63,7 @@ POD = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     return run(
         NAME,
@@ -157,7 +157,7 @@ def _say_reasons(progress: Progress, load: str, outcome: Outcome) -> None:
 
 
 def _restart_row(stage: NodesStage, nodes: RunningNodes, size: int) -> Row:
-    """Ask from the start of a process on until its scores rest on metrics; every answer has to be right before too."""
+    """Send requests from a process's start until its scores rest on metrics; earlier answers must be right, too."""
     request, judge = post(PRIORITIZE, extender_arguments(size)), judge_of(size)
     first = on_metrics = None
     middle = errors = good = 0

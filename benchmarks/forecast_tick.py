@@ -130,7 +130,7 @@ class _Spent:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a target had no value."""
+    """Run the benchmark and print its report; return the exit status: 1 if a target had no value."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
     parser.add_argument("--series", type=int, default=10_000)
     parser.add_argument("--ticks", type=int, default=10)

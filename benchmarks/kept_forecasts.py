@@ -1,4 +1,4 @@
-"""Rolling forecasts that are kept in files: fits take most of a replay, and a change of the choice needs none."""
+"""Rolling forecasts that are kept in files: fits take most of a replay, and a changed choice needs no new fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus in a process of its own, whose work is not counted: one vector of loads for each query."""
+"""A stand-in for Prometheus in another process, whose work is not counted: it answers each query with one vector."""
 
 from __future__ import annotations
 

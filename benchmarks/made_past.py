@@ -1,4 +1,4 @@
-"""The past of a cluster that a seeded generator makes: workloads that follow the day, jobs, and two sizes of nodes."""
+"""A generated past of a cluster, from a seed: workloads that follow the day, jobs, and two sizes of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording
 
 START: Final = 1_790_812_800.0
-"""2026-10-01T00:00:00Z."""
+"""The beginning of the past: 2026-10-01T00:00:00Z."""
 DAY_SECONDS: Final = 86_400.0
 _STEP_SECONDS: Final = 300.0
 _POOLS: Final = {"small": ("8", "32Gi"), "large": ("16", "64Gi")}
@@ -31,16 +31,16 @@ _SYSTEM_POD: Final = (100, 128)
 
 @dataclass(frozen=True, slots=True)
 class PastPlan:
-    """Which past to make."""
+    """The past to generate."""
 
     days: float = 30.0
     nodes: int = 500
-    """At the daily peak, about."""
+    """The approximate number of nodes at the daily peak."""
     seed: int = 0
 
 
 def made_past(plan: PastPlan) -> Recording:
-    """Return the past; each call with the same plan returns the same."""
+    """Return the past; equal plans yield equal pasts."""
     random = Random(plan.seed)
     cores = sum(int(_POOLS[_pool(number)][0]) for number in range(plan.nodes)) * _FULL_RATIO
     shares = [random.paretovariate(1.5) for _ in range(_WORKLOADS)]
@@ -88,7 +88,7 @@ def _scale(
     wanted: int | None,
     at: tuple[float, list[float]],
 ) -> None:
-    """Let pods of a workload come or go until there are as many as wanted; the newest go first."""
+    """Add or end pods of a workload until there are as many as wanted; the newest pods end first."""
     now, room = at
     while wanted is not None and len(living) > wanted:
         since, node = living.pop()
@@ -99,14 +99,14 @@ def _scale(
 
 
 def _first_node(room: list[float], number: int) -> str:
-    """Return the node with the most room, which then has less."""
+    """Return the node with the most room, and take the room for a pod from it."""
     place = max(range(len(room)), key=room.__getitem__)
     room[place] -= _REQUESTS[number % len(_REQUESTS)][0]
     return f"node-{place}"
 
 
 def _level(now: float, number: int) -> float:
-    """Return the share of the peak at a time: each workload has its own hour, and weekends are quiet."""
+    """Return the share of the peak at a time: workloads peak at different times of the day, and weekends are quiet."""
     days = (now - START) / DAY_SECONDS
     day = 0.5 - 0.5 * math.cos(2 * math.pi * (days - (number % 5) / 40))
     weekend = 0.75 if int(days) % 7 in {2, 3} else 1.0

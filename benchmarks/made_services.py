@@ -1,7 +1,7 @@
-"""Made loads of services that nobody recorded: deploys, launches, sensors, tiny counts, crowds; each from a seed.
+"""Generated loads of services that nobody recorded: deploys, launches, sensors, tiny counts, crowds; each from a seed.
 
-They were written after all rules of the choice stood, to attack it: each has a property that real load has and that
-the recorded traces lack. Every generator takes the times of the steps, in days, and random numbers.
+They were written after all rules of the choice had been fixed, to attack it: each has a property that real load has and
+that the recorded traces lack. Every generator takes the times of the steps, in days, and random numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _JOBS: Final = 40
 _DROPOUTS: Final = 30
 _LAUNCH_DAY: Final = 15.4
 _STOPS: Final = ((11.3, 13.6), (20.0, 22.5))
-"""Days within which a service does not run."""
+"""Periods, in days, during which a service does not run."""
 _CHANGE_DAY: Final = 16
 _QUANTUM: Final = 150.0
 _EXPORTED_EVERY_STEPS: Final = 3
@@ -36,13 +36,13 @@ def random_jobs(day: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def slow_leak(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return memory that leaks for a week and falls with the deploy of Wednesday noon, above a small daily cycle."""
+    """Return memory that leaks for a week and falls with the deploy on Wednesday noon, above a small daily cycle."""
     since_deploy = (day - 3.5) % 7
     return noisy(LEVEL * (0.4 + 0.12 * since_deploy + 0.1 * week(day)), rng, 0.01)
 
 
 def product_launch(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return a working week that is five times as large within an hour, and comes down over days."""
+    """Return a working week in which load grows to five times its size within an hour and falls over days."""
     since = day - _LAUNCH_DAY
     more = np.where(since > 0, 4 * (1 - np.exp(-np.maximum(since, 0) * 24)) * np.exp(-np.maximum(since, 0) / 3), 0.0)
     return noisy(LEVEL * week(day) * (1 + more), rng, 0.06)

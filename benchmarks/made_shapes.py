@@ -1,4 +1,4 @@
-"""Shapes that made loads are put together from."""
+"""Shapes that generated loads are composed of."""
 
 from __future__ import annotations
 

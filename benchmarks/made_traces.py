@@ -1,7 +1,7 @@
-"""Made loads that are hard for forecasts: each from a seed, so that every run sees the same ones.
+"""Generated loads that are hard for forecasts: each comes from a seed, so that every run uses the same ones.
 
 Recorded load holds few of the cases in which a forecast does harm. Each of these holds one: no cycle at all, a cycle
-that changes, silence, single spikes. None of them served to choose a parameter by its figures alone.
+that changes, silence, single spikes. No parameter was chosen by its figures for them alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray
 
 BEGIN: Final = 1_772_323_200.0
-"""Sunday, 1 March 2026, 00:00 UTC: clocks in Berlin go forward four weeks later."""
+"""The beginning: Sunday, 1 March 2026, 00:00 UTC. Clocks in Berlin are set forward four weeks later."""
 STEP_SECONDS: Final = 300.0
 DAYS: Final = 28
 _HOLIDAYS: Final = (9, 16, 17, 24)
@@ -29,14 +29,14 @@ _HOLIDAYS: Final = (9, 16, 17, 24)
 
 @dataclass(frozen=True, slots=True)
 class MadeTrace:
-    """A load by its name."""
+    """A generated load and its name."""
 
     name: str
     make: Callable[[FloatArray, np.random.Generator], FloatArray]
-    """From the times of the steps, in days since the beginning, and random numbers to the load."""
+    """Returns the load, given the times of the steps, in days since the beginning, and random numbers."""
 
     def read(self, seed: int = 0) -> LoadHistory:
-        """Return the load."""
+        """Return the load for a seed."""
         days = np.arange(DAYS * DAY_SECONDS / STEP_SECONDS) * STEP_SECONDS / DAY_SECONDS
         rng = np.random.default_rng([seed, *self.name.encode()])
         return of_one_series(BEGIN, STEP_SECONDS, np.maximum(0.0, self.make(days, rng)))
@@ -92,7 +92,7 @@ def _drifting_period(day: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _misconfigured_cpu(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return a group's CPU that saws between its limits, and stands high for two days before somebody sees it."""
+    """Return a group's CPU that oscillates between its limits, and stays high for two days before somebody notices."""
     phase = np.cumsum(rng.lognormal(0.0, 0.3, len(day))) / 40 % 1
     load = 35 + 25 * phase + rng.normal(0, 3, len(day))
     return np.where((day > 19) & (day < 21), 90 + rng.normal(0, 2, len(day)), load)

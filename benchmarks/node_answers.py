@@ -1,8 +1,8 @@
 """A stand-in for Prometheus with the exporters of many nodes: `python -m benchmarks.node_answers --nodes 5000`.
 
-It answers what `tidewatch-adapter nodes` asks with its built-in expressions, by their exact text, in the form and with
-the samples that Prometheus would send; every other query is refused, and counted. It runs in a process of its own,
-whose work is not counted, and prints its port. `/asked` returns how many queries it has received.
+It answers the built-in expressions of `tidewatch-adapter nodes`, by their exact text, in the form and with the samples
+that Prometheus would send; every other query is refused and counted. It runs in a process of its own, whose work is not
+counted, and prints its port. `/asked` returns how many queries it has received.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Asked(msgspec.Struct, kw_only=True):
     instants: int = 0
     refused: int = 0
     times: int = 0
-    """Queries for the server's time."""
+    """The number of queries for the server's time."""
     samples: int = 0
     """The number of samples in the answers to range queries."""
 
@@ -70,7 +70,7 @@ class Asked(msgspec.Struct, kw_only=True):
 
 
 class NodeAnswers:
-    """The answers for so many nodes."""
+    """The answers for a number of nodes."""
 
     def __init__(self, nodes: int) -> None:
         self.asked = Asked()
@@ -162,7 +162,7 @@ class AnswerServer(ThreadingHTTPServer):
         self.answers = answers
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing: a process that is killed closes its connections within queries."""
+        """Print nothing: a process that is killed closes its connections during queries."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
-"""The load of the nodes that benchmarks serve: what exporters of a large cluster would have shown at each moment.
+"""The load of the nodes that benchmarks serve, as the exporters of a large cluster would have shown it at each moment.
 
-A node belongs to one of some classes, which differ in mean load and in the time at which they are scraped. The load of
-a class switches every two minutes between two values on both sides of its mean.
+Each node belongs to a class. Classes differ in mean load and in the time at which they are scraped. The load of a class
+switches every two minutes between two values on both sides of its mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cost of one refresh of the load of nodes in a real Prometheus, which has node_exporter's series of some nodes."""
+"""The cost of one refresh of the nodes' load in a real Prometheus with node_exporter's series of some nodes."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class _Asked:
 
 
 class _RecordingClient(PrometheusClient):
-    """Takes note of range queries."""
+    """Records range queries."""
 
     def __init__(self, settings: PrometheusSettings) -> None:
         super().__init__(settings)
         self.asked: list[_Asked] = []
 
     def range(self, query: str, *, start: float, end: float, step_seconds: float, **limits: Any) -> RangeAnswer:  # noqa: ANN401 - handed on as they are
-        """Return the answer, as the client does."""
+        """Record the query and return its answer."""
         self.asked.append(_Asked(query, start, end, step_seconds))
         return super().range(query, start=start, end=end, step_seconds=step_seconds, **limits)
 
 
 def query_cost_row(folder: Path, nodes: int) -> Row:
-    """Return the row of one refresh that has all steps but the newest. Raises ProcessFailedError."""
+    """Return the row of one refresh that lacks only the newest step. Raises ProcessFailedError."""
     now = time.time() // SCRAPE_SECONDS * SCRAPE_SECONDS
     backfill(folder, _exposition(nodes, now - PAST_SECONDS, now))
     with (
@@ -83,7 +83,7 @@ def query_cost_row(folder: Path, nodes: int) -> Row:
 
 
 def _samples_read(url: str, asked: _Asked) -> int:
-    """Ask again, and return how many samples the engine reads for it (the metric's `query_samples_total`)."""
+    """Repeat a query, and return how many samples the engine reads for it (the metric's `query_samples_total`)."""
     parameters = {"query": asked.query, "start": asked.start, "end": asked.end, "step": asked.step, "stats": "all"}
     document = msgspec.json.decode(fetched(f"{url}/api/v1/query_range?{urlencode(parameters)}"))
     return int(document["data"]["stats"]["samples"]["totalQueryableSamples"])

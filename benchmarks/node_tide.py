@@ -3,10 +3,10 @@
 The real kube-scheduler places each pod, with this program as its extender. The time is virtual: a day of slots of five
 minutes passes as fast as pods are placed, and the extender answers from what `nodes` would know at that time, made by
 the functions of the product from a week of loads (`tide_world`). The load follows from where the pods are. Every policy
-meets the same days, each of its own seed.
+gets the same days, each of which has its own seed.
 
-Rows: Kubernetes's defaults without an extender, the last 15 minutes alone (`target-load-packing`), `daily-peaks` and
-`predicted-load-packing`. It takes the programs that `make e2e` builds, and Linux namespaces.
+The rows are Kubernetes's defaults without an extender, the last 15 minutes alone (`target-load-packing`), `daily-peaks`
+and `predicted-load-packing`. It needs the programs that `make e2e` builds, and Linux namespaces.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ if TYPE_CHECKING:
 
 NAME: Final = "node_tide"
 POLICIES: Final = (None, PolicyName.TARGET_LOAD_PACKING, PolicyName.DAILY_PEAKS, PolicyName.PREDICTED_LOAD_PACKING)
-"""None: Kubernetes's defaults."""
+"""The compared policies; None stands for Kubernetes's defaults."""
 _TIDE: Final = "tide"
-"""The namespace, the pool of the nodes, and what the name of each scheduler begins with."""
+"""The namespace, the pool of the nodes, and the prefix of each scheduler's name."""
 _PODS: Final = f"/api/v1/namespaces/{_TIDE}/pods"
 _POD: Final = decoder_of(PodForm)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a pod was not placed."""
+    """Run the benchmark and print its report; return the exit status: 1 if a pod was not placed."""
     options = _options(arguments)
 
     def measured(progress: Progress) -> Report:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(days: int, pods: int, seed: int, progress: Progress) -> Report:
-    """Run everything and return the report. Raises ProcessFailedError, and AssertionError where a wait was in vain."""
+    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait was in vain."""
     with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder:
         running = running_cluster(
             Path(folder) / "cluster", programs.control_plane(), network.current(), Options(), images()
@@ -107,7 +107,7 @@ def _row(cluster: Cluster, policy: PolicyName | None, seeds: range, pods: int, p
 
 
 def _play(cluster: Cluster, world: TideWorld, extender: _ExtenderServer, scheduler: str) -> None:
-    """Let the last day pass: pods come, are placed by the scheduler, and end."""
+    """Simulate the last day: pods arrive, are placed by the scheduler, and end."""
     arrivals = {slot: [pod for pod in world.arrivals if pod.starts == slot] for slot in range(HISTORY, HISTORY + SLOTS)}
     here: set[str] = set()
     try:
@@ -125,7 +125,7 @@ def _play(cluster: Cluster, world: TideWorld, extender: _ExtenderServer, schedul
 
 
 def _placed_by(cluster: Cluster, pod: TidePod, scheduler: str) -> str:
-    """Return the node that the scheduler binds a pod to."""
+    """Create a pod and return the node that the scheduler binds it to."""
     cluster.client.create(_PODS, waiting_pod(pod.name, _TIDE, scheduler, f"{pod.request_milli}m"))
     path = f"{_PODS}/{pod.name}"
     return cluster.wait_for(f"a node for {pod.name}", lambda: str(cluster.client.get(path)["spec"].get("nodeName", "")))
@@ -138,7 +138,7 @@ def _delete(cluster: Cluster, pod: TidePod, here: set[str]) -> None:
 
 
 def _configuration(extender: _ExtenderServer, name: str) -> Document:
-    """Return the shipped configuration with the scores of one policy and no filter; the defaults without a policy."""
+    """Return the shipped configuration with the scores of one policy and no filter; without a policy, the defaults."""
     if extender.policy is None:
         return {"profiles": [{"schedulerName": name}]}
     found = scheduler_configuration(extender.url, name)
@@ -149,7 +149,7 @@ def _configuration(extender: _ExtenderServer, name: str) -> Document:
 
 
 class _ExtenderServer(ThreadingHTTPServer):
-    """Answers the scheduler from the board that is set."""
+    """Answers the scheduler from `board`, which is set before each pod."""
 
     daemon_threads = True
     board: Board

@@ -1,11 +1,12 @@
 """The cost of serving the load of a large cluster's nodes: `python -m benchmarks.node_watcher --nodes 5000`.
 
-A real `tidewatch-adapter nodes` watches a scripted cluster of as many nodes, with ten pods each and the heartbeats of
-their kubelets, and asks a stand-in for Prometheus for known loads. A client reads `/watcher` in each form, one request
-after another on a connection that is kept, and checks every node's mean and deviation. Then nobody asks for a while,
-so that what the process takes is that of its refreshes; then it ends by `kill -9`, and starts again from its file.
+A real `tidewatch-adapter nodes` watches a scripted cluster with that number of nodes, with ten pods on each and the
+heartbeats of their kubelets, and queries a stand-in for Prometheus, whose loads are known. A client reads `/watcher` in
+each form, one request after another on a connection that is kept alive, and checks every node's mean and deviation.
+Then there are no requests for a while, so that the usage of the process is that of its refreshes. At last, it is ended
+by `kill -9`, and starts again from its file.
 
-The floor is Flask handlers under the same server that send as many bytes, in the same run. What a refresh costs
+The floor is Flask handlers under the same server that send as many bytes, in the same run. The cost of a refresh for
 Prometheus is measured with a real one, for fewer nodes.
 """
 
@@ -52,24 +53,26 @@ if TYPE_CHECKING:
 NAME = "node_watcher"
 REFRESH_SECONDS = 30.0
 STEADY_QUERIES = 5
-"""One for each resource that has series, and now and then the survey; while steps of the past come in, there are more.
-"""
+"""The queries of a refresh: one for each resource that has series, and at times the survey. There are more while steps
+of the past are still missing."""
 LONGEST_FILL_SECONDS = 180.0
 MOST_REAL_NODES = 200
-"""In the real Prometheus: what a refresh reads there grows as the number of nodes and their CPUs does."""
+"""Limit on the nodes in the real Prometheus, where a refresh reads samples in proportion to the nodes and their
+CPUs."""
 _GZIP = {"Accept_Encoding": "gzip"}
 _PLAIN_SHARE = 5
-"""Of the requests for one node, one in so many is for whole documents without compression."""
+"""Requests for the whole, uncompressed document are fewer than those for one node by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How long a row of requests is measured: until both are reached."""
+    """How long a row of requests is measured: until both values are reached."""
 
     requests: int
-    """The requests of each small form."""
+    """The number of requests of each small form."""
     least_seconds: float
-    """By default the time from one refresh to the next, so that a whole one is among them, and what waits for it."""
+    """By default the time between two refreshes, so that the row includes a whole refresh and the requests that it
+    delays."""
 
 
 class _Meaning(msgspec.Struct):
@@ -77,7 +80,7 @@ class _Meaning(msgspec.Struct):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     return run(
         NAME,
@@ -90,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(nodes: int, extent: Extent, seconds: float, progress: Progress) -> Report:
-    """Run everything and return the report; `seconds` is how long refreshes are measured alone.
+    """Run everything and return the report; `seconds` is how long refreshes are measured without requests.
 
     Raises ProcessFailedError, OSError.
     """
@@ -118,14 +121,14 @@ def measure(nodes: int, extent: Extent, seconds: float, progress: Progress) -> R
 
 
 def until_filled(running: RunningNodes, progress: Progress) -> None:
-    """Wait until refreshes ask for nothing but the newest steps, as they do from then on."""
+    """Wait until refreshes query only the newest steps, as they do from then on."""
     until = time.monotonic() + LONGEST_FILL_SECONDS
     while _metric(running, "refresh_queries") > STEADY_QUERIES and time.monotonic() < until:
         progress.wait_until(time.monotonic() + 1.0, "the steps of the past come in")
 
 
 def _start_row(stage: NodesStage, running: RunningNodes, load: str) -> Row:
-    """Return how long after its start a process answers; what it answers first has to be right."""
+    """Return how long after its start a process answers; its first answer must be right."""
     first = running.wait_for("/watcher")
     judge, errors = WatcherJudge(range(stage.nodes)), 0
     outcome = measured(running.port, [get("/watcher")], judge.plain, 1, warm_up=0)
@@ -166,7 +169,7 @@ def _watcher_rows(running: RunningNodes, nodes: int, extent: Extent, progress: P
 
 
 def _unchanged_row(running: RunningNodes, requests: int) -> Row:
-    """Ask with the entity tag of the newest document; a refresh within the row is asked about again."""
+    """Send the entity tag of the newest document with each request; a new document after a refresh is accepted, too."""
     tags = [b""]
 
     def remember(answer: Answer) -> None:
@@ -201,7 +204,7 @@ def _scrape_rows(running: RunningNodes, nodes: int, progress: Progress) -> list[
 
 
 def _refresh_row(stage: NodesStage, running: RunningNodes, seconds: float, progress: Progress) -> Row:
-    """Return what the process takes while nobody asks it: its refreshes, and the heartbeats of the nodes."""
+    """Return the usage of a process that gets no requests: its refreshes, and the heartbeats of the nodes."""
     asked, used, began = stage.asked(), usage(running.process.pid), time.monotonic()
     progress.wait_until(began + seconds, "refreshes alone")
     asked_then, used_then, passed = stage.asked(), usage(running.process.pid), time.monotonic() - began
@@ -229,7 +232,7 @@ def _metric(running: RunningNodes, name: str) -> float:
 
 
 def _file_row(path: Path) -> Row:
-    """Return how long the file of the process takes to be read and written."""
+    """Return how long it takes to read and to write the file of the process."""
     size, copy = path.stat().st_size, path.with_suffix(".copy")
     with path.open("rb") as file:
         meaning = msgspec.json.decode(file.readline(), type=_Meaning).meaning
@@ -271,7 +274,7 @@ def _of_size(size: int) -> Callable[[Answer], None]:
 
 
 def add_row_seconds(parser: argparse.ArgumentParser) -> None:
-    """Add the option that both benchmarks of nodes have."""
+    """Add the option that both benchmarks of nodes have in common."""
     parser.add_argument(
         "--row-seconds", type=float, default=REFRESH_SECONDS, help="least time for which requests of a kind are sent"
     )

@@ -1,4 +1,4 @@
-"""`tidewatch-adapter nodes` with a core of its own, before a scripted cluster and exporters of known loads."""
+"""`tidewatch-adapter nodes` on a core of its own, with a scripted cluster and exporters whose loads are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRODUCT = Path(sys.executable).with_name("tidewatch-adapter")
 PODS_OF_A_NODE = 10
 START_SECONDS = 120.0
 COMPILED_MODULES: Final = {"PYTHONDONTWRITEBYTECODE": ""}
-"""The environment in which no process compiles a module that another one has compiled: the image has them compiled."""
+"""The environment in which no process compiles modules: those of the image are compiled already."""
 CONFIGURATION = """\
 apiVersion: tidewatch.io/v1alpha1
 kind: SchedulingConfiguration
@@ -56,7 +56,7 @@ class NodesStage:
         return self.folder / "nodes.state"
 
     def asked(self) -> Asked:
-        """Return what the stand-in for Prometheus was asked."""
+        """Return how often the stand-in for Prometheus was queried."""
         return msgspec.json.decode(fetched(f"{self.prometheus_url}/asked"), type=Asked)
 
 
@@ -101,7 +101,7 @@ def nodes_stage(folder: Path, nodes: int, cores: Cores) -> Iterator[NodesStage]:
 def running_nodes(
     stage: NodesStage, name: str, *, port: int | None = None, state: bool = True, flags: Sequence[str] = ()
 ) -> Iterator[RunningNodes]:
-    """Run the command; it need not answer yet."""
+    """Run the command; it may not answer yet."""
     configuration = stage.folder / "scheduling.yaml"
     configuration.write_text(CONFIGURATION)
     port = port or free_port()
@@ -132,7 +132,7 @@ def running_nodes(
 
 @contextmanager
 def running_floor(stage: NodesStage) -> Iterator[RunningNodes]:
-    """Run `bare_server` where the command runs otherwise; yield when it answers."""
+    """Run `bare_server` in place of the command; yield when it answers."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.bare_server", str(port)]
     with on(stage.cores.measured):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PEER_NODES: Final = 2595
 _MIB: Final = 2**20
 _LARGEST_NODES: Final = 8
-"""Of the clusters that the exact solver is given."""
+"""The largest number of nodes for which the exact solver is used."""
 
 
 def peer_estimate(reference_seconds: float) -> Row:
@@ -50,7 +50,7 @@ def peer_estimate(reference_seconds: float) -> Row:
 
 
 def gap_rows(clusters: int) -> list[Row]:
-    """Return how many nodes more than the optimum estimates have, for one resource and for two."""
+    """Return the rows about how many more nodes than the optimum estimates have, for one resource and for two."""
     return [_gap_row(clusters, has_memory=False), _gap_row(clusters, has_memory=True)]
 
 
@@ -105,7 +105,7 @@ def _rounded(ratios: Sequence[float], share: float) -> float | None:
 
 
 def _estimated(sizes: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
-    """Return the nodes of 4 cores and 16 GiB that an estimate opens, and the bound."""
+    """Return the number of nodes with 4 cores and 16 GiB that an estimate opens, and the lower bound."""
     snapshot = Snapshot([], [])
     pods = [
         pod

@@ -1,7 +1,7 @@
-"""How manifests start cluster-proportional-autoscaler: its flags, the limits of its container, and who kills it.
+"""The manifests that start cluster-proportional-autoscaler: its flags, its limits, and when the kubelet kills it.
 
-Facts of 2026, read in the files that are named; the namespace is `kube-system` everywhere. The limit on memory is the
-manifest's own where that is enough, else the one that docs/migration-from-cluster-proportional-autoscaler.md names.
+They are as of 2026, read from the named files; the namespace is `kube-system` everywhere. The memory limit is the
+manifest's own if that suffices, or else the one that docs/migration-from-cluster-proportional-autoscaler.md names.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class PeerManifest:
     name: str
     arguments: tuple[str, ...]
     cpu_milli: int | None = None
-    """The limit on CPU; None for none."""
+    """The limit on CPU; None for no limit."""
     memory_mib: int | None = None
-    """Likewise on memory."""
+    """The limit on memory; None for no limit."""
     killed_after_seconds: float | None = None
-    """When the kubelet ends a container that has not answered its liveness probe; None without one."""
+    """When the kubelet kills a container that has not answered its liveness probe; None without a probe."""
 
 
 PEER_MANIFESTS = (

@@ -1,8 +1,8 @@
 """Do proven query plans ever differ from the exact query? Random queries on random series in a real Prometheus.
 
-For each random template every proven plan is asked for several askers and compared with what the exact query gives
-them. `wrong` must be 0: each one is a hole in the proof and is printed in full. `needless_percent` is the share of
-templates whose wide plan was refused although all the tried askers would have got the exact answer by it, with values.
+For each random template, every proven plan is queried for several askers and compared with their answers from the exact
+query. `wrong` must be 0: each case is a gap in the proof and is printed in full. `needless_percent` is the share of
+templates whose wide plan was refused although all tried askers would have got the exact answer from it, with values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ASKERS: Final = 6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; returns 0 when no answer is wrong, 1 when one is, 2 where Prometheus does not run."""
+    """Run the benchmark; return 0 if no answer is wrong, 1 if one is, and 2 if Prometheus does not run."""
     options = _options(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     progress = Progress(NAME)

@@ -1,8 +1,8 @@
-"""Asks one question again and again and times the answers: `python -m benchmarks.prober PLAN`.
+"""Repeats one request and times the answers: `python -m benchmarks.prober PLAN`.
 
-A client as the API server is one: mutual TLS, one kept connection, one request after the other, each at its intended
-moment; latency counts from that moment, so what a stall holds up counts as well. It is a process of one thread, so that
-it disturbs neither its own clock nor the server's processor.
+The client acts as the API server: mutual TLS, one connection that is kept alive, and one request after another, each at
+its intended time. Latency counts from that time, so that requests delayed by a stall count as well. It is a process
+with one thread, so that it disturbs neither its own clock nor the server's processor.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class ProbePlan(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     fleet: Fleet
     app: int | None
-    """The app whose pods' metric is asked for; None asks for the list of all metrics."""
+    """The app whose pods' metric is requested; None to request the list of all metrics."""
     list_file: str
-    """Holds the list as it must be."""
+    """The file with the expected list."""
     period_seconds: float
     start_at: float
     end_at: float
@@ -57,7 +57,7 @@ class ProbePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asker:
-    """One connection, opened anew after a failure."""
+    """One connection, which is opened again after a failure."""
 
     def __init__(self, endpoint: Endpoint, timeout_seconds: float) -> None:
         context = ssl.create_default_context(cafile=endpoint.ca_file)
@@ -82,7 +82,7 @@ class Asker:
 
 
 def probed(plan: ProbePlan) -> Outcome:
-    """Ask until the plan's end and return what was found."""
+    """Send requests until the plan ends, and return the outcome."""
     asker = Asker(plan.endpoint, plan.timeout_seconds)
     wanted = Path(plan.list_file).read_bytes()
     tally = Tally(plan.start_at, plan.start_at)
@@ -113,7 +113,7 @@ def _judged(plan: ProbePlan, wanted: bytes, status: int, body: bytes) -> float:
 
 
 def main() -> None:
-    """Do what the plan says and write the outcome."""
+    """Carry out the plan and write the outcome."""
     plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=ProbePlan)
     gc.freeze()
     gc.disable()

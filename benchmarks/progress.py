@@ -1,4 +1,4 @@
-"""Progress of a long benchmark on stderr, so that stdout has the figures alone."""
+"""Shows the progress of a long benchmark on stderr, so that stdout has only the figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TICK_SECONDS = 0.5
 
 
 class Progress:
-    """One line for each step; on a terminal also a line that runs along."""
+    """Prints one line for each step and, on a terminal, a line that is updated while a step waits."""
 
     def __init__(self, name: str, stream: TextIO | None = None) -> None:
         self._name = name
@@ -26,7 +26,7 @@ class Progress:
         print(f"{self._name}: {text}", file=self._stream, flush=True)
 
     def wait_until(self, moment: float, what: str, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Sleep until `moment` (monotonic seconds) and tell how long it will be; `meanwhile` is called now and then."""
+        """Sleep until `moment` (monotonic seconds) and show how long that is; `meanwhile` is called now and then."""
         began = time.monotonic()
         while (left := moment - time.monotonic()) > 0:
             meanwhile()

@@ -1,9 +1,9 @@
 """The drop-in for cluster-proportional-autoscaler: `python -m benchmarks.proportional_limits --nodes 5000`.
 
-A real `tidewatch-recommender proportional` watches a scripted API server. Rows: idle, under the heartbeats of kubelets,
-and with the page, which is asked once, each with memory and processor time per poll of 10 s; and, where this machine
-lets control groups be made, how long `/healthz` takes to answer within limits, and with the flags and limits of each
-manifest of the peer. A row has an error if the recommendation is not what the number of nodes demands, if there are
+A real `tidewatch-recommender proportional` watches a scripted API server. Three rows have memory, and processor time
+per poll of 10 s: idle, with the heartbeats of kubelets, and with the page, which is requested once. If this machine
+allows control groups, further rows have the time until `/healthz` answers within limits, and with the flags and limits
+of each manifest of the peer. A row has an error if the recommendation does not fit the number of nodes, if there are
 several processes, if `/healthz` or the page does not answer, or if the kubelet would have killed the container by then.
 """
 
@@ -43,19 +43,19 @@ FIRST_LISTS_SECONDS = 120.0
 SETTLE_SECONDS = 3.0
 FEW_NODES = 10
 LIMITS = ((100, 64), (20, 64))
-"""Thousandths of a core and MiB, as manifests set them, with the memory that the page names."""
+"""Limits in thousandths of a core and in MiB: the CPU is that of manifests, the memory that of the documentation."""
 ARGUMENTS = (
     "--target=deployment/coredns",
     "--configmap=dns-autoscaler",
     f'--default-params={{"linear": {{"nodesPerReplica": {NODES_PER_REPLICA}}}}}',
 )
-"""The parameters are those of a ConfigMap that is missing."""
+"""The flags of the command; the parameters are those for a missing ConfigMap."""
 PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
 _VALUE = re.compile(r"^tidewatch_recommended_replicas\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a row has an error."""
+    """Run the benchmark and print its report; return the exit status: 1 if a row has an error."""
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
@@ -129,7 +129,7 @@ def _running(
 
 
 def _limited(nodes: int, manifest: PeerManifest, progress: Progress, cores: Cores) -> Row | None:
-    """Return how long `/healthz` takes within limits; None if no control group can be made."""
+    """Return how long `/healthz` takes to answer within limits; None if no control group can be made."""
     phase = f"{nodes} nodes, {manifest.name}"
     progress.say(phase)
     with (
@@ -160,7 +160,7 @@ def _limited(nodes: int, manifest: PeerManifest, progress: Progress, cores: Core
 
 
 def _command(api_server: ApiServer, port: int, arguments: Sequence[str] = ARGUMENTS) -> list[str]:
-    """Return the command, which writes nothing."""
+    """Return the command, which does not write to the cluster."""
     return [
         str(PRODUCT),
         "proportional",
@@ -173,7 +173,7 @@ def _command(api_server: ApiServer, port: int, arguments: Sequence[str] = ARGUME
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process by its clock, since `usage` counts in steps of 10 ms."""
+    """Return the processor time of a process from its own clock, since `usage` counts in steps of 10 ms."""
     return time.clock_gettime((~pid << 3) | 2)
 
 

@@ -1,7 +1,7 @@
-"""Memory of the readiness sidecar of a pod: `python -m benchmarks.readiness_memory`.
+"""Memory of a pod's readiness sidecar: `python -m benchmarks.readiness_memory`.
 
-One application with many metrics, and sidecars that read it once a second, each probed once a second. Every answer
-must be the one that the metric demands.
+There is one application with many metrics, and sidecars that read it once a second, each of which is probed once a
+second. Every answer must be the one that the metric demands.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FULL = 503
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
     parser.add_argument("--sidecars", type=int, default=10)
     parser.add_argument("--series", type=int, default=1000, help="series of the application, besides the metric")
@@ -92,7 +92,7 @@ def measure(sidecars: int, series: int, seconds: int, progress: Progress) -> Rep
 
 @contextmanager
 def _application(series: int) -> Iterator[str]:
-    """Serve a full pod's metrics."""
+    """Serve the metrics of a pod that is at its limit."""
     lines = [f'http_requests_total{{path="/{number}"}} {number}' for number in range(series)]
     body = "\n".join([*lines, f"websocket_connections {LIMIT}", ""]).encode()
 
@@ -129,7 +129,7 @@ def _port(process: ManagedProcess) -> int:
 
 
 def _probed(port: int) -> tuple[float, int]:
-    """Return the milliseconds of a probe on a connection of its own, and its status."""
+    """Return the milliseconds that a probe on a new connection takes, and its status."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_SECONDS)
     try:

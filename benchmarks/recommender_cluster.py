@@ -1,9 +1,9 @@
 """A recommender in a large cluster: `python -m benchmarks.recommender_cluster --nodes 5000 --pods 50000 …`.
 
-A real `tidewatch-recommender run` watches a scripted API server. Rows: nodes alone, idle and under the heartbeats of
-kubelets; pods and services watched as well; and the floor, a program that reads the same heartbeats over HTTP and does
+A real `tidewatch-recommender run` watches a scripted API server. The rows are nodes alone, idle and with the heartbeats
+of kubelets; pods and services as well; and the floor, a program that reads the same heartbeats over HTTP and does
 nothing with them. Memory is that of the whole process tree, and so is the processor time, per poll of 10 s. A row has
-an error if the recommendation is not what the cluster's size demands.
+an error if the recommendation does not fit the cluster's size.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DECISION = re.compile(r"^tidewatch_recommender_decision_duration_seconds_(sum|c
 
 @dataclass(frozen=True, slots=True)
 class ClusterSizes:
-    """The size of the cluster."""
+    """The size of the cluster, and the duration of each row."""
 
     nodes: int
     pods: int
@@ -63,7 +63,7 @@ class ClusterSizes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a recommendation was wrong."""
+    """Run the benchmark and print its report; return the exit status: 1 if a recommendation was wrong."""
     options = _options(arguments)
     sizes = ClusterSizes(options.nodes, options.pods, options.services, options.seconds)
     return run(NAME, options.output, lambda progress: measure(sizes, progress))
@@ -141,7 +141,7 @@ def _floor(sizes: ClusterSizes, progress: Progress, cores: Cores) -> Row:
 
 
 def _cpu_milliseconds(process: ManagedProcess, seconds: float, phase: str, progress: Progress) -> float:
-    """Return the processor time of a process tree in 10 s, on average."""
+    """Return the processor time of a process tree per 10 s, on average."""
     before, began = usage(process.pid).cpu_seconds, time.monotonic()
     progress.wait_until(began + seconds, phase)
     used, passed = usage(process.pid).cpu_seconds - before, time.monotonic() - began
@@ -180,7 +180,7 @@ def _value(port: int) -> float | None:
 
 
 def _decisions(port: int) -> tuple[float, float]:
-    """Return how long decisions took together, in seconds, and how many there were."""
+    """Return the total duration of decisions, in seconds, and their number."""
     found = {what: float(value) for what, value in _DECISION.findall(_metrics(port))}
     return found.get("sum", 0.0), found.get("count", 0.0)
 

@@ -18,18 +18,18 @@ NAB = "the Numenta Anomaly Benchmark, https://github.com/numenta/NAB"
 
 
 class TraceMissingError(Exception):
-    """None of the traces is there."""
+    """No trace exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A file of `timestamp,value`, and what it is replayed with."""
+    """A file of `timestamp,value`, and how it is replayed."""
 
     name: str
     file: str
     origin: str = ""
     step_seconds: float | None = None
-    """None: the median step of the samples."""
+    """The step of the grid; None for the median step of the samples."""
     missing: Missing = Missing.GAP
 
     def read(self, folder: Path) -> LoadHistory:
@@ -48,7 +48,7 @@ RECORDINGS = (
 
 
 def recordings_in(folder: Path) -> tuple[Recording, ...]:
-    """Return the recordings of a folder: those that are known by a name, and every other CSV file by its own."""
+    """Return the recordings of a folder: the known ones by their names, and every other CSV file by its own."""
     files = sorted(each.name for each in folder.glob("*.csv")) if folder.is_dir() else []
     known = tuple(each for each in RECORDINGS if each.file in files)
     named = {each.file for each in known}
@@ -57,7 +57,7 @@ def recordings_in(folder: Path) -> tuple[Recording, ...]:
 
 
 def missing_message(folder: Path) -> str | None:
-    """Return which of the known files are missing and where their originals are published; None if all are there."""
+    """Return which known files are missing and where their originals are published; None if none is missing."""
     absent = {each.file: each.origin for each in RECORDINGS if not (folder / each.file).is_file()}
     if not absent:
         return None

@@ -1,7 +1,7 @@
-"""Usage of containers as cAdvisor would show it, made of recorded load and of the pods of a recorded cluster.
+"""Usage of containers as cAdvisor would show it, derived from recorded load and from the pods of a recorded cluster.
 
-No public recording has the usage of containers with daily seasons. So CPU follows recorded requests, and memory the
-connections that those requests would hold open. Containers are as large as what pods of the GPU trace ask for.
+No public recording has the usage of containers with daily seasons. So CPU follows recorded requests, and memory follows
+the connections that those requests would hold open. Containers are as large as the requests of pods in the GPU trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GPU_PODS: Final = "gpu/openb_pod_list_default.csv"
 _LOADS: Final = ("nasa-zero", "world-cup", "nyc-taxi")
-"""Requests and passengers; the others are shorter than the history of KRR, or have gaps of days."""
+"""Requests and passengers; the other recordings are shorter than the history of KRR, or have gaps of days."""
 _STARTS_PER_LOAD: Final = 8
 _MOST_SESSION_STEPS: Final = 144
 _MEBIBYTE: Final = 2.0**20
@@ -73,7 +73,7 @@ def _gpu_pods(path: Path) -> _PodRequests:
 
 
 def _windows(recording: Recording, folder: Path, days: int) -> list[FloatArray]:
-    """Return parts of a load that begin at different days, each with a mean of 1."""
+    """Return parts of a load that begin on different days, each with a mean of 1."""
     history = recording.read(folder)
     load, known = history.values.sum(axis=0), np.isfinite(history.values).all(axis=0)
     times = np.arange(len(load)) * history.step_seconds
@@ -90,7 +90,7 @@ def _windows(recording: Recording, folder: Path, days: int) -> list[FloatArray]:
 
 
 def _container(load: FloatArray, pods: _PodRequests, random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return the cores and bytes of a container with this load: something at rest, and the rest as the load."""
+    """Return the cores and bytes of a container with this load: a constant part, and a part that follows the load."""
     pod = random.integers(len(pods.cores))
     cores = 0.3 * pods.cores[pod] * (0.1 + 0.9 * load) * np.exp(random.normal(0.0, 0.05, len(load)))
     held = _open_connections(load, random.uniform(3, _MOST_SESSION_STEPS))

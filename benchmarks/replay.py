@@ -40,7 +40,7 @@ GROUPS: Final = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay a made past with each policy on one core; print a row for each."""
+    """Replay a generated past with each policy on one core; print a row for each."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--nodes", type=int, default=500)
@@ -69,7 +69,7 @@ def replay_rows(past: Recording, policies: int) -> list[Row]:
 def _with_assumptions(scene: Scene, settings: ClusterSizeSettings, events: Sequence[Event]) -> Iterator[PolicyOutcome]:
     """Yield the outcomes of the policies that assume more than a recording shows: forecasts, and spot machines.
 
-    The time of the first one contains that of its forecasts.
+    The time of the first policy includes that of its forecasts.
     """
     forecasts = outlook_of(scene, Assumptions()).forecasts
     yield from outcomes_of(scene, [ReplayPolicy(f"{FORECASTS}: pod counts", settings, forecasts)], events)

@@ -19,7 +19,7 @@ Cell: TypeAlias = "str | int | float | bool | None"
 Row: TypeAlias = "Mapping[str, Cell]"
 
 WIDEST_TABLE = 120
-"""Columns of text; a wider table is turned, so that each key has a line."""
+"""The largest width of a table, in characters; a wider table is transposed, so that each key has a line."""
 
 
 class Report(msgspec.Struct, frozen=True, rename={"api_version": "apiVersion"}, kw_only=True):
@@ -33,12 +33,12 @@ class Report(msgspec.Struct, frozen=True, rename={"api_version": "apiVersion"}, 
 
 
 def report(name: str, rows: Sequence[Row], **about: Cell) -> Report:
-    """Return the document; `about` is what else is to be known of the machine, such as versions of programs."""
+    """Return the document; `about` has further facts about the machine, such as versions of programs."""
     return Report(name=name, machine={**machine(), **about}, rows=[dict(row) for row in rows])
 
 
 def machine() -> dict[str, Cell]:
-    """Return what figures depend on, and how busy the machine was before."""
+    """Return the facts about the machine that figures depend on, and how busy the machine was before."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -50,7 +50,7 @@ def machine() -> dict[str, Cell]:
 
 
 def as_json(found: Report) -> str:
-    """Return the document, indented."""
+    """Return the document as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
 
 
@@ -60,17 +60,17 @@ def from_json(text: str | bytes) -> Report:
 
 
 def as_text(found: Report) -> str:
-    """Return a heading, the machine and the table."""
+    """Return a heading, the machine, and a table of the rows."""
     return f"{found.name}\n{about_machine(found)}\n\n{table(found.rows)}\n"
 
 
 def about_machine(found: Report) -> str:
-    """Return the machine that figures are of, in one line."""
+    """Return the facts about the machine in one line."""
     return ", ".join(f"{key} {_shown(value)}" for key, value in found.machine.items())
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return rows under their keys; where that is too wide, keys before their values."""
+    """Return the rows as a table with the keys at the top; if that is too wide, with the keys at the left."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     grid = [keys, *([_shown(row.get(key)) for key in keys] for row in rows)]
     lines = _aligned(grid)
@@ -80,7 +80,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _aligned(grid: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of equally long cells; numbers, and what stands above numbers alone, at the right."""
+    """Return lines of equally long cells; numbers, and the headings of columns of numbers, are right-aligned."""
     columns = [_column(cells) for cells in zip(*grid, strict=True)]
     return ["  ".join(line) for line in zip(*columns, strict=True)]
 

@@ -1,6 +1,6 @@
-"""The forecasts of other autoscalers for the load of one series, after their documents and papers.
+"""The forecasts of other autoscalers for the load of one series, as their documentation and papers describe them.
 
-Each is what the policy asks for at each step, from what was known then; the comparison holds all of them at equal cost.
+Each is the capacity that the policy requests at each step, from the facts known then; all are compared at equal cost.
 
 * `phpa-linear`: least squares through the last six samples, at now + look-ahead (PHPA's `Linear`).
 * `phpa-holt-winters`: additive Holt-Winters with fixed smoothing, a season of a day, one forecast at now + look-ahead
@@ -32,7 +32,7 @@ _AHEAD_SECONDS: Final = 3600.0
 
 
 def rival_capacities(history: LoadHistory, task: ForecastTask) -> dict[str, FloatArray]:
-    """Return what each rival asks for at each step, in units of load; the load itself until it has a forecast."""
+    """Return the capacity that each rival requests at each step, in units of load; the load until it has a forecast."""
     load = _without_gaps(history.values[0])
     lead = task.lead_steps(history.step_seconds)
     day = max(2, round(DAY_SECONDS / history.step_seconds))
@@ -46,7 +46,7 @@ def rival_capacities(history: LoadHistory, task: ForecastTask) -> dict[str, Floa
 
 
 def _without_gaps(load: FloatArray) -> FloatArray:
-    """Return the load with the last known value in each gap, 0 before the first one."""
+    """Return the load with the last known value in each gap, and 0 before the first value."""
     places = np.maximum.accumulate(np.where(np.isnan(load), -1, np.arange(len(load))))
     return np.where(places >= 0, load[np.maximum(places, 0)], 0.0)
 

@@ -1,7 +1,7 @@
-"""Clients that mean harm, or do it: `python -m benchmarks.rude_clients PLAN`.
+"""Clients that harm the server, on purpose or not: `python -m benchmarks.rude_clients PLAN`.
 
-`readers` ask for a list and never read what comes; `strangers` show no certificate and send a head that never ends. All
-of them come again: when they are cut off, and after some seconds anyway. It is a process of one thread.
+`readers` request a list and never read the answer; `strangers` present no certificate and send a head that never ends.
+All of them connect again when they are cut off, and after some seconds in any case. It is a process with one thread.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _GONE = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _LINE = b"X-Endless: " + 1000 * b"a" + b"\r\n"
 _TURN_SECONDS = 0.05
 _MOST_HANDSHAKES = 4
-"""New connections in a turn: more would measure nothing but handshakes."""
+"""Limit on the new connections in one turn: more would only measure handshakes."""
 
 
 class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Who comes, and how. Moments are monotonic seconds, which all processes of a machine share."""
+    """The clients and what they do. Moments are monotonic seconds, which all processes of a machine share."""
 
     endpoint: Endpoint
     kind: Literal["readers", "strangers"]
@@ -48,15 +48,15 @@ class RudeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The connections and requests of the clients."""
 
     connections: int
-    """Opened in all."""
+    """The number of opened connections."""
     cut_off: int
-    """Those that the server ended."""
+    """The number of connections that the server ended."""
     most_at_once: int
-    """That had sent what they had to send and were still open."""
+    """The largest number of connections that had sent everything and were still open."""
 
 
 class _Client:
-    """One client and its connection at present."""
+    """One client and its present connection."""
 
     def __init__(self, again_at: float) -> None:
         self.sock: ssl.SSLSocket | None = None
@@ -70,7 +70,7 @@ class _Client:
 
 
 class RudeClients:
-    """All of them, in one loop."""
+    """All clients, in one loop."""
 
     def __init__(self, plan: RudePlan) -> None:
         self._plan = plan
@@ -88,7 +88,7 @@ class RudeClients:
         ).encode()
 
     def run(self, is_enough: Callable[[RudeOutcome], bool] = lambda _: False) -> RudeOutcome:
-        """Go on until the plan's end, or until what happened is enough, and return what happened."""
+        """Run the clients until the plan ends, or until `is_enough` returns True, and return the outcome."""
         while (now := time.monotonic()) < self._plan.end_at and not is_enough(self._outcome()):
             due = [client for client in self._clients if client.again_at <= now]
             for client in due[:_MOST_HANDSHAKES]:
@@ -154,7 +154,7 @@ class RudeClients:
 
 
 def main() -> None:
-    """Do what the plan says and write the outcome."""
+    """Carry out the plan and write the outcome."""
     plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=RudePlan)
     Path(plan.result_file).write_bytes(msgspec.json.encode(RudeClients(plan).run()))
 

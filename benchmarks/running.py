@@ -1,4 +1,4 @@
-"""How every benchmark runs as a command: signals, what goes wrong, its report, its exit status."""
+"""Runs every benchmark as a command: signals, errors, its report, its exit status."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def run(
 
     `text` makes the table.
 
-    0 if every answer was right, 1 where one was wrong or missing, 2 where it could not be measured: for the errors
-    that each benchmark may have, and those that are `expected` of this one.
+    The status is 0 if every answer was right, 1 if one was wrong or missing, and 2 if nothing could be measured:
+    because of an error that every benchmark may have, or one that is `expected` of this one.
     """
     cannot: tuple[type[Exception], ...] = (ProcessFailedError, PrometheusMissingError, *expected)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -1,4 +1,4 @@
-"""Whether the extender's answers are right, computed from the known loads without any of the adapter's own code."""
+"""Judges whether the extender's answers are right, from the known loads and without any of the adapter's own code."""
 
 from __future__ import annotations
 
@@ -43,34 +43,34 @@ _filtered = msgspec.json.Decoder(_FilterResult)
 
 
 class ScoreJudge:
-    """Judges the answers to requests with the same names. Each raises WrongAnswerError.
+    """Judges the answers to requests with the same names. Each method raises WrongAnswerError.
 
-    An answer that equals the one before is not looked through again, so that judging costs the client little.
+    An answer that equals the one before is not examined again, so that judging costs the client little.
     """
 
     def __init__(self, names: Sequence[str], numbers: Sequence[int]) -> None:
-        """`numbers` are those of the nodes."""
+        """`numbers` are those of the named nodes."""
         self._names = list(names)
         self._means = [mean_ratio(class_of(number)) for number in numbers]
         self._bounds = [_bounds(mean) for mean in self._means]
         self._last = b""
         self.size = 0
-        """Of the last body, in bytes."""
+        """The size of the last body, in bytes."""
 
     def two_policies(self, answer: Answer) -> None:
-        """Judge scores by the two policies of the configuration, once there are metrics."""
+        """Judge the scores of the configuration's two policies, once there are metrics."""
         if self._is_new(answer):
             for score, (least, most) in zip(self._scores(answer), self._bounds, strict=True):
                 if not least <= score <= most:
                     raise WrongAnswerError(f"score {score}, which must be {least} to {most}")
 
     def any_scores(self, answer: Answer) -> None:
-        """Judge the form of scores alone."""
+        """Judge only the form of the scores."""
         if self._is_new(answer):
             self._scores(answer)
 
     def middle(self, answer: Answer) -> None:
-        """Judge scores while there are no metrics."""
+        """Judge the scores while there are no metrics: each must be the middle one."""
         if self._is_new(answer) and set(self._scores(answer)) != {MIDDLE}:
             raise WrongAnswerError("scores without metrics are not all the middle one")
 
@@ -115,7 +115,7 @@ def _bounds(mean: float) -> tuple[int, int]:
 
 
 def _score(mean: float) -> float:
-    """Return the weighted mean of both policies, 0..100."""
+    """Return the weighted mean of both policies' scores, from 0 to 100."""
     percent = 100 * (mean + POD_LIMIT_CORES / CORES_OF_A_NODE)
     if percent <= TARGET_PERCENT:
         packing = (100 - TARGET_PERCENT) * percent / TARGET_PERCENT + TARGET_PERCENT

@@ -2,7 +2,7 @@
 
 It serves lists in pages, streamed lists, and watches of nodes, pods, services and ReplicaSets over HTTP, allows what
 access reviews ask about, and sends the nodes' heartbeats. It prints its port. Whole nodes and pods have the size of
-real ones. Pods are whole, and bound to nodes, unless their metadata alone is asked for.
+real ones. Pods are whole and bound to nodes, unless only their metadata is requested.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def node_address(number: int) -> str:
 
 
 def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
-    """Return a Node after so many heartbeats of the cluster."""
+    """Return a Node as it is after a number of heartbeats of the cluster."""
     time_text = f"2026-01-01T{heartbeat // 3600 % 24:02d}:{heartbeat // 60 % 60:02d}:{heartbeat % 60:02d}Z"
     name = node_name(number)
     labels = {f"node.example.com/label-{key}": f"value-{number * key % 7}" for key in range(18)}
@@ -83,7 +83,7 @@ def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
 
 
 def metadata(kind: str, number: int) -> dict[str, Any]:
-    """Return a pod or a service as a list of metadata has it."""
+    """Return a pod or a service as a list of metadata contains it."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -100,7 +100,7 @@ def metadata(kind: str, number: int) -> dict[str, Any]:
 
 
 class ScriptedCluster(ThreadingHTTPServer):
-    """The server."""
+    """The scripted API server."""
 
     daemon_threads = True
 
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ScriptedCluster
 
     def log_message(self, *_: object) -> None:
-        """Stay silent."""
+        """Write no log."""
 
     def do_GET(self) -> None:
         """Answer a list or a watch."""

@@ -120,7 +120,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing: an adapter that shuts down closes its connections within queries."""
+        """Print nothing: an adapter that shuts down closes its connections during queries."""
 
 
 class _Handler(BaseHTTPRequestHandler):

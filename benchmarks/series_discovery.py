@@ -1,11 +1,11 @@
 """The cost of series discovery on a large Prometheus: `python -m benchmarks.series_discovery --series 200000`.
 
-The six default rules of prometheus-adapter's Helm chart, on a real Prometheus with the series of a cluster. Rows: how
-soon a fresh adapter is ready and has its first list, beside how long Prometheus itself takes for the same look-ups, and
-what memory it takes (`idle`: the same with rules that spell their series out). Then how fast it answers while a client
-asks for values and for the list of all metrics, over TLS: with no look-up going on (`quiet`), with the same look-ups
-made by somebody else (`quiet-prometheus-busy`: what is the machine's share), and with look-ups of its own, one after
-the other (`relists`). Every answer is checked.
+The six default rules of prometheus-adapter's Helm chart select series of a whole cluster in a real Prometheus. The
+first rows are how soon a new adapter is ready and has its first list, beside the time that Prometheus itself takes for
+the same look-ups, and how much memory it takes (`idle`: the same with rules that spell out their series). The others
+are how fast it answers while a client requests values and the list of all metrics over TLS: without look-ups (`quiet`),
+with the same look-ups by another client (`quiet-prometheus-busy`, which shows the machine's share), and with its own
+look-ups, one after another (`relists`). Every answer is checked.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ PRODUCT = (str(Path(sys.executable).with_name("tidewatch-adapter")), "serve")
 WATCHED = (sys.executable, "-m", "benchmarks.watched_adapter")
 NO_RELIST = ("--metrics-relist-interval=1h",)
 RELISTS = ("--metrics-relist-interval=1s", "--metrics-max-age=60s")
-"""As often as may be: between two look-ups lies as long as one takes."""
+"""The shortest interval: the pause between two look-ups is as long as a look-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The size of the Prometheus, and how often it is asked."""
+    """The size of the Prometheus, and how often and for how long it is measured."""
 
     series: int
     seconds: float
@@ -70,7 +70,7 @@ class Settings:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     settings = Settings(options.series, options.seconds, options.starts, options.scrape_seconds)
     return run(NAME, options.output, lambda progress: measure(settings, progress))
@@ -100,7 +100,7 @@ def measure(settings: Settings, progress: Progress) -> Report:
 
 
 def wait_for_series(stage: SeriesStage, progress: Progress) -> None:
-    """Wait until Prometheus has scraped everything once. Raises ProcessFailedError."""
+    """Wait until Prometheus has scraped every target once. Raises ProcessFailedError."""
     until = time.monotonic() + SCRAPED_SECONDS
     while stage.scraped() < stage.series:
         if time.monotonic() > until:
@@ -119,7 +119,7 @@ def idle(stage: SeriesStage, progress: Progress) -> Row:
 
 
 def started(stage: SeriesStage, progress: Progress) -> Row:
-    """Start the adapter as it is delivered and return how long it took to be ready, and to list all there is."""
+    """Start the adapter as it is delivered, and return how long it takes to be ready and to list all metrics."""
     plain = stage.plain_look_ups()
     began, asked = time.monotonic(), stage.look_ups()
     with running_adapter(stage.backdrop.standing, "start", [*PRODUCT, *NO_RELIST]) as adapter:
@@ -140,7 +140,7 @@ def started(stage: SeriesStage, progress: Progress) -> Row:
 
 
 def undisturbed(stage: SeriesStage, settings: Settings, progress: Progress) -> list[Row]:
-    """Return how fast answers are while nothing is looked up, with Prometheus idle and busy."""
+    """Return how fast answers are without look-ups, while Prometheus is idle and while it is busy."""
     with _watched(stage, "quiet", NO_RELIST) as (adapter, watch_file):
         return [
             _probed(stage, adapter, watch_file, ("quiet", nullcontext()), settings, progress),
@@ -163,7 +163,7 @@ def relisting(stage: SeriesStage, settings: Settings, progress: Progress) -> Row
 
 @contextmanager
 def _watched(stage: SeriesStage, name: str, flags: Sequence[str]) -> Iterator[tuple[RunningAdapter, Path]]:
-    """Run the product with a watch on its interpreter; yield when its first list stands."""
+    """Run the product with a watch on its interpreter; yield when its first list is complete."""
     watch_file = stage.backdrop.folder / f"{name}.watch"
     command = ["env", f"{WATCH_FILE}={watch_file}", *WATCHED, *flags]
     with running_adapter(stage.backdrop.standing, name, command) as adapter:
@@ -172,7 +172,7 @@ def _watched(stage: SeriesStage, name: str, flags: Sequence[str]) -> Iterator[tu
 
 
 def _wait_for_list(stage: SeriesStage, adapter: RunningAdapter) -> float:
-    """Return when the list of metrics was as it must be, in monotonic seconds. Raises ProcessFailedError."""
+    """Return the time, in monotonic seconds, at which the list of metrics was complete. Raises ProcessFailedError."""
     asker, until, last = Asker(adapter.endpoint, FIRST_LIST_SECONDS), time.monotonic() + FIRST_LIST_SECONDS, b""
     try:
         while time.monotonic() < until:

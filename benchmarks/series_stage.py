@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 RULES = Path(__file__).resolve().parents[1] / "helm" / "tidewatch" / "files" / "default-rules.yaml"
 ASKED = Fleet(apps=16, pods_per_app=5, metrics=2, namespaces=8)
-"""Apps beside the cluster's, whose values are known and are asked for while series are looked up."""
+"""Apps beside those of the cluster; their values are known, and are requested while series are looked up."""
 ASKED_APP = 8
-"""An app that asks for the gauge."""
+"""An app whose HPA requests the gauge."""
 ASK_SECONDS = 60.0
 _PIECE_BYTES = 1024 * 1024
 _LOOK_UPS = re.compile(r'prometheus_http_requests_total\{code="\d+",handler="/api/v1/series"\} (\S+)')
 
 
 class SeriesStage:
-    """A Prometheus with the cluster's series, and what is to be found in it."""
+    """A Prometheus with the cluster's series, and the metrics that an adapter must find in it."""
 
     def __init__(self, backdrop: Backdrop, series: int, names: int, expected: frozenset[str]) -> None:
         self.backdrop = backdrop
         self.series = series
         self.names = names
         self.expected = expected
-        """The resources of the custom metrics API."""
+        """The resources that the custom metrics API must list."""
 
     def scraped(self) -> int:
-        """Return how many series the last scrapes brought; raises OSError."""
+        """Return the number of series in the last scrapes; raises OSError."""
         found = _data(f"{self._url}/api/v1/query?query=sum(scrape_samples_scraped)")["result"]
         return int(found[0]["value"][1]) if found else 0
 
@@ -62,7 +62,7 @@ class SeriesStage:
             return sum(int(float(count)) for count in _LOOK_UPS.findall(response.read().decode()))
 
     def plain_look_ups(self) -> float:
-        """Return the seconds in which Prometheus answers the rules' look-ups, side by side, to one who only reads."""
+        """Return the seconds that Prometheus takes for all look-ups of the rules at once if answers are only read."""
         began = time.monotonic()
         with on(self.backdrop.cores.others), ThreadPoolExecutor() as threads:
             list(threads.map(self._look_up, self._queries()))
@@ -70,7 +70,7 @@ class SeriesStage:
 
     @contextmanager
     def asked_by_somebody_else(self) -> Iterator[None]:
-        """Let another client ask for the rules' series without a pause: the same load on Prometheus, none on us."""
+        """Let another client look up the rules' series without a pause, which loads Prometheus but not the adapter."""
         over = threading.Event()
         failures: list[OSError] = []
         asker = threading.Thread(target=self._ask, args=(over, failures), name="somebody else", daemon=True)
@@ -106,7 +106,7 @@ class SeriesStage:
 
 @contextmanager
 def series_stage(folder: Path, cluster: Cluster, cores: Cores, scrape_seconds: int) -> Iterator[SeriesStage]:
-    """Run exporters and Prometheus; what they expose is not scraped yet (`SeriesStage.scraped`)."""
+    """Run exporters and Prometheus, which may not have scraped them yet (`SeriesStage.scraped`)."""
     rules, objects = folder / "rules.yaml", folder / "objects"
     shutil.copyfile(RULES, rules)
     ASKED.write_objects(objects)
@@ -124,7 +124,7 @@ def series_stage(folder: Path, cluster: Cluster, cores: Cores, scrape_seconds: i
 
 
 def _exposed(cluster: Cluster) -> tuple[list[str], int, int, frozenset[str]]:
-    """Return the text of each target, how many series and names there are, and which resources they make."""
+    """Return the text of each target, the numbers of series and names, and the resources that they yield."""
     # Prometheus adds its target's labels to those that the fleet's series have.
     asked_series = [
         Series(ASKED.metric_name(1), {"namespace": "", "pod": "", "job": "", "instance": ""}),

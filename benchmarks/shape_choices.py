@@ -1,7 +1,8 @@
 """`python -m benchmarks.shape_choices`: how far the chosen machine shapes are from the best ones.
 
-Made catalogues with so few shapes that every set can be packed, and the sets that the search of `recommend --shapes`
-chooses beside the cheapest of all sets. Catalogues of many shapes are beside the lower bound of their linear program.
+Generated catalogues have so few shapes that every set can be packed, and the sets that the search of `recommend
+--shapes` chooses are compared with the cheapest of all sets. Catalogues of many shapes are compared with the lower
+bound of their linear program.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _LEAST_GAP: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Gaps:
-    """How much dearer choices are than what they are compared with, as ratios."""
+    """How much more choices cost than their references, as ratios."""
 
     found: tuple[float, ...]
 
@@ -55,7 +56,7 @@ class _Gaps:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Choose shapes of made catalogues; print a row for each kind of comparison."""
+    """Choose shapes of generated catalogues; print a row for each kind of comparison."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
     parser.add_argument("--catalogues", type=int, default=20, help="catalogues of 8 shapes")
     parser.add_argument("--large", type=int, default=5, help="catalogues of 200 shapes")
@@ -88,7 +89,7 @@ def _large(catalogues: int, pods: int, shapes: int = 200) -> Row:
 
 
 def best_cost(history: History, groups: Sequence[NodeGroup], most: int) -> float:
-    """Return the cost of the cheapest set of all: each of them is a catalogue of its own."""
+    """Return the cost of the cheapest of all sets; each set is chosen from as a catalogue of its own."""
     found = (chosen(history, each, most) for each in combinations(groups, min(most, len(groups))))
     return min(one.cost for one in found if isinstance(one, MachineChoice))
 
@@ -104,7 +105,7 @@ def _choice(history: History, groups: Sequence[NodeGroup], most: int) -> Machine
 
 
 def made_groups(seed: int, shapes: int) -> list[NodeGroup]:
-    """Return shapes with prices that follow their resources, more or less."""
+    """Return shapes whose prices roughly follow their resources."""
     random = Random(seed)
     lines = []
     for number in range(shapes):
@@ -118,7 +119,7 @@ def made_groups(seed: int, shapes: int) -> list[NodeGroup]:
 
 
 def made_history(seed: int, pods: int) -> History:
-    """Return two peaks of the same workloads, each with its own numbers of pods."""
+    """Return two peaks of the same workloads, each with different numbers of pods."""
     random = Random(-seed - 1)
     asked = [(random.randrange(100, 1800, 50), random.randrange(128, 3600, 64)) for _ in range(_WORKLOADS)]
     peaks = []

@@ -1,7 +1,7 @@
 """A stand-in for Prometheus in a process of its own: containers of one pod each, with days of history.
 
-Promtool takes hours to write millions of samples, and this is about what `sizes` itself takes. The answers have the
-form and the size of a real server's; its own time to calculate them comes on top.
+Promtool takes hours to write millions of samples, and only the cost of `sizes` itself is measured. The answers have the
+form and the size of a real server's; the time that a real server needs to calculate them is not included.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMED: Final = re.compile(r'namespace=~?"([^"]+)"')
 
 @contextmanager
 def size_answers(workloads: int) -> Iterator[str]:
-    """Answer for so many Deployments, in another process; yield the URL."""
+    """Answer for this number of Deployments, in another process; yield the URL."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, workloads), daemon=True)

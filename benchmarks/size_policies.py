@@ -1,4 +1,4 @@
-"""The requests that each policy would have set on known usage, and how well they would have fitted the next day."""
+"""The requests that each policy would have set for known usage, and how well they would have fitted the next day."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.histograms import FloatArray
 
 HISTORY_DAYS: Final = KRR_DAYS
-"""The length of the history before the first day that is judged: the longest one that a policy uses."""
+"""The length of the history before the first judged day: the longest one that a policy uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +32,25 @@ class Fit:
     """How requests fitted the usage of the days that followed."""
 
     overrun_percent: float
-    """Share of time over the request, as the mean of all containers."""
+    """The share of time over the request, as the mean of all containers."""
     overrun_days: float
-    """Of 1,000 days of a container, those with time over the request: where it is the limit of memory, kills."""
+    """Days with time over the request per 1,000 days of a container; if the request is the memory limit, these are
+    kills."""
     reserved: float
-    """Cores or bytes of all containers, as the mean of the days."""
+    """The requested cores or bytes of all containers together, as the mean of the days."""
     used: float
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDay:
-    """A day: what each policy requested before it, and what was used."""
+    """The requests of each policy before a day, and the usage during the day."""
 
     requests: Mapping[str, FloatArray]
     used: SampleArray
 
 
 def judged_days(usage: MadeUsage) -> Iterator[tuple[JudgedDay, JudgedDay]]:
-    """Yield CPU and memory of each day with enough history before it, with the requests of `POLICIES`."""
+    """Yield CPU and memory of each day that has enough history, with the requests of `POLICIES`."""
     grid = _grid(usage)
     settings = SizeSettings(None, OWN_PERCENTILE_MARGIN_RATIO, has_interval=False)
     for day in range(HISTORY_DAYS, grid.days):

@@ -1,4 +1,4 @@
-"""Made usage of containers, by seeded generators: daily seasons, growth, spikes, leaks and what is steady."""
+"""Generated usage of containers, from a seed: daily seasons, growth, spikes, leaks, nightly jobs and steady usage."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MEBIBYTE: Final = 2.0**20
 
 @dataclass(frozen=True, slots=True)
 class MadeUsage:
-    """Usage by container and step."""
+    """Generated usage by container and step."""
 
     cores: FloatArray
     memory: FloatArray
-    """In bytes."""
+    """Usage of memory in bytes."""
     shapes: tuple[str, ...]
     """The shape of each container."""
 
 
 def made_usage(containers: int, days: int, seed: int) -> MadeUsage:
-    """Return usage of containers of all shapes, in turn, each with a size and noise of its own."""
+    """Return usage of containers of all shapes, in turn, each with its own size and noise."""
     random = np.random.default_rng(seed)
     names = tuple(_SHAPES)
     shapes = tuple(names[number % len(names)] for number in range(containers))
@@ -44,7 +44,7 @@ def made_usage(containers: int, days: int, seed: int) -> MadeUsage:
 
 
 def _noise(random: np.random.Generator, steps: int, width: float) -> FloatArray:
-    """Return factors around 1 that stay where they are for some steps, as load does."""
+    """Return factors around 1 that change gradually, as load does."""
     shocks = random.normal(0.0, width, steps)
     kept = 0.8
     found = np.empty(steps)
@@ -93,7 +93,7 @@ def _leaking(random: np.random.Generator, steps: int) -> tuple[FloatArray, Float
 
 
 def _nightly(random: np.random.Generator, steps: int) -> tuple[FloatArray, FloatArray]:
-    """Return a job of an hour or two each night, and hardly anything else."""
+    """Return the usage of a job of an hour or two each night, which uses hardly anything otherwise."""
     length, begin = random.integers(12, 30), random.integers(0, STEPS_PER_DAY)
     works = ((np.arange(steps) - begin) % STEPS_PER_DAY) < length
     return np.where(works, 2.0, 0.05) * _noise(random, steps, 0.1), np.where(works, 1.5, 0.4) * _noise(

@@ -1,7 +1,7 @@
 """The cost of `tidewatch-recommender sizes`: `python -m benchmarks.sizes`.
 
-The command itself runs beside a stand-in for Prometheus, for a quarter, half and all of the workloads, with 8 days of
-5-minute history. How its sizes fit is `benchmarks.sizes_backtest`.
+The command itself queries a stand-in for Prometheus, for a quarter, half and all of the workloads, with 8 days of
+5-minute history. `benchmarks.sizes_backtest` measures how well its sizes fit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure(workloads: int, progress: Progress) -> Report:
 
 
 def measured(workloads: int) -> Row:
-    """Run the command for so many workloads. Raises ProcessFailedError."""
+    """Run the command for this number of workloads. Raises ProcessFailedError."""
     with size_answers(workloads) as url:
         began = time.monotonic()
         command = [sys.executable, "-c", _COMMAND, "sizes", "--prometheus-url", url, "-o", "json"]

@@ -1,9 +1,10 @@
-"""How sizes fit the day after, beside those of others: `python -m benchmarks.sizes_backtest --traces DIR`.
+"""How well sizes fit the next day, beside those of others: `python -m benchmarks.sizes_backtest --traces DIR`.
 
-Every day is sized by what was used before it, and judged: ours (`sizes --percentile=auto`), the Vertical Pod
-Autoscaler's recommender, and KRR's simple strategy; the others also with their requests scaled so that they reserve as
-much as ours, and ours so that it reserves as much as they do. Usage is made (seasons, growth, spikes, leaks, nightly
-jobs), and recorded: loads of real sites, on containers as large as those of a real cluster.
+The sizes for every day are calculated from the usage before it, and judged: ours (`sizes --percentile=auto`), those of
+the Vertical Pod Autoscaler's recommender, and those of KRR's simple strategy. The others are also judged with their
+requests scaled so that they reserve as much as ours, and ours scaled so that it reserves as much as they do. The usage
+is generated (seasons, growth, spikes, leaks, nightly jobs), and recorded: loads of real sites, on containers as large
+as those of a real cluster.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(options: argparse.Namespace, progress: Progress) -> Report:
-    """Judge each policy on both kinds of usage. Raises TraceMissingError."""
+    """Judge each policy for both kinds of usage. Raises TraceMissingError."""
     shape = (options.containers, options.days, options.seed)
     rows = _rows("made", made_usage(*shape), progress)
     if not options.made:

@@ -1,9 +1,9 @@
-"""The effect on others of clients that do not read, and of heads that do not end: `python -m benchmarks.slow_readers`.
+"""The effect of clients that do not read, or whose heads do not end, on others: `python -m benchmarks.slow_readers`.
 
-A real Prometheus, `tidewatch-adapter serve` and HPAs that ask for External metrics, as in `discovery_lists`. Beside
-them hundreds of connections ask for the list of metrics, with a small receive buffer, and read nothing; then a thousand
-without a certificate send heads that never end. Each row is compared with the row `alone` of the same list: the same
-adapter, a moment before.
+There are a real Prometheus, `tidewatch-adapter serve`, and HPAs that request External metrics, as in `discovery_lists`.
+Beside them, hundreds of connections request the list of metrics with a small receive buffer, and read nothing; then a
+thousand without a certificate send heads that never end. Each row is compared with the row `alone` of the same list:
+the same adapter, a moment before.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 NAME = "slow_readers"
 SETTLE_SECONDS = 12.0
-"""The time in which the rude clients connect, and connect again, before anything is measured."""
+"""The time in which the rude clients connect, and connect again, before the measurement begins."""
 LEAD_SECONDS = 3.0
-"""The time in which the client of the HPAs begins; its requests until then are not counted."""
+"""The time before the measurement in which the client of the HPAs already sends requests, which are not counted."""
 GRACE_SECONDS = 30.0
 READYZ_EVERY_SECONDS = 0.1
 AGAIN_SECONDS = 10.0
@@ -57,7 +57,7 @@ BYTES_A_METRIC = 126
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The clients, and for how long they are measured."""
+    """The clients, and how long they are measured."""
 
     list_bytes: tuple[int, ...]
     readers: int
@@ -69,17 +69,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Who else is there while HPAs ask."""
+    """The clients beside the HPAs."""
 
     label: str
     kind: str = ""
-    """As in `RudePlan`; empty: nobody."""
+    """The kind as in `RudePlan`; empty if there are no other clients."""
     count: int = 0
     segment_bytes: int = 1400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    """Run the benchmark and print its report; return the exit status: 1 if an answer was wrong or missing."""
     options = _options(arguments)
     settings = Settings(tuple(options.list_bytes), options.readers, options.strangers, options.seconds, options.rate)
     return run(NAME, options.output, lambda progress: measure(settings, progress))
@@ -113,7 +113,7 @@ def measure(settings: Settings, progress: Progress) -> Report:
 
 
 def companies(settings: Settings) -> list[Company]:
-    """Return who comes, in order. The strangers last: they leave the largest heap behind."""
+    """Return the clients of each row, in order; the strangers are last, since they leave the largest heap behind."""
     return [
         Company("alone"),
         *(Company(f"readers, segments of {size}", "readers", settings.readers, size) for size in SEGMENTS),
@@ -122,7 +122,7 @@ def companies(settings: Settings) -> list[Company]:
 
 
 def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, settings: Settings, progress: Progress) -> Row:
-    """Ask beside this company and return its row. Raises ProcessFailedError."""
+    """Send the requests of HPAs beside these clients, and return the row. Raises ProcessFailedError."""
     began = time.monotonic() + LEAD_SECONDS + (settings.settle_seconds if company.kind else 0.0)
     until = began + settings.seconds
     hpas = LoadPlan(
@@ -177,7 +177,7 @@ def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, setting
 
 @contextmanager
 def _rude_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, end_at: float) -> Iterator[Path]:
-    """Run the company; yield the file that holds, after the block's end, what it did."""
+    """Run the rude clients; yield the file that holds their outcome after the block."""
     result_file, plan_file = stage.folder / "rude.outcome.json", stage.folder / "rude.plan.json"
     if not company.kind:
         yield result_file
@@ -201,7 +201,7 @@ def _rude_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, en
 
 
 class ReadyProbes:
-    """Asks for `/readyz` as a kubelet does, each time on a connection of its own."""
+    """Requests `/readyz` as a kubelet does, each time on a new connection."""
 
     def __init__(self, adapter: RunningAdapter, until: float) -> None:
         self._port = adapter.endpoint.port
@@ -212,7 +212,7 @@ class ReadyProbes:
         self._thread.start()
 
     def seconds(self) -> list[float]:
-        """Return how long each took; one that failed took for ever."""
+        """Return how long each request took; infinity stands for one that failed."""
         self._thread.join(GRACE_SECONDS)
         return self._seconds
 

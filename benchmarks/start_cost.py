@@ -4,7 +4,7 @@ The processes are real: `serve`, `nodes` and `run` are measured until `/readyz` 
 it ends. The servers watch a scripted cluster; `recommend` reads a file of a small one. Each row has the median
 processor time of the whole process tree, user and system, and the median time. A row has an error for each `recommend`
 without a value; a server that does not become ready ends the benchmark. Modules are compiled once, as they are in the
-image: the first start of a row may take longer by that.
+image, so the first start of a row may take longer.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class StartCost:
     cpu_seconds: float
     passed_seconds: float
     is_right: bool = True
-    """Whether the command has done what it is there for."""
+    """Whether the command has succeeded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a start failed."""
+    """Run the benchmark and print its report; return the exit status: 1 if a start failed."""
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
@@ -89,9 +89,9 @@ def _row(phase: str, found: Sequence[StartCost]) -> Row:
 
 
 def _started(stage: StartStage, server: str) -> StartCost:
-    """Return what a server takes until it is ready. Raises ProcessFailedError.
+    """Return the cost of a server's start until it is ready. Raises ProcessFailedError.
 
-    A port may be taken between the look at it and the start; then other ones are tried.
+    If a port is taken between the check and the start, other ports are tried.
     """
     log = stage.folder / "log"
     for _ in range(MOST_TRIES - 1):
@@ -130,7 +130,7 @@ def _recommended(file: Path, objects: Path) -> StartCost:
 
 
 def _cluster() -> dict[str, object]:
-    """Return nodes of the same size, the target, and the kinds of objects by which nodes are sized."""
+    """Return nodes of the same size, the target, and objects of the kinds that are needed to size nodes."""
     capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
     nodes = [
         {

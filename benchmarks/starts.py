@@ -1,8 +1,8 @@
-"""Whether a worker dies at its start on a busy machine: `python -m benchmarks.starts --starts 400 --load 10`.
+"""Whether workers die at the start on a busy machine: `python -m benchmarks.starts --starts 400 --load 10`.
 
-Real servers start again and again, some at a time, beside processes that only calculate: `serve`, `nodes`, and `run`
+Real servers start again and again, several at a time, beside processes that only calculate: `serve`, `nodes`, and `run`
 with each kind of recommendation. Each gets its first requests from several threads at once, as soon as it is ready, and
-then ends. Threads change every 0.1 ms, five times as often as in the product, which makes a race of first uses
+then ends. Threads switch every 0.1 ms, five times as often as in the product, which makes a race of first uses
 likelier. A row has an error for each worker that a signal ended, and for each server that was not ready or ended with
 another status than 0.
 """
@@ -45,7 +45,7 @@ SWITCH_SECONDS = 0.0001
 LONGEST_START_SECONDS = 180.0
 LONGEST_END_SECONDS = 120.0
 FIRST_REQUESTS = 4
-"""Threads that ask a server as soon as it is ready."""
+"""The number of threads that send requests to a server as soon as it is ready."""
 _EVERY = 20
 _DIED = re.compile(r"was sent (SIG\w+)!")
 _CUSTOMIZATION = f"""
@@ -53,7 +53,7 @@ import sys
 sys.setswitchinterval({SWITCH_SECONDS})
 sys.setswitchinterval = lambda seconds: None
 """
-"""Read by the interpreter at its start: the interval, which the product then does not change."""
+"""The code that the interpreter runs at its start: it sets the interval, and keeps the product from changing it."""
 _PATHS = {
     "serve": f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{NAMESPACE}/pods/{POD}/{METRIC}",
     "nodes": "/watcher",
@@ -69,12 +69,12 @@ class StartOutcome:
     died: tuple[str, ...]
     """The signals that ended its workers."""
     failure: str | None
-    """Why the server was not ready or did not end well."""
+    """Why the server was not ready or failed to end properly."""
     ready_seconds: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a worker died or a start failed."""
+    """Run the benchmark and print its report; return the exit status: 1 if a worker died or a start failed."""
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
@@ -121,7 +121,7 @@ def _row(server: str, found: Sequence[StartOutcome]) -> Row:
 
 
 def _started(stage: StartStage, number: int, server: str) -> StartOutcome:
-    """Start a server, on other ports if somebody has taken those, and return what became of it."""
+    """Start a server, on other ports if another process has taken the first ones, and return the outcome."""
     for _ in range(MOST_TRIES):
         outcome = _started_on(Ports.unused(), stage, number, server)
         if TAKEN not in (outcome.failure or ""):
@@ -130,7 +130,7 @@ def _started(stage: StartStage, number: int, server: str) -> StartOutcome:
 
 
 def _started_on(ports: Ports, stage: StartStage, number: int, server: str) -> StartOutcome:
-    """Start a server, ask it, end it, and return what became of it."""
+    """Start a server, send it requests, end it, and return the outcome."""
     log = stage.folder / f"server-{number}.log"
     command = [*SERVERS[server](stage, ports), f"--plain-bind-address=127.0.0.1:{ports.plain}"]
     environment = {"PYTHONPATH": str(stage.folder)}
@@ -161,7 +161,7 @@ def signals_of(log: str) -> tuple[str, ...]:
 
 
 def _asked(stage: StartStage, server: str, ports: Ports, number: int) -> str | None:
-    """Ask for what a server is there for; return why it did not answer, None if it did."""
+    """Send a request that the server exists for; return why it was not answered, None if it was."""
     path = _PATHS[server.partition(",")[0]]
     is_open = server != "serve"
     context = None if is_open else _context(stage)

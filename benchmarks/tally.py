@@ -1,4 +1,4 @@
-"""Counts what a client was answered: latencies of the good answers, and everything else as errors."""
+"""Counts the answers that a client gets: latencies of the good ones, and everything else as errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASONS_KEPT = 20
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts and latencies of the measured time. Latencies are those of good answers, from the intended moment on."""
+    """Counts and latencies of the measured time. Latencies are those of good answers, from the intended time on."""
 
     requests: int
     good: int
@@ -25,24 +25,24 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     rate_per_second: float
     """Good answers a second."""
     client_delay_p99_ms: float | None
-    """How late the client itself was to notice that a request is due: contained in the latencies, no fault of the
-    server."""
+    """How late the client itself was to notice that a request was due; latencies include this, but the server is not at
+    fault."""
     answer_age_max_seconds: float | None
-    """The oldest values that were answered, by their timestamp."""
+    """The largest age of the values in answers, by their timestamps."""
     warm_up_errors: int
     cold_start_seconds: float
-    """From the first request to the last one of the warm-up that was not answered well; 0 if all were."""
+    """Seconds from the first request to the last one of the warm-up that had no good answer; 0 if all had one."""
     reasons: dict[str, int]
     """The texts of a few errors and their counts, warm-up included."""
 
     @property
     def errors(self) -> int:
-        """Requests with a wrong answer or none."""
+        """The number of requests with a wrong answer or none."""
         return self.requests - self.good
 
 
 class Tally:
-    """Takes note of each request once; what was intended before `measure_from` is warm-up.
+    """Counts each request once; requests that were intended before `measure_from` belong to the warm-up.
 
     Moments are monotonic seconds.
     """
@@ -59,18 +59,18 @@ class Tally:
         self._reasons: Counter[str] = Counter()
 
     def noticed(self, intended: float, now: float) -> None:
-        """Note when the client saw that a request is due."""
+        """Record when the client noticed that a request was due."""
         if intended >= self._measure_from:
             self._delays.append(now - intended)
 
     def answered(self, intended: float, latency: float, age: float) -> None:
-        """Note a good answer and the age of its values, in seconds."""
+        """Record a good answer and the age of its values, in seconds."""
         if intended >= self._measure_from:
             self._latencies.append(latency)
             self._oldest = age if self._oldest is None else max(age, self._oldest)
 
     def failed(self, intended: float, reason: str) -> None:
-        """Note a wrong answer, or none."""
+        """Record a wrong answer, or that there was none."""
         if intended >= self._measure_from:
             self._failed += 1
         else:
@@ -80,7 +80,7 @@ class Tally:
             self._reasons[reason] += 1
 
     def outcome(self, seconds: float) -> Outcome:
-        """Return what was found; `seconds` is how long was measured."""
+        """Return the outcome; `seconds` is the measured time."""
         latencies, delays = sorted(self._latencies), sorted(self._delays)
         return Outcome(
             requests=len(latencies) + self._failed,

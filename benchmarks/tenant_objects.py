@@ -1,9 +1,10 @@
-"""The cost of many objects of teams to a process: `python -m benchmarks.tenant_objects --objects 2000 --beyond 20000`.
+"""The cost of teams' many objects for a process: `python -m benchmarks.tenant_objects --objects 2000 --beyond 20000`.
 
-Objects of the kinds Recommendation and MetricRule in 200 namespaces are put where their watch puts them, then changed,
-one at a time. Rows: each kind alone, and beside one namespace with objects far beyond its quota that all change while
-the others are measured. `change_s` is from the watch's event to the object in force, which no API server or Prometheus
-delays; `cpu_share` is what a quarter of a minute without changes takes of a core. Each row is a process of its own.
+Objects of the kinds Recommendation and MetricRule in 200 namespaces are put where their watch puts them, and then
+changed, one at a time. There is a row for each kind alone, and one beside a namespace with objects far beyond its
+quota, all of which change while the others are measured. `change_s` is the time from the watch's event until the object
+is in force, which no API server or Prometheus delays; `cpu_share` is the share of a core that a quarter of a minute
+without changes takes. Each row is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ class World(Protocol):
     """The objects of one kind in a process."""
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
-        """Tell of an object, as its watch does."""
+        """Report an object as its watch does."""
         ...
 
     def generation(self, namespace: str, name: str) -> int:
-        """Return the generation that is in force, 0 for none."""
+        """Return the generation that is in force; 0 if none is."""
         ...
 
     def number(self) -> int:
@@ -76,19 +77,19 @@ class World(Protocol):
 
 
 class File:
-    """A file that says nothing but that objects count, and never changes."""
+    """A configuration file that only enables objects, and never changes."""
 
     current = Configuration(recommendations=(), objects=RecommendationObjectSettings(enabled=True))
 
     def on_change(self, on_change: Callable[[Configuration], None]) -> None:
-        """Keep nothing: there are no changes."""
+        """Ignore the function: there are no changes."""
 
     def check(self) -> None:
-        """Find no change."""
+        """Do nothing: there is no change."""
 
 
 class Recommendations:
-    """A recommender's objects."""
+    """The Recommendation objects of a recommender."""
 
     def __init__(self) -> None:
         kind = find_kind()
@@ -98,7 +99,7 @@ class Recommendations:
         threading.Thread(target=self._source.run, args=(threading.Event(),), daemon=True).start()
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
-        """Tell of an object."""
+        """Report an object as its watch does."""
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
         linear = {"nodesPerReplica": 4, "min": generation}
         spec = {"proportional": {"linear": linear}, "targets": [target], **({"text": text} if text else {})}
@@ -106,7 +107,7 @@ class Recommendations:
         self._store.put(AnyObjectForm(metadata, spec))
 
     def generation(self, namespace: str, name: str) -> int:
-        """Return the generation that is in force."""
+        """Return the generation that is in force; 0 if none is."""
         found = self._source.admission.objects.get(f"{namespace}/{name}")
         return 0 if found is None else found.generation
 
@@ -116,7 +117,7 @@ class Recommendations:
 
 
 class InForce:
-    """Takes rules in the place of `Readings`."""
+    """Receives rules in place of `Readings`."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], RuleObject] = {}
@@ -127,7 +128,7 @@ class InForce:
 
 
 class Rules:
-    """An adapter's objects."""
+    """The MetricRule objects of an adapter."""
 
     def __init__(self) -> None:
         changes = RuleObjectChanges()
@@ -139,7 +140,7 @@ class Rules:
         threading.Thread(target=loader.run, args=(Stop(), lambda _seconds: True, lambda: False), daemon=True).start()
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
-        """Tell of an object."""
+        """Report an object as its watch does."""
         rule = {
             "seriesQuery": "jobs_waiting",
             "name": {"as": name},
@@ -149,7 +150,7 @@ class Rules:
         self._store.put(RuleObjectForm(metadata, {"api": "external", "rule": rule}))
 
     def generation(self, namespace: str, name: str) -> int:
-        """Return the generation that is in force."""
+        """Return the generation that is in force; 0 if none is."""
         found = self._readings.objects.get((namespace, name))
         return 0 if found is None else found.content.generation
 
@@ -183,7 +184,7 @@ def measure(objects: int, beyond: int, progress: Progress) -> Report:
 
 
 def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
-    """Return a row. Its processor time includes what tells of the changes."""
+    """Return a row. Its processor time includes that of the code that reports the changes."""
     # The flood is refused, and says so.
     logging.disable(logging.WARNING)
     world = KINDS[kind]()
@@ -223,7 +224,7 @@ def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
 
 
 def flood(world: World, number: int, ended: threading.Event) -> None:
-    """Change the youngest objects of the namespace with too many, all the time."""
+    """Keep changing the youngest objects of the namespace that has too many."""
     generation = 1
     while not ended.wait(1 / FLOOD_A_SECOND):
         generation += 1

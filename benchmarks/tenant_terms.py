@@ -55,7 +55,7 @@ def _row(terms: str, its: Sequence[tuple[PodTerm, ...]], nodes: int, bound: int,
 
 
 def _errors(answer: ClusterSizeAnswer) -> int:
-    """Return how many pending pods were neither placed nor looked at."""
+    """Return how many pending pods are unschedulable by the answer."""
     return sum(len(alike.pods) for alike in answer.unschedulable)
 
 

@@ -284,7 +284,7 @@ def doubled_join(progress: Progress) -> list[Row]:
 
 
 def _cost(script: Script, answers: Answers, began: float, ended: float) -> tuple[float, float]:
-    """Return the most queries a request since the fault began, and when the last narrow query was, after its end."""
+    """Return the most queries per request since the fault began, and how long after it the last narrow query was."""
     queries = [query for query in script.asked if query.at >= began and not query.is_cross_check]
     requests = [moment for moment in answers.moments if moment >= began]
     # Counted from 2 s on, because a share of the first request or two means nothing.

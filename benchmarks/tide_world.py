@@ -1,9 +1,9 @@
-"""Nodes with a daily season and a tide of pods, at a virtual time: what load follows from where the pods are placed.
+"""Nodes with a daily season and a tide of pods, in virtual time: the load that follows from the placement of the pods.
 
-Twelve nodes with 8 cores. Four are busy by day, four by night, four steadily; what runs there stays, with the noise of
-a real load and with days that differ. Upon that comes a tide of pods, most of them between midnight and noon, that run
-for two to eight hours. In the week before, the same tide has come to nodes at random, whatever the policy. All of it
-follows from the seed.
+There are twelve nodes with 8 cores. Four are busy by day, four by night, and four steadily; their base load stays, with
+the noise of real load and with days that differ. In addition, a tide of pods arrives, most of them between midnight and
+noon, which run for two to eight hours. In the week before, the same tide was placed on random nodes, whatever the
+policy. Everything follows from the seed.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class TidePod:
 
     name: str
     starts: int
-    """The slot of five minutes at whose beginning it comes, from the beginning of the week."""
+    """The slot of five minutes, counted from the beginning of the week, at whose beginning the pod arrives."""
     ends: int
     request_milli: int
     used_milli: float
 
     @property
     def resources(self) -> PodResources:
-        """Its requests."""
+        """The pod's requests."""
         return pod_resources(PodSpecResources((ContainerSpec("main", {"cpu": f"{self.request_milli}m"}),)))
 
 
@@ -66,11 +66,11 @@ class TideWorld:
     """The nodes, their loads, and what `nodes` would know of them at each slot."""
 
     base: Floats
-    """Ratios of shape (nodes, slots of the week and of one more day): what runs without the pods of the tide."""
+    """Ratios of shape (nodes, slots of the week and of one more day): the load without the pods of the tide."""
     arrivals: tuple[TidePod, ...]
-    """Those of the last day, in the order in which they come."""
+    """The pods of the last day, in the order in which they arrive."""
     load: Floats = field(init=False)
-    """Likewise, with the pods that have been placed; it may be more than there is."""
+    """The same ratios with the pods that have been placed; they may exceed 1."""
     _placed: list[tuple[TidePod, str]] = field(default_factory=list)
     _day: LoadDay = field(default_factory=LoadDay)
     _week: LoadWeek = field(default_factory=LoadWeek)
@@ -84,7 +84,7 @@ class TideWorld:
         self.load = self.base.copy()
 
     def place(self, pod: TidePod, node: str) -> None:
-        """Let a pod run on a node from its start on."""
+        """Let a pod run on a node from its beginning to its end."""
         self.load[NODES.index(node), pod.starts : pod.ends] += pod.used_milli / CORES_MILLI
         self._placed.append((pod, node))
 
@@ -93,7 +93,7 @@ class TideWorld:
         return [pod for pod, _ in self._placed if pod.ends == slot]
 
     def advance(self, slot: int) -> None:
-        """Measure all that is before the beginning of a slot."""
+        """Measure the load before the beginning of a slot."""
         now = _time(slot)
         measured = np.clip(self.load[:, max(0, slot - SLOTS) : slot], 0.0, 1.0)
         self._day = day_after(self._day, [_grid(measured, now)], now, NODES)
@@ -103,7 +103,7 @@ class TideWorld:
             self._backtest = backtest(self._week, UNPACED)
 
     def board(self, slot: int) -> Board:
-        """Return what is known at the beginning of a slot."""
+        """Return the board with everything that is known at the beginning of a slot."""
         now = _time(slot)
         measured = np.clip(self.load[:, slot - 3 : slot], 0.0, 1.0)
         loads = with_day(_snapshot(measured, now), self._day)
@@ -113,7 +113,7 @@ class TideWorld:
 
 
 def made_world(seed: int, pods: int) -> TideWorld:
-    """Return the world of a seed: `pods` is the number of pods that come each day, after a week of history."""
+    """Return the world of a seed, after a week of history; `pods` is the number of pods that arrive each day."""
     random = np.random.default_rng(seed)
     slots = HISTORY + SLOTS
     hours = (np.arange(slots) % SLOTS) * SLOT_SECONDS / 3600.0
@@ -137,7 +137,7 @@ def made_world(seed: int, pods: int) -> TideWorld:
 
 
 def minutes_over(world: TideWorld) -> int:
-    """Return for how many minutes nodes were over 80% of their CPU on the last day, added up."""
+    """Return for how many minutes the nodes were over 80% of their CPU on the last day, as the sum over all nodes."""
     return int(np.count_nonzero(world.load[:, HISTORY:] > OVER)) * SLOT_SECONDS // 60
 
 
@@ -168,7 +168,7 @@ def _grid(means: Floats, end: float) -> SampleGrid:
 
 
 def _snapshot(last: Floats, now: float) -> LoadSnapshot:
-    """Return the windows of samples, of which each slot of five minutes is one."""
+    """Return the windows that end now, from the load of five-minute slots."""
     windows = [statistics_of(last[:, -(seconds // SLOT_SECONDS) :]) for seconds in SAMPLE_WINDOWS_SECONDS]
     count = len(NODES)
     own = np.repeat(np.arange(len(windows), dtype=np.int8)[:, None], count, axis=1)

@@ -15,17 +15,17 @@ class Usage:
     """The processor time and memory of a process and its descendants."""
 
     cpu_seconds: float
-    """User and system, since each of them began; in steps of 10 ms."""
+    """User and system time since each process began, in steps of 10 ms."""
     rss_mib: float
-    """Resident, summed: what two processes share counts twice."""
+    """The sum of the resident memory of each process, in which shared pages count several times."""
     peak_mib: float
     """The sum of the peak resident memory of each process."""
     pss_mib: float
-    """Resident, shared pages divided among those who share them."""
+    """Resident memory in which shared pages are divided among the processes that share them."""
 
 
 def usage(pid: int) -> Usage:
-    """Return what the process tree of `pid` takes now; a process that ends meanwhile is left out."""
+    """Return the present usage of the process tree of `pid`; a process that ends meanwhile is left out."""
     cpu = rss = peak = pss = 0.0
     for member in _tree(pid):
         try:
@@ -51,7 +51,7 @@ def _tree(pid: int) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the fields from the state on: the name before it may hold blanks."""
+    """Return the fields from the state on; the name before them may contain blanks."""
     try:
         return (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

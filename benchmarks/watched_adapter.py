@@ -1,10 +1,10 @@
 """The product with a watch on its interpreter: `python -m benchmarks.watched_adapter FLAGS`.
 
-It takes the place of `tidewatch-adapter serve FLAGS`. A thread of the serving process wakes each millisecond and notes
-how late it was, as a request would have been: another thread had the interpreter, or the processor was taken away.
-Which of the two it was is told by the processor time that the process took meanwhile. Collections of the garbage
-collector are timed as well. The worst of each second goes to the file in TIDEWATCH_WATCH_FILE, one line a second.
-Everything else is the product's own.
+It takes the place of `tidewatch-adapter serve FLAGS`. A thread of the serving process wakes every millisecond and
+records how late it was, as a request would have been: another thread had the interpreter, or the process lost the
+processor. The processor time that the process took meanwhile shows which of the two it was. Collections of the garbage
+collector are timed as well. The worst values of each second are written to the file in TIDEWATCH_WATCH_FILE, one line a
+second. Everything else is the product's own.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Second(msgspec.Struct, frozen=True, kw_only=True):
     """The observations of about one second."""
 
     at: float
-    """Its end, in monotonic seconds, which all processes of a machine share."""
+    """The end of the second, in monotonic seconds, which all processes of a machine share."""
     pause_ms: float
     """The longest time by which the thread was late."""
     held_ms: float
-    """The longest of which the process itself was at work: what is ours of a pause."""
+    """The longest part of such a delay in which the process itself was at work."""
     collection_ms: float
-    """The longest collection."""
+    """The duration of the longest garbage collection."""
 
 
 class Watch:
-    """Looks at the process it runs in."""
+    """Watches the process that it runs in."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -102,13 +102,13 @@ class Watch:
 
 
 def seconds_of(file: Path) -> Sequence[Second]:
-    """Return what a watch has written by now."""
+    """Return the seconds that a watch has recorded so far."""
     lines = file.read_bytes().rpartition(b"\n")[0].splitlines() if file.exists() else []
     return [msgspec.json.decode(line, type=Second) for line in lines]
 
 
 def make_watched_worker(settings: ServeSettings, file: Path, context: WorkerContext) -> WsgiApp:
-    """Build the product's worker, with a watch beside it."""
+    """Build the product's worker, and start a watch beside it."""
     Watch(file).start()
     return make_worker(settings, context)
 

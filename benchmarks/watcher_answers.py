@@ -1,4 +1,4 @@
-"""Whether the answers of `/watcher` are right, computed from the known loads without any of the adapter's own code."""
+"""Judges whether the answers of `/watcher` are right, from the known loads, without any of the adapter's own code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Document(msgspec.Struct, frozen=True):
 class WatcherJudge:
     """Judges answers for the same nodes. Each method raises WrongAnswerError.
 
-    An answer that equals the one before is not looked through again, so that judging costs the client little.
+    An answer that equals the one before is not examined again, so that judging costs the client little.
     """
 
     def __init__(self, numbers: range) -> None:
@@ -54,9 +54,9 @@ class WatcherJudge:
         self._means = {node_name(number): 100 * mean_ratio(class_of(number)) for number in numbers}
         self._last = b""
         self.size = 0
-        """Of the last body, in bytes."""
+        """The size of the last body, in bytes."""
         self.window_end = 0
-        """Of the last document, in Unix seconds."""
+        """The end of the last document's window, in Unix seconds."""
 
     def plain(self, answer: Answer) -> None:
         """Judge a document that is not compressed."""
@@ -72,12 +72,12 @@ class WatcherJudge:
         self._document(zlib.decompress(answer.body, wbits=_GZIP))
 
     def of_one(self, answer: Answer) -> None:
-        """Judge a document of a single node, each time."""
+        """Judge a document of a single node; each of them is examined."""
         if self._is_new(answer):
             self._document(answer.body, hosts=1)
 
     def unchanged(self, answer: Answer) -> None:
-        """Judge an answer to a client that has the document."""
+        """Judge an answer to a client that already has the document."""
         if answer.status != 304 or answer.body:
             raise WrongAnswerError(f"status {answer.status} with {len(answer.body)} bytes")
 

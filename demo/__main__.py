@@ -1,4 +1,4 @@
-"""`make demo`: one compressed day on this machine. Exit status 0 only if the HPA held the load."""
+"""`make demo`: one compressed day on this machine. The exit status is 0 only if the HPA held the load."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The clients: real websocket connections that follow the day, each to a pod that was ready a moment ago.
 
-They run in a separate process (`python -m demo.clients`), learn the pods from the fleet's control connection, as
-clients behind a Service do, and report their results over the same connection. A connection stays open for some time
-and is then renewed, so that there are attempts all day; one that a pod drops is retried.
+They run in a separate process (`python -m demo.clients`), learn which pods are ready from the fleet's control
+connection, as clients behind a Service do, and report their results over the same connection. A connection stays open
+for some time and is then renewed, so that there are attempts all day; if a pod drops a connection, its client connects
+again.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Crowd:
             self._leaving.pop().set()
 
     def _lose_connections(self) -> None:
-        """End a share of the connections at once; their clients try again, each after a time of its own."""
+        """End a share of the connections at once; each of their clients connects again after a time of its own."""
         for leaving in self.generator.sample(list(self._leaving), round(RECONNECT_SHARE * len(self._leaving))):
             self._leaving.discard(leaving)
             leaving.set()

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.2
 FRESH_SECONDS = 3.0
-"""Age of a value of which the load has not changed much since; the adapter asks for new ones every second or two."""
+"""Within this age of a value, the load has not changed much; the adapter queries new values every second or two."""
 
 
 LONGEST_START_ROUNDS = 4
-"""A pod that starts for more rounds is late, as on a busy machine: the day waits for it."""
+"""A pod that takes more rounds to start is late, as on a busy machine, and the day waits for it."""
 
 
 class FleetLostError(Exception):
@@ -68,7 +68,7 @@ def run_day(folder: Path, out: Path, settings: Settings, interruption: Interrupt
 
 
 def _await_choice(running: Stage, settings: Settings, screen: View, interruption: Interruption) -> Choice:
-    """Return what the recommender has chosen by the days before; plain headroom if it takes too long."""
+    """Return the model that the recommender chose from the days before; plain headroom if it takes too long."""
     screen.say("waiting until the recommender has tried its models on the days before …")
     until = time.monotonic() + settings.choice_seconds
     while not (choice := running.recommender.choice()).is_made and time.monotonic() < until:
@@ -123,7 +123,7 @@ class WatchedFleet:
         return total is None or total.received - total.stamped <= FRESH_SECONDS
 
     def sync(self, seconds: float) -> None:
-        """Let the HPA decide once, and follow it."""
+        """Let the HPA decide once, and scale the fleet to its decision."""
         replicas = self.syncs[-1].desired if self.syncs else self.target.min_replicas
         sync = self.controller.sync(seconds, replicas, self.fleet.feed.state)
         self.syncs.append(sync)
@@ -131,7 +131,7 @@ class WatchedFleet:
             self.fleet.feed.scale(sync.desired)
 
     def look(self, seconds: float) -> None:
-        """Note the present moment, so many seconds after the beginning by the clock of the machine."""
+        """Record the present moment, which is `seconds` after the beginning by the clock of the machine."""
         if not self.fleet.feed.alive:
             raise FleetLostError(f"a fleet has ended: see fleet-{self.target.namespace}.log in the demo's folder")
         moment = moment_of(self.fleet.feed.state)
@@ -140,7 +140,7 @@ class WatchedFleet:
             self.took_seconds = seconds
 
     def day(self, witness: PrometheusConnect) -> FleetDay:
-        """Return what the fleet went through, checked against Prometheus."""
+        """Return the fleet's day, checked against Prometheus."""
         findings = check(self.syncs, self.target, witness)
         return FleetDay(self.target, self.moments, self.syncs, findings, self.took_seconds)
 
@@ -155,7 +155,7 @@ def _conclude(days: tuple[FleetDay, FleetDay], choice: Choice, settings: Setting
 
 
 def _watch(watched: list[WatchedFleet], settings: Settings, screen: View, interruption: Interruption) -> None:
-    """Follow the day to its end, scaling on the way. The day goes on with each round of decisions on fresh values."""
+    """Follow the day to its end and scale the fleets. The day advances with each round of decisions on fresh values."""
     next_sync = started = time.monotonic()
     for each in watched:
         each.fleet.feed.begin()

@@ -44,7 +44,7 @@ class FleetFeed:
         self._connection.send(json.dumps({"begins": True}))
 
     def go_on(self) -> None:
-        """Let the clients' day go on: a round of the HPA loop is over (`demo.load.DayClock`)."""
+        """Let the clients' day advance, because a round of the HPA loop is over (`demo.load.DayClock`)."""
         self._connection.send(json.dumps({"goes_on": True}))
 
     def _listen(self) -> None:

@@ -1,4 +1,4 @@
-"""The fleet: pods that are started and ended like those of a Deployment, commanded over a control connection.
+"""The fleet: pods that are started and ended like those of a Deployment, controlled over a connection.
 
 It runs in a separate process (`python -m demo.fleet`). Pods take a while to start. Each change is published twice: as
 Kubernetes objects in a folder, which the adapter reads instead of a cluster, and as scrape targets for Prometheus.
@@ -31,7 +31,7 @@ LEAVE_SECONDS = 0.6
 
 @dataclass(slots=True)
 class Fleet:
-    """Pods `gateway-0` …, of which the newest goes first when there are too many."""
+    """Pods `gateway-0`, `gateway-1`, …; the newest ends first if there are too many."""
 
     folder: Path
     namespace: str
@@ -124,7 +124,7 @@ def control_port_file(folder: Path, namespace: str) -> Path:
 
 
 async def _terminate(pod: Pod) -> None:
-    """End a pod after its clients could learn that it is no longer an endpoint, as with a preStop hook."""
+    """End a pod after its clients had time to learn that it is no longer an endpoint, as with a preStop hook."""
     await asyncio.sleep(LEAVE_SECONDS)
     await pod.stop()
 

@@ -1,7 +1,7 @@
-"""The recommender of the demo: its configuration, its process, and what it has chosen.
+"""The recommender of the demo: its configuration, its process, and its choice of a model.
 
-It reads the connections of one fleet from Prometheus and publishes how many there will be when a pod that is asked for
-now serves. `model: auto` chooses on the ten days before, whose season is a compressed day.
+It reads the connections of one fleet from Prometheus and publishes how many there will be when a pod that is requested
+now begins to serve. `model: auto` chooses by the ten days before, whose season is a compressed day.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _SHORTEST_HISTORY_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The model that the recommender has chosen, and its cost by the recommender's own account."""
+    """The model that the recommender has chosen, and its cost as the recommender states it."""
 
     model: str
     reason: str
     headroom_ratio: float
-    """Plain headroom that costs as much."""
+    """The plain headroom that costs as much, as a share of the load."""
     is_made: bool
-    """Whether models have been compared; otherwise plain headroom acts."""
+    """Whether models have been compared; if not, plain headroom is used."""
 
 
 NO_CHOICE: Final = Choice("headroom", "the models have not been compared in time", HEADROOM_RATIO, is_made=False)
@@ -47,12 +47,12 @@ NO_CHOICE: Final = Choice("headroom", "the models have not been compared in time
 
 @dataclass(frozen=True, slots=True)
 class RunningRecommender:
-    """The recommender, by the address of its page."""
+    """The running recommender, known by the address of its page."""
 
     page_url: str
 
     def choice(self) -> Choice:
-        """Return what it has chosen by now."""
+        """Return the present choice of the recommender."""
         try:
             response = urllib3.request("GET", f"{self.page_url}/api/v1/recommendations", timeout=2.0, retries=False)
         except urllib3.exceptions.HTTPError:

@@ -58,7 +58,7 @@ def calendar_of(settings: Settings, now: float) -> Calendar:
 
 
 def past_samples(settings: Settings, calendar: Calendar, until: float) -> Iterator[tuple[float, int]]:
-    """Yield the connections of each second of the days before, up to a time."""
+    """Yield the connections at each second of the days before, up to a time."""
     for ago in range(DAYS, 0, -1):
         day, begins = day_of(settings.seconds, seed=settings.seed + ago), calendar.begins - ago * settings.seconds
         for second in range(int(settings.seconds)):

@@ -1,4 +1,4 @@
-"""The HPA loop of the demo: asks the adapter as kube-controller-manager does through the API server, and decides.
+"""The HPA loop of the demo: it asks the adapter as kube-controller-manager does through the API server, and decides.
 
 It only reads the adapter's HTTPS answers, not Prometheus or the fleet's counters. The arithmetic is
 `adapter.foundation.hpa`. A Pods metric, an External metric and, for a fleet that follows a forecast, the predicted load
@@ -55,14 +55,14 @@ CALLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 
 
 class NoMetricsError(Exception):
-    """The adapter does not serve the demo's metrics in time; the message holds its last answer."""
+    """The adapter did not serve the demo's metrics in time; the message holds its last answer."""
 
 
 class HpaController:
     """One HPA over the fleet."""
 
     def __init__(self, api: Api, target: Target) -> None:
-        """Set the adapter to ask; nothing is sent yet."""
+        """Remember the adapter to ask; nothing is sent yet."""
         custom = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{target.namespace}"
         external = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{target.namespace}"
         self._pods_path = f"{custom}/pods/%2A/{PODS_METRIC}?labelSelector={SELECTOR}"
@@ -86,7 +86,7 @@ class HpaController:
         )
 
     def wait_for_metrics(self, fleet: FleetFeed) -> None:
-        """Return when the adapter has a value for each pod and metric; raises NoMetricsError after half a minute."""
+        """Wait until the adapter has a value for each pod and metric; raises NoMetricsError after half a minute."""
         until = time.monotonic() + FIRST_METRICS_SECONDS
         while True:
             connections, totals = self._pods_metric(), self._totals()
@@ -104,7 +104,7 @@ class HpaController:
     def sync(self, seconds: float, replicas: int, state: Mapping[str, Any]) -> Sync:
         """Return the decision of an HPA now, with the adapter's answers.
 
-        `seconds` is the loop's own clock, `replicas` what was asked for last.
+        `seconds` is the loop's own clock, and `replicas` the number that was requested last.
         """
         connections, totals = self._pods_metric(), self._totals()
         total, predicted = totals[0], totals[1] if self._follows_forecast else None
@@ -132,7 +132,7 @@ class HpaController:
         return self._get(self._pods_path, lambda item: item["describedObject"]["name"])
 
     def _totals(self) -> tuple[Served | str, ...]:
-        """Return the External metrics: all connections, and for a fleet that follows a forecast the predicted ones."""
+        """Return the External metrics: all connections and, for a fleet that follows a forecast, the predicted ones."""
         paths = (self._total_path, self._predicted_path) if self._follows_forecast else (self._total_path,)
         return tuple(self._get(path, lambda _: "") for path in paths)
 

@@ -1,7 +1,7 @@
 """Ctrl-C, which ends the demo even if Python drops its exception.
 
-An exception that a signal raises while a finalizer or a callback of the garbage collector runs is printed at best and
-forgotten. So the signal is remembered too, and the loops of the demo look at it.
+An exception that a signal raises while a finalizer or a callback of the garbage collector runs is printed at best, and
+then forgotten. So the signal is also remembered, and the loops of the demo check for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Interruption:
         self._requested = False
 
     def install(self) -> None:
-        """Take over SIGINT, in the main thread."""
+        """Handle SIGINT; must be called in the main thread."""
         signal.signal(signal.SIGINT, self.request)
 
     def request(self, _number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:

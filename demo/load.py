@@ -80,17 +80,17 @@ class Day:
 
 LONGEST_STEP_SECONDS = 0.3
 SECONDS_A_ROUND = 1.2
-"""The seconds by which each round of the HPA loop lets the day advance; there is a round each second if possible."""
+"""By how many seconds each round of the HPA loop lets the day advance; if possible, there is a round every second."""
 MOST_SECONDS_AHEAD = 2 * SECONDS_A_ROUND
 
 
 @dataclass(slots=True)
 class DayClock:
-    """The time of the day, in seconds since its beginning. It waits for those who fall behind on a busy machine.
+    """The time of the day, in seconds since its beginning. It waits for processes that fall behind on a busy machine.
 
-    A step of the clients that took long is a short one of the day, and the day goes on only so far with each round of
-    the HPA loop. So the wave never rises while nobody could look at it, and a fleet has as many rounds to follow it on
-    any machine.
+    A step of the clients that took long counts as a short one, and the day advances only by a limited time with each
+    round of the HPA loop. So the wave never rises while no round can notice it, and a fleet has equally many rounds to
+    follow it on any machine.
     """
 
     seconds: float = 0.0
@@ -100,7 +100,7 @@ class DayClock:
     """Seconds that may pass without another round."""
 
     def step(self, now: float, rounds: int) -> None:
-        """Advance to `now`, in seconds of a monotonic clock; `rounds` is how many the HPA loop has made."""
+        """Advance to `now`, in seconds of a monotonic clock; `rounds` is how many rounds the HPA loop has made."""
         self._ahead = min(MOST_SECONDS_AHEAD, self._ahead + (rounds - self._rounds) * SECONDS_A_ROUND)
         self._rounds = rounds
         passed = 0.0 if self._stepped_at is None else now - self._stepped_at

@@ -1,4 +1,4 @@
-"""The day of both fleets as a picture that explains itself."""
+"""Plots the day of both fleets as a picture that explains itself."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
 
 
 def _scale_row(row: Sequence[Axes]) -> None:
-    """Give both panels of a row one scale, which an outlier does not flatten, and one legend at the right."""
+    """Give both panels of a row the same scale, which an outlier does not flatten, and one legend at the right."""
     # Marks of refusals have no line between them: they stand on the connections that were wanted.
     curves = [
         [np.array(line.get_data(), dtype=np.float64) for line in panel.get_lines() if line.get_linestyle() != "None"]
@@ -74,7 +74,7 @@ def _headline(reactive: FleetDay, predictive: FleetDay) -> str:
 
 
 def _title(day: FleetDay, verdict: Verdict, choice: Choice) -> str:
-    """Return what the fleet follows, with the verdict's reason, and what came of it."""
+    """Return a title that says what the fleet follows, why its verdict is as it is, and how its day ended."""
     last = day.moments[-1]
     name = "Predictive" if day.target.follows_forecast else "Reactive"
     result = "held" if verdict.held else "NOT HELD"
@@ -112,13 +112,13 @@ def _plot_pods(pods: Axes, day: FleetDay) -> None:
 
 
 def _predicted(day: FleetDay) -> list[tuple[float, float]]:
-    """Return what was predicted at each round: time, and connections."""
+    """Return the predicted connections of each round, with its time."""
     return [
         (sync.seconds, sum(sync.predicted.values.values()) / 1000) for sync in day.syncs if sync.predicted is not None
     ]
 
 
 def _refusals(moments: Sequence[Moment]) -> list[tuple[float, int]]:
-    """Return where refusals happened: time, and connections wanted then."""
+    """Return when connections were refused, with the number of connections wanted then."""
     pairs = itertools.pairwise(moments)
     return [(after.seconds, after.wanted) for before, after in pairs if after.refused > before.refused]

@@ -21,7 +21,7 @@ class Target:
     min_replicas: int
     max_replicas: int
     scale_up_period_seconds: float
-    """Within this time at most 4 pods or 100% are added, whichever is more."""
+    """The period in which at most 4 pods or 100% are added, whichever is more."""
     scale_down_window_seconds: float
 
 
@@ -44,7 +44,7 @@ class Sync:
     seconds: float
     """Time by the loop's own clock."""
     replicas: int
-    """How many were asked for before: the scale's `spec.replicas`."""
+    """How many replicas were requested before: the scale's `spec.replicas`."""
     status_replicas: int
     """How many pods there were."""
     pods: tuple[str, ...]
@@ -58,5 +58,5 @@ class Sync:
     """The predicted load; None if the adapter answered with an error, or the fleet does not follow a forecast."""
     errors: tuple[str, ...]
     desired: int
-    """How many the loop then asked for."""
+    """How many replicas the loop then requested."""
     reason: str

@@ -16,11 +16,11 @@ HEADROOM_RATIO = 0.3
 LONGEST_CHOICE_SECONDS = 240.0
 """The longest time to wait for the choice, which takes half a minute if processors are free."""
 CAUTIOUS_CONNECTIONS_PER_POD = 24
-"""The most connections of a pod, as a target for both fleets, if no model was chosen in time."""
+"""The largest number of connections per pod that both fleets aim at if no model was chosen in time."""
 
 
 def target_of(namespace: str, seconds: float) -> Target:
-    """Return the HPA for a day of this length: its looks back are as compressed as the day is."""
+    """Return the HPA for a day of this length; its windows are as compressed as the day."""
     share = min(1.0, seconds / DAY_SECONDS)
     return Target(
         namespace=namespace,
@@ -42,7 +42,7 @@ class Settings:
     """How long the compressed day takes."""
     seed: int = 20261121
     hpa: bool = True
-    """Whether the HPA loop runs: without it the load is not held, and the verdict must say so."""
+    """Whether the HPA loop runs: without it, the load is not held, and the verdict must say so."""
     hold: bool = False
     """Whether everything keeps running after the day."""
     sync_seconds: float = 1.0
@@ -55,13 +55,13 @@ class Settings:
     largest_refused_ratio_of_yardstick: float = 0.2
     """The limit for the other fleet, which gets only the pod-seconds that forecasts cost, and so refuses some."""
     largest_delay_ratio: float = 0.08
-    """How much longer than the days before it the day may take for forecasts to be compared."""
+    """By what share the day may take longer than the days before it if forecasts are to be compared."""
     largest_extra_cost_ratio: float = 0.25
-    """How much more pod-seconds than the reactive fleet the predictive one may take."""
+    """By what share the predictive fleet may take more pod-seconds than the reactive one."""
 
     @property
     def choice_seconds(self) -> float:
-        """How long the choice of a model is waited for."""
+        """How long to wait for the choice of a model."""
         return LONGEST_CHOICE_SECONDS * min(1.0, self.seconds / DAY_SECONDS)
 
     @property

@@ -1,4 +1,4 @@
-"""Decides whether the load was held, from the clients' results and the second opinion (pure)."""
+"""Decides whether the load was held, from the clients' results and the independent check in `verify` (pure)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from demo.verify import Findings
 
 CHANCE_DEVIATIONS = 2.0
-"""Refusals are single events: two fleets are level while their difference is at most so many standard deviations."""
+"""Refusals are single events: two fleets count as equal up to a difference of this many standard deviations."""
 FORECAST_LOST_RATIO = 0.2
-"""A fleet that had no forecast in more of its rounds than this lost it, and rightly keeps its size."""
+"""A fleet that had no forecast in a larger share of its rounds has lost the forecast, and is right to keep its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class FleetDay:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one fleet's day; `objections` is empty when the load was held."""
+    """The result of one fleet's day; `objections` is empty if the load was held."""
 
     objections: tuple[str, ...]
     replicas_min: int
@@ -69,9 +69,10 @@ class Verdict:
 def judge(day: FleetDay, settings: Settings) -> Verdict:
     """Return the verdict on the day of a fleet.
 
-    Held means: few connections refused, at least three times the pods at the top, nearly the minimum at the end, and
-    every value and decision as an independent computation from Prometheus has it. A fleet that has lost its forecast
-    keeps its size, as the HPA does when a metric is missing; one whose day took longer may see the next morning come.
+    The load was held if few connections were refused, if the number of pods reached at least three times the minimum
+    and was nearly the minimum at the end, and if an independent computation from Prometheus yields the same values and
+    decisions. A fleet that has lost its forecast keeps its size, as the HPA does when a metric is missing; if a day
+    took longer, the forecasts at its end may already see the next morning.
     """
     last, findings = day.moments[-1], day.findings
     most = max(moment.replicas for moment in day.moments)
@@ -99,7 +100,7 @@ def judge(day: FleetDay, settings: Settings) -> Verdict:
 def judge_both(reactive: FleetDay, predictive: FleetDay, choice: Choice, settings: Settings) -> tuple[Verdict, Verdict]:
     """Return the verdicts on both fleets. The second one must refuse no more than the first, at a bounded cost.
 
-    The two are not compared where no model was chosen, or where forecasts were of other times than those that came.
+    The two are not compared if no model was chosen, or if the forecasts were for other times than those of the day.
     """
     verdict, cost = judge(predictive, settings), _cost_ratio(reactive, predictive)
     is_judged = settings.hpa and choice.is_made and is_in_step(predictive, settings)
@@ -117,12 +118,12 @@ def judge_both(reactive: FleetDay, predictive: FleetDay, choice: Choice, setting
 
 
 def is_in_step(day: FleetDay, settings: Settings) -> bool:
-    """Whether the day took as long as those before it; on a busy machine, it waits for those who fall behind."""
+    """Return whether the day took as long as those before it; on a busy machine, it waits for slow processes."""
     return day.took_seconds <= (1 + settings.largest_delay_ratio) * settings.seconds
 
 
 def has_refused_more(refused: int, other: int) -> bool:
-    """Whether a fleet has refused more than another one on the same day, by more than chance.
+    """Return whether a fleet has refused more than another one on the same day, beyond what chance explains.
 
     The difference of two counts of rare events has the variance of their sum (Poisson).
     """
@@ -130,7 +131,7 @@ def has_refused_more(refused: int, other: int) -> bool:
 
 
 def sentence(days: Sequence[FleetDay], verdicts: Sequence[Verdict]) -> str:
-    """Return the line for each fleet that the demo ends with."""
+    """Return one line for each fleet, with which the demo ends."""
     return "\n".join(
         f"{'predictive' if day.target.follows_forecast else 'reactive  '}  {_sentence(day, verdict)}"
         for day, verdict in zip(days, verdicts, strict=True)
@@ -153,7 +154,7 @@ def _sentence(day: FleetDay, verdict: Verdict) -> str:
 def summary(
     days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], choice: Choice, settings: Settings
 ) -> dict[str, Any]:
-    """Return what is written to `demo/out/summary.json`: the reactive fleet, and the other one in `predictive`."""
+    """Return the content of `demo/out/summary.json`: the reactive fleet, and in `predictive` the other one."""
     held = all(verdict.held for verdict in verdicts)
     reactive, predictive = (_summary(day, verdict) for day, verdict in zip(days, verdicts, strict=True))
     return {
@@ -206,7 +207,7 @@ def _summary(day: FleetDay, verdict: Verdict) -> Mapping[str, Any]:
 
 
 def _cost_ratio(reactive: FleetDay, predictive: FleetDay) -> float:
-    """Return how much more the second fleet cost."""
+    """Return by what share the second fleet cost more."""
     return predictive.pod_seconds / reactive.pod_seconds - 1 if reactive.pod_seconds else 0.0
 
 

@@ -1,13 +1,13 @@
-"""The verdict's second opinion: every value and every decision, computed again from Prometheus by other code.
+"""The independent check behind the verdict: every value and decision is computed again from Prometheus by other code.
 
-Nothing here is shared with the adapter, whose `foundation/hpa` decides. Values come from Prometheus through its own
-client library, with another query than the rules use. Decisions follow the formulas of the Kubernetes documentation
-of the HorizontalPodAutoscaler, in exact fractions.
+Nothing here is shared with the adapter, whose decisions are made by `foundation/hpa`. Values come from Prometheus
+through its own client library, with another query than the rules use. Decisions follow the formulas of the Kubernetes
+documentation of the HorizontalPodAutoscaler, in exact fractions.
 
-A value is right if it is what Prometheus gives for the very second that the answer bears. Two of Prometheus's own
-writes are seen later than the time they bear: a scrape, by as long as it takes, at most its time-out of a second (so
-what stood less than a second before is right too), and the mark that ends the series of a target that is gone (so the
-last value of such a pod is right for two scrapes more).
+A value is right if Prometheus returns it for exactly the second in the answer's timestamp. Two of Prometheus's own
+writes become visible later than the time that they state: a scrape, by its duration, which is at most its time-out of a
+second (so values from less than a second before are right as well), and the mark that ends the series of a target that
+is gone (so the last value of such a pod is right for two more scrapes).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
 END_WRITES_SECONDS = (1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 12.0
-"""The adapter's refresh interval, which holds until the interval of a new asker is known, a second because queries are
-evaluated at the last whole one, and a second to ask."""
+"""The largest age of an answer: the adapter's refresh interval, which applies until the interval of a new asker is
+known, a second because queries are evaluated at whole seconds, and a second for the query itself."""
 OBJECTS_SECONDS = 5.0
-"""How long a pod that has started may be missing."""
+"""How long a pod that has started may be missing in answers."""
 CONNECTIONS = 'websocket_connections{{job="gateway",namespace="{}"}}'
 PREDICTED = 'max(tidewatch_predicted_load{{job="recommender",target_namespace="{}"}})'
 TOLERANCE = Fraction(1, 10)
@@ -46,7 +46,7 @@ class Witness(Protocol):
 
 @dataclass(slots=True)
 class Findings:
-    """Results of the second opinion."""
+    """The results of the independent check."""
 
     answers_checked: int = 0
     answers_wrong: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Findings:
 
 
 def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
-    """Return what was checked, and a sentence for each value or decision that differs."""
+    """Return the number of checks, and a sentence for each value or decision that differs."""
     findings = Findings()
     started: dict[str, float] = {}
     for sync in syncs:
@@ -82,7 +82,7 @@ def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
 
 
 def stood(witness: Witness, namespace: str, stamped: float) -> dict[str, set[int | None]]:
-    """Return what each pod's connections were at that second or were still seen as; None for no sample."""
+    """Return the values that each pod had, or still seemed to have, at that second; None stands for no sample."""
     now, *just_before = [_look(witness, namespace, stamped - back) for back in (0.0, *SCRAPE_WRITES_SECONDS)]
     truth: dict[str, set[int | None]] = {
         pod: {look.get(pod) for look in (now, *just_before)} for look in (now, *just_before) for pod in look
@@ -95,7 +95,7 @@ def stood(witness: Witness, namespace: str, stamped: float) -> dict[str, set[int
 
 
 def predicted(witness: Witness, namespace: str, stamped: float) -> list[Fraction]:
-    """Return the largest predicted load at that second, and what was still seen as it."""
+    """Return the largest predicted load at that second, and earlier values that may still have been visible."""
     found: list[Fraction] = []
     for back in (0.0, *SCRAPE_WRITES_SECONDS, *END_WRITES_SECONDS):
         rows = witness.custom_query(PREDICTED.format(namespace), params={"time": stamped - back})
@@ -104,7 +104,7 @@ def predicted(witness: Witness, namespace: str, stamped: float) -> list[Fraction
 
 
 def wrong_prediction(served: Served, truth: Sequence[Fraction]) -> list[str]:
-    """Return what is wrong with the predicted load: it must be one that stood, to the thousandth."""
+    """Return what is wrong with the predicted load: it must be one of the visible values, to the thousandth."""
     value = Fraction(sum(served.values.values()), 1000)
     if any(abs(value - each) <= Fraction(1, 1000) for each in truth):
         return _too_old(served)
@@ -145,7 +145,7 @@ def wrong_connections(
 
 
 def wrong_total(served: Served, truth: Mapping[str, Collection[int | None]]) -> list[str]:
-    """Return what is wrong with the External metric's answer: it must be one of the sums that stood."""
+    """Return what is wrong with the External metric's answer: it must be one of the possible sums."""
     sums = {0}
     for values in truth.values():
         sums = {total + (value or 0) for total in sums for value in values}
@@ -175,7 +175,7 @@ def decisions(syncs: Sequence[Sync], target: Target) -> list[int]:
 
 
 def _proposal(sync: Sync, target: Target) -> int | None:
-    """Return the largest of what the metrics ask for; one that failed forbids a smaller size."""
+    """Return the largest proposal of all metrics; a metric that failed forbids a smaller size."""
     metrics = [(sync.connections, _by_average), (sync.total, _by_total)]
     if target.follows_forecast:
         metrics.append((sync.predicted, _by_total))
@@ -190,7 +190,7 @@ def _proposal(sync: Sync, target: Target) -> int | None:
 
 
 def _by_average(served: Served, sync: Sync, target: Target) -> int | None:
-    """Return `ceil(ratio x pods)`; pods that start or lack a sample count so that they dampen the change."""
+    """Return `ceil(ratio x pods)`; pods that start or lack a sample are counted so that they dampen the change."""
     goal = target.connections_per_pod * 1000
     started = [pod for pod in sync.pods if pod not in sync.pending]
     values = [value for pod, value in served.values.items() if pod not in sync.pending]
@@ -224,7 +224,7 @@ def _tolerated(ratio: Fraction) -> bool:
 
 
 def _behave(syncs: Sequence[Sync], proposal: int, recent: Sequence[int], target: Target) -> int:
-    """Return the proposal after the scale-down window, the scale-up policies and the bounds."""
+    """Return the proposal as limited by the scale-down window, the scale-up policies and the bounds."""
     now = syncs[-1]
     if proposal < now.replicas:
         wanted = min(now.replicas, max(recent))

@@ -27,7 +27,7 @@ PLAIN_LINE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """The figures that are shown of one fleet."""
+    """The figures of one fleet that are shown."""
 
     name: str
     moments: Sequence[Moment]
@@ -91,7 +91,7 @@ class _LiveView:
 
 
 def panel(fleet: FleetView, day_seconds: float) -> Panel:
-    """Return the live picture of a fleet: figures of now, and curves of the day so far on one scale."""
+    """Return the live picture of a fleet: present figures, and curves of the day so far on one scale."""
     moments, now = fleet.moments, fleet.moments[-1]
     figures = Table.grid(padding=(0, 3))
     figures.add_row("time of day", clock(now.seconds, day_seconds), "pods", f"{now.serving} serving of {now.replicas}")

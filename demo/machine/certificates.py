@@ -1,8 +1,8 @@
 """Temporary certificates: real TLS for the demo and the tests, without a cluster that issues them.
 
-An `Authority` is a certificate authority that lives as long as its folder. It signs server certificates (what a process
-shows) and client certificates (who a caller is), directly or through an intermediate. Everything is EC P-256, which is
-quick to make, and valid for a day unless a test asks for other times.
+An `Authority` is a certificate authority that lives as long as its folder. It signs the certificates of servers and of
+clients, directly or through an intermediate. All keys are EC P-256, which are quick to make, and all certificates are
+valid for a day unless a test requests other times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Validity:
 
     @classmethod
     def of_one_day(cls) -> Validity:
-        """Return a day around now; the past hour is in it, so that clocks may differ."""
+        """Return a validity until a day from now; it began an hour ago, so that clocks may differ."""
         now = datetime.now(tz=UTC)
         return cls(now - timedelta(hours=1), now + timedelta(days=1))
 
@@ -44,8 +44,8 @@ class Validity:
 class KeyPair:
     """A certificate and its key, as PEM files and in memory.
 
-    `certificate_file` holds the leaf and, where there is one, the intermediate that signed it. `chain` is the same in
-    DER from the leaf up to and with the root, the way a verified chain is handed on.
+    `certificate_file` holds the leaf and, if there is one, the intermediate that signed it. `chain` holds the
+    certificates in DER from the leaf to the root, like a verified chain.
     """
 
     certificate_file: Path
@@ -63,7 +63,7 @@ class _Signer:
 class Authority:
     """A certificate authority in `folder`; `ca_file` holds its root.
 
-    With `intermediate=True` leaves are signed by an intermediate, which goes along in their certificate files.
+    With `intermediate=True`, leaves are signed by an intermediate, which their certificate files include.
     """
 
     def __init__(self, folder: Path, name: str = "throw-away-ca", *, intermediate: bool = False) -> None:
@@ -92,7 +92,7 @@ class Authority:
         *,
         validity: Validity | None = None,
     ) -> KeyPair:
-        """Return a certificate with which a server shows itself under these names and addresses."""
+        """Return a certificate with which a server identifies itself under these names and addresses."""
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
         names += [x509.IPAddress(ipaddress.ip_address(ip)) for ip in ips]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, dns_names[0] if dns_names else ips[0])])
@@ -108,7 +108,7 @@ class Authority:
     ) -> KeyPair:
         """Return a certificate for a caller: Kubernetes reads the common name as user, the organizations as groups.
 
-        `usages` may be empty: a certificate without the extended key usage extension.
+        If `usages` is empty, the certificate has no extended key usage extension.
         """
         parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations]
         subject = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])

@@ -25,7 +25,8 @@ class Exporter:
         """With `stamped`, samples carry the time of the scrape.
 
         Prometheus ends such a series five minutes after its last sample, instead of at the first scrape that fails or
-        takes longer than the interval, as on a busy machine. What is no longer exported stays as long.
+        takes longer than the interval, as on a busy machine. A series that is no longer exported stays for the same
+        time.
         """
         self._stamped = stamped
         self.content: tuple[str, bytes] = (TEXT_FORMAT, text.encode())
@@ -44,12 +45,12 @@ class Exporter:
 
     @property
     def target(self) -> str:
-        """HOST:PORT, as a scrape configuration names it."""
+        """The target as HOST:PORT, which scrape configurations use."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
     def scrape_config(self, job: str = "exporter", interval: str = "1s") -> dict[str, Any]:
-        """Return the entry of `scrape_configs` that scrapes this target, labels of the text first."""
+        """Return the entry of `scrape_configs` for this target; labels of the text take precedence."""
         return {
             "job_name": job,
             "scrape_interval": interval,

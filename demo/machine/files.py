@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Replace a file as a whole, with its folder if that is missing."""
+    """Replace a file as a whole; its folder is created if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     foundation.replace_file(path, text.encode(), durable=False)
 
 
 def raise_open_files_limit(wanted: int = 8192) -> None:
-    """Let this process and its children open more files, as far as the machine allows: each connection is two."""
+    """Let this process and its children open more files, as far as the machine allows: each connection takes two."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:

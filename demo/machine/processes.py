@@ -52,8 +52,8 @@ class StartedProcess(Protocol):
 class ManagedProcess:
     """A running child with its own process group; use it as a context manager.
 
-    The kernel kills it when the *thread* that started it ends, so start it from the main thread or from one that
-    lives as long.
+    The kernel kills it when the *thread* that started it ends, so start it from the main thread or from one that lives
+    as long as the child.
     """
 
     def __init__(self, name: str, process: StartedProcess, log_path: Path) -> None:
@@ -85,7 +85,7 @@ class ManagedProcess:
         self._process.send_signal(number)
 
     def pause(self) -> None:
-        """Stop the whole group as a debugger would: its connections stay open and nothing answers.
+        """Stop the whole group as a debugger would: its connections stay open, but no process answers.
 
         Returns once the process stands still: a thread on another processor may run on for a moment.
         """
@@ -122,14 +122,14 @@ class ManagedProcess:
         return self._process.wait()
 
     def wait(self, timeout_seconds: float) -> int:
-        """Wait for the process to end by itself; raises ProcessFailedError when it does not."""
+        """Wait for the process to end by itself; raises ProcessFailedError if it does not."""
         try:
             return self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired as e:
             raise ProcessFailedError(self._told(f"still runs after {timeout_seconds:g} s")) from e
 
     def wait_until(self, ready: Callable[[], bool], timeout_seconds: float) -> None:
-        """Ask `ready()` every 20 ms until it is true; raises ProcessFailedError when the child ends or time is up."""
+        """Call `ready()` every 20 ms until it is true; raises ProcessFailedError if the child ends or time is up."""
         until = time.monotonic() + timeout_seconds
         while not ready():
             if not self.is_running:

@@ -64,18 +64,18 @@ class PrometheusProcess:
         self.config_path.write_text(json.dumps(config, indent=1))
 
     def pause(self) -> None:
-        """Stop answering without closing connections, until `resume`."""
+        """Let the server stop answering without closing connections, until `resume` is called."""
         self._running.pause()
 
     def resume(self) -> None:
         self._running.resume()
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """End the server as a crash would."""
         self._running.kill()
 
     def start_again(self) -> None:
-        """Start it after `kill` on the same port and with the same data; returns when it answers."""
+        """Start the server after `kill` on the same port and with the same data; returns when it answers."""
         if self._process is not None and self._process.is_running:
             raise ProcessFailedError("prometheus runs already: kill it first")
         command = [
@@ -96,7 +96,7 @@ class PrometheusProcess:
             raise
 
     def start_on_a_free_port(self) -> None:
-        """Start it for the first time; choose another port if another process has taken the chosen one."""
+        """Start the server for the first time; choose another port if another process has taken the chosen one."""
         for _ in range(_TRIES_FOR_A_PORT - 1):
             try:
                 self.start_again()
