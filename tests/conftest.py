@@ -1,4 +1,4 @@
-"""Makes the fixtures of `tests/support` known to all tests."""
+"""The fixtures of `tests/support`, made known to all tests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ settings.load_profile("tests")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Leave what is imported and collected, a million objects that stay, out of the collections of garbage.
+    """Keep the garbage collector from walking through the million imported and collected objects, which stay anyway.
 
-    Each collection would walk through all of them. What a test makes is collected as ever.
+    Objects that a test makes are collected as usual.
     """
     gc.disable()
     try:
@@ -38,9 +38,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _import_own_share(config: pytest.Config) -> None:
-    """Import the modules first that this worker's turn falls on, so that in a new checkout each is compiled once.
+    """Import this worker's share of the modules first, so that in a new checkout each module is compiled once.
 
-    Every worker imports all modules, in the same order, and so each worker would compile all of them.
+    Every worker imports all modules in the same order; without this, each worker would compile all of them.
     """
     if (worker := getattr(config, "workerinput", None)) is None:
         return

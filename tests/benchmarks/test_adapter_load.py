@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FLEET = Fleet(apps=20, pods_per_app=3, metrics=2, namespaces=8)
 SETTINGS = Settings(FLEET, seconds=2.5, rate=32.0, scrape_seconds=1, connections=4)
-"""The measured time spans several refreshes, so that one that is late on a busy machine leaves others within it."""
+"""The measured time spans several refreshes, so that others lie within it if a busy machine makes one late."""
 QUIET = Progress("test", io.StringIO())
 
 
@@ -35,7 +35,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backdrop]:
 
 
 def asked_for_a_second(adapter: RunningAdapter, fleet: Fleet, folder: Path) -> Outcome:
-    """Ask some requests, judged by what `fleet` says; in this thread."""
+    """Send some requests from this thread, and judge the answers by `fleet`."""
     now = time.monotonic()
     client = AggregatorClient(
         LoadPlan(

@@ -1,4 +1,4 @@
-"""The benchmark on a real control plane counts requests and judges them; `make e2e` runs its parts in a cluster."""
+"""The benchmark on a real control plane counts and judges requests; `make e2e` runs its parts in a cluster."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FLEET = Fleet(apps=20, pods_per_app=3, metrics=2, namespaces=4)
 APP = 6
-"""In team-02; its HPA asks for metric 1, a gauge."""
+"""The app is in team-02; its HPA asks for metric 1, a gauge."""
 
 
 def pods_answer() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The stand-in for Prometheus, and the judges of answers: what is right passes, and what is wrong does not."""
+"""The stand-in for Prometheus, and the judges of answers: right answers pass, and wrong ones do not."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_client_on_a_kept_connection_counts_answers_that_are_refused_by_the_ju
 
 
 SCORES = {node_name(0): 7, node_name(1): 5}
-"""Of nodes at 10 and 39% on average."""
+"""Scores of nodes at 10 and 39% on average."""
 
 
 def test_scores_that_follow_from_the_loads_pass() -> None:

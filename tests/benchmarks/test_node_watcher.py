@@ -1,4 +1,4 @@
-"""The benchmarks of `tidewatch-adapter nodes`, run small: every answer is right, and each row is there."""
+"""Small runs of the benchmarks of `tidewatch-adapter nodes`: every answer is right, and each row is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the drop-in for cluster-proportional-autoscaler, run small."""
+"""A small run of the benchmark of the drop-in for cluster-proportional-autoscaler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the recommender in a large cluster, run small."""
+"""A small run of the benchmark of the recommender in a large cluster."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def _constants(path: Path) -> set[str]:
-    """Return the names that a module's top level gives values to."""
+    """Return the names that are assigned at a module's top level."""
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign):

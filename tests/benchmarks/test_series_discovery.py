@@ -144,7 +144,7 @@ def test_the_watch_sees_who_holds_the_interpreter(tmp_path: Path) -> None:
 
 
 def _seen(seconds: Sequence[Second]) -> bool:
-    """Return whether a held interpreter was seen, and a collection; the file may have a second more at each look."""
+    """Return whether a second shows a held interpreter, and one a collection; the file may gain seconds meanwhile."""
     held = any(second.held_ms > 5 and second.pause_ms > 5 for second in seconds)
     return held and any(second.collection_ms > 0 for second in seconds)
 

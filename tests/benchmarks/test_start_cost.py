@@ -1,4 +1,4 @@
-"""The benchmark of a start, run small."""
+"""A small run of the benchmark of a start."""
 
 from __future__ import annotations
 

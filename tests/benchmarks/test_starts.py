@@ -1,4 +1,4 @@
-"""The benchmark of starts on a busy machine, run small."""
+"""A small run of the benchmark of starts on a busy machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world of `node_tide`: what it knows follows from the seed and from where pods are placed."""
+"""The world of `node_tide`: its values follow from the seed and from where pods are placed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.ci/chromium`, on a checkout of its own, with a stand-in for the packages. It needs no network."""
+"""`.ci/chromium`, on a checkout of its own, with a stand-in for the packages; no network is needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOLS = ("bash", "chmod", "cat", "dirname", "find", "flock", "mkdir", "mv", "pas
 
 
 def tools_without_a_browser(folder: Path) -> Path:
-    """Return a folder with the programs that the script needs: the machine itself may have a Chromium."""
+    """Return a folder with only the programs that the script needs, since the machine itself may have a Chromium."""
     tools = folder / "tools"
     tools.mkdir()
     for name in TOOLS:

@@ -1,4 +1,4 @@
-"""The scripts of `.ci/`, on a checkout of their own: odd paths, runs that were cut off. None of it needs a network."""
+"""The scripts of `.ci/`, on a checkout of their own, with odd paths and aborted runs; no network is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROJECT = '[project]\nname = "sample"\nversion = "{version}"\nscripts = {{sample
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A project in a folder whose name has a blank; its environment has all packages of its (empty) lock."""
+    """Return a project in a folder with a blank in its name; its environment has all packages of its (empty) lock."""
     folder = tmp_path / "tide watch"
     shutil.copytree(CHECKOUT / ".ci", folder / ".ci")
     (folder / "pyproject.toml").write_text(PROJECT.format(version="1.0"))

@@ -1,4 +1,4 @@
-"""`.ci/go`, on a checkout of its own, with stand-ins for go and pip. None of it needs a network."""
+"""`.ci/go`, on a checkout of its own, with stand-ins for go and pip; no network is needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.checkout import CHECKOUT
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout in a folder whose name has a blank, with an environment whose pip writes a whole go."""
+    """Return a checkout in a folder with a blank in its name, with an environment whose pip writes a complete go."""
     folder = tmp_path / "tide watch"
     shutil.copytree(CHECKOUT / ".ci", folder / ".ci")
     shutil.copy(CHECKOUT / "requirements-go.lock", folder)
@@ -44,7 +44,7 @@ def go_of(folder: Path, version: str) -> Path:
 
 
 def run(checkout: Path, *, path: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the script; whatever Go this machine has, the first on the PATH is of the folder `path`, or too old."""
+    """Run the script; the first Go on the PATH is the one in the folder `path`, or one that is too old."""
     tools = path or go_of(checkout / "too old", "go1.19.8").parent
     environ = {name: value for name, value in os.environ.items() if name != "GO"}
     environ.update(variables, PATH=f"{tools}:{os.environ['PATH']}")

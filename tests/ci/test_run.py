@@ -1,4 +1,4 @@
-"""`.ci/run`, with a stand-in for make that fails where the test says so."""
+"""`.ci/run`, with a stand-in for make that fails where the test wants it to."""
 
 from __future__ import annotations
 

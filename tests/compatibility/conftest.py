@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One world, served in one way."""
+    """One world, served in one mode."""
 
     prometheus: PrometheusProcess
     adapter: Adapter
@@ -33,7 +33,7 @@ class Served:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Served]]:
-    """Start what serves a world in some mode, when it is first asked for; ended with the run."""
+    """Yield a function that starts what serves a world in some mode on first use; all of it ends with the run."""
     with ExitStack() as stack:
         trust = Trust.made_in(tmp_path_factory.mktemp("trust"))
 

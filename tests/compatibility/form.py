@@ -1,11 +1,11 @@
-"""The form of the cases: a rule file as people write them, its series, and what must be answered.
+"""The form of the cases: a rule file as people write them, its series, and the expected answers.
 
-Everything that is expected was worked out by hand. Beside each request stands the query that prometheus-adapter sends
-for it, written out: its result in Prometheus must be what is expected too, so that neither a mistake of whoever wrote
-the case nor one of the adapter, which may ask another query for many askers, goes unseen.
+All expected answers were worked out by hand. Beside each request is the query that prometheus-adapter sends for it,
+written out, whose result in Prometheus must be the expected one too. So neither a mistake of the case's author nor one
+of the adapter, which may send another query for many askers, goes unnoticed.
 
 A series is one line: labels, and a constant (`queue{a="b"} 7`) or how fast a counter rises (`calls{a="b"} 2.5005/s`).
-Rates lie between two thousandths, so that no rounding in Prometheus's arithmetic moves the one that is told.
+Rates lie between two thousandths, so that no rounding in Prometheus's arithmetic changes the reported value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STEP_SECONDS = 15
 PAST_SECONDS = 900
 FUTURE_SECONDS = 1800
 COUNTED_SECONDS = 86_400
-"""How long counters have been rising: none is near zero, where Prometheus extrapolates less."""
+"""How long counters have been rising: none is near zero, where Prometheus extrapolates over a shorter time."""
 
 _CROWD = tuple(f"team-{number}" for number in range(5))
 
@@ -36,17 +36,17 @@ class Custom:
 
     path: str
     select: str = ""
-    """`labelSelector`: which objects."""
+    """The `labelSelector`, which selects objects."""
     metrics: str = ""
-    """`metricLabelSelector`: which series."""
+    """The `metricLabelSelector`, which selects series."""
     status: int = 200
     values: Mapping[str, str] = field(default_factory=dict)
     """Quantity by object."""
     values_before: Mapping[str, str] | None = None
-    """The same with `--compatibility=prometheus-adapter`, where that is something else."""
+    """The values with `--compatibility=prometheus-adapter`, where they differ."""
     status_before: int | None = None
     query: str = ""
-    """The query of prometheus-adapter; empty if it sends none, or where its answer is one that we refuse to give."""
+    """The query of prometheus-adapter; empty if it sends none, or if its answer is one that we refuse to give."""
     label: str = "pod"
     """The label that holds the object's name in the query's result."""
     says: str = ""
@@ -68,7 +68,7 @@ class Custom:
         return tuple(f"{CUSTOM}/v1beta2/{_target(path, metricLabelSelector=self.metrics)}" for path in paths)
 
     def url(self, version: str) -> str:
-        """Return what is sent."""
+        """Return the URL of the request."""
         return f"{CUSTOM}/{version}/{self.target}"
 
 
@@ -78,7 +78,7 @@ class External:
 
     path: str
     select: str = ""
-    """`labelSelector`: which series."""
+    """The `labelSelector`, which selects series."""
     status: int = 200
     rows: tuple[tuple[Labels, str], ...] = ()
     """Labels and quantity."""
@@ -111,11 +111,11 @@ class Usage:
     path: str
     select: str = ""
     used: Mapping[str, Mapping[str, Mapping[str, str]]]
-    """Quantity by object, container and resource; a node's container is nameless."""
+    """Quantity by object, container and resource; the container of a node has no name."""
     left_out: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     """Results of the queries for objects that the answer leaves out because not everything about them is known."""
     labels: tuple[str, ...] = ("pod", "container")
-    """Those that hold the names of object and container in the queries' results."""
+    """The labels that hold the names of object and container in the queries' results."""
     cpu: str = ""
     """The CPU query of prometheus-adapter; empty if its answer adds nothing to the case."""
     memory: str = ""
@@ -133,16 +133,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """A rule file and what comes of it. No two cases of one world have series or metrics of the same name."""
+    """A rule file and its results; no two cases of one world have series or metrics of the same name."""
 
     name: str
     rules: str
     series: str
     custom: Mapping[str, bool] = field(default_factory=dict)
-    """All that is listed: `resource/metric`, and whether it is namespaced."""
+    """All metrics that are listed: `resource/metric`, and whether it is namespaced."""
     external: frozenset[str] = frozenset()
     unseen: frozenset[str] = frozenset()
-    """Those of them whose series do not exist: prometheus-adapter does not list them."""
+    """The listed metrics whose series do not exist; prometheus-adapter does not list them."""
     asks: tuple[Custom | External | Usage, ...] = ()
 
 

@@ -1,7 +1,7 @@
-"""Configurations as they occur, against a real Prometheus: what is listed, and what is answered.
+"""Realistic configurations against a real Prometheus: which metrics are listed, and what is answered.
 
-Each answer is compared with what somebody worked out by hand, and with what Prometheus itself makes of the query that
-prometheus-adapter sends.
+Each answer is compared with what somebody worked out by hand, and with the result in Prometheus itself of the query
+that prometheus-adapter sends.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PASSING = (500, 503, 504)
-"""Statuses of a first request on a busy machine, where Prometheus takes longer than a request may wait."""
+"""Statuses that a first request may get on a busy machine if Prometheus takes longer than a request may wait."""
 _LISTED_SECONDS = 5.0
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 NAMES = {item["metadata"]["name"] for item in OBJECTS["objects.json"]["items"]} | {"shop-web"}
-"""Objects that may be asked for; prometheus-adapter passes over samples of all others."""
+"""Objects that may be asked for; prometheus-adapter ignores samples of all others."""
 
 
 def _by_mode(kind: type[Custom | External | Usage]) -> list[object]:
@@ -174,7 +174,7 @@ def _unseen(world: str) -> set[str]:
 
 
 def _final_list(serving: Served, path: str, expected: Mapping[str, bool]) -> Mapping[str, bool]:
-    """Return what is listed, in the end: lists are made anew a moment after the last series were looked up."""
+    """Return the final list: lists are rebuilt a moment after the last series were looked up."""
 
     def listed() -> dict[str, bool]:
         resources = serving.caller.get(path).document["resources"]
@@ -187,7 +187,7 @@ def _final_list(serving: Served, path: str, expected: Mapping[str, bool]) -> Map
 
 
 def _answer(serving: Served, url: str, status: int) -> Answer:
-    """Return the answer, which has this status; what only comes of haste is asked again."""
+    """Return the answer, which has this status; answers that fail only because of the load are asked again."""
 
     def asked() -> Answer | None:
         found = serving.caller.get(url)
@@ -200,7 +200,7 @@ def _answer(serving: Served, url: str, status: int) -> Answer:
 
 
 def _rows_of_query(serving: Served, query: str) -> list[tuple[dict[str, str], str]]:
-    """Return the result; a scalar is one row without labels, as prometheus-adapter reads it."""
+    """Return the rows of the query's result; a scalar is one row without labels, as prometheus-adapter reads it."""
     vector = f"vector({query})" if query.startswith("scalar(") else query
     return ask_prometheus(serving.prometheus, vector, time.time())
 

@@ -1,4 +1,4 @@
-"""Each difference that the page on migration tells of is held by a test, or by a case, which this names."""
+"""Each difference that the page on migration describes is proven by a test or by a case, named here."""
 
 from __future__ import annotations
 
@@ -206,11 +206,11 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/adapter/foundation/sources/prometheus/transport/test_credentials.py::test_a_changed_token_is_used_a_second_later",
     ),
 }
-"""How a row begins, and what holds it."""
+"""The beginning of a row, and what proves the row."""
 
 
 def rows() -> list[list[str]]:
-    """Return the cells of all rows of tables that say whether the old answer can be had back."""
+    """Return the cells of all rows of tables that say whether the old answer can be restored."""
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return [cells for cells in found if len(cells) == 4 and cells[2] != "back?"]
@@ -235,7 +235,7 @@ def test_what_holds_a_row_is_there(held_by: str) -> None:
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """Return the functions of a module, those of its classes too, and what it assigns."""
+    """Return the functions of a module, including those of its classes, and the names that it assigns."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
     functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     assigned = {

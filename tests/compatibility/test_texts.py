@@ -1,4 +1,4 @@
-"""The query for one asker is, to the letter, the one that prometheus-adapter sends."""
+"""The query for one asker equals, character by character, the query that prometheus-adapter sends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _external(case: Case, ask: External) -> tuple[Metric, Asked]:
 
 
 def _parts_of_path(path: str) -> tuple[str | None, str, str, str]:
-    """Return namespace, kind of object, its name, and the metric's."""
+    """Return the namespace, the kind and the name of the object, and the name of the metric."""
     segments = path.split("/")
     if segments[0] != "namespaces":
         resource, name, metric = segments
@@ -71,7 +71,7 @@ def _parts_of_path(path: str) -> tuple[str | None, str, str, str]:
 
 
 def _names(kind: str, namespace: str | None, select: str) -> tuple[str, ...]:
-    """Return the objects that are chosen, in the order in which the API server lists them."""
+    """Return the selected objects, in the order in which the API server lists them."""
     found = [item["metadata"] for item in OBJECTS["objects.json"]["items"] if item["kind"] == kind]
     selector = _selector(select)
     return tuple(
@@ -101,7 +101,7 @@ def _metrics(case: Case) -> Mapping[str, Metric]:
 
 
 def _selected_label_sets(case: Case, series_query: str) -> list[dict[str, str]]:
-    """Return the label sets of the case's series that a rule selects, by their names, as far as its query says one."""
+    """Return the label sets of the case's series that a rule selects: by name, if its query states one."""
     series = [_labels(line) for line in case.series.splitlines()]
     name = re.match(r"[a-zA-Z_:][\w:]*", series_query)
     pattern = re.search(r'__name__=~"([^"]*)"', series_query)

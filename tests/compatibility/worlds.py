@@ -38,15 +38,15 @@ WORLDS: Final[dict[str, tuple[Case, ...]]] = {
         *wild.CASES,
     ),
 }
-"""The chart's rules take every series that there is, so they have a Prometheus of their own."""
+"""The chart's rules take every series, so they have a Prometheus of their own."""
 
 OURS: Final = "ours"
 AS_BEFORE: Final = "as-before"
 CROWDED: Final = "crowded"
-"""Many namespaces ask the same first, so that queries are widened to all namespaces where that is proven to be safe."""
+"""Many namespaces ask the same first, so that queries are widened to all namespaces where that is proven safe."""
 MODES: Final[dict[str, tuple[str, ...]]] = {
     OURS: (),
     AS_BEFORE: ("--compatibility=prometheus-adapter",),
     CROWDED: (),
 }
-"""Flags of each way."""
+"""Flags of each mode."""

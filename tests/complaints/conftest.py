@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
-    """One for all tests that leave it alone."""
+    """Yield a Prometheus that is shared by all tests that leave it alone."""
     with COMPLAINTS.prometheus(tmp_path_factory.mktemp("prometheus")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
-    """One for all tests that leave it as they found it."""
+    """Yield an adapter that is shared by all tests that leave it as they found it."""
     folder = tmp_path_factory.mktemp("adapter")
     with COMPLAINTS.adapter(folder, trust, prometheus, SHORT_LOOK_BACK) as running:
         with running.caller() as caller:

@@ -1,4 +1,4 @@
-"""Prometheus away or silent: the API must stay, and no old or made-up value may be taken for a new one."""
+"""While Prometheus is down or silent, the API must stay, and no old or made-up value may be taken for a new one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 WEB = {"labelSelector": "app=web"}
 BEFORE_A_WORKER_IS_LOST_SECONDS = 10.0
-"""kube-apiserver would let a caller wait for 60."""
+"""kube-apiserver would let a caller wait for 60 seconds."""
 
 
 @pytest.fixture(scope="module")
 def own_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
-    """One that the tests may harm, and mend again."""
+    """Yield a Prometheus that the tests may harm, and repair again."""
     with SMALL_COMPLAINTS.prometheus(tmp_path_factory.mktemp("harmed")) as running:
         yield running
 
@@ -42,7 +42,7 @@ def own_adapter(
 
 @pytest.fixture
 def asker(own_adapter: Adapter) -> Iterator[Caller]:
-    """One that gives up long before kube-apiserver would."""
+    """Yield a caller that gives up long before kube-apiserver would."""
     with own_adapter.caller(seconds=BEFORE_A_WORKER_IS_LOST_SECONDS) as caller:
         eventually(lambda: caller.pods("connections", **WEB).status == 200)
         eventually(lambda: caller.external("queue_or_zero").status == 200)
@@ -72,7 +72,7 @@ def killed(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]
 def test_the_api_stays_available_while_prometheus_is_not__prometheus_adapter_597(
     state: str, own_adapter: Adapter, request: pytest.FixtureRequest
 ) -> None:
-    """An APIService that is away blocks the deletion of namespaces (kubernetes 83332, kube-prometheus 275).
+    """An APIService that is unavailable blocks the deletion of namespaces (kubernetes 83332, kube-prometheus 275).
 
     `tests/e2e/metrics_apis/test_outages.py` deletes a namespace meanwhile.
     """
@@ -97,14 +97,14 @@ def test_a_restarted_adapter_is_ready_while_prometheus_hangs__prometheus_adapter
 
 
 def test_nobody_waits_for_a_prometheus_that_hangs__prometheus_adapter_358(hanging: Caller) -> None:
-    """A first asker is told after two seconds; a worker of the autoscaler would be lost for 60 (kubernetes 96242)."""
+    """The first asker gets an error after two seconds; an autoscaler's worker would lose 60 (kubernetes 96242)."""
     answer = hanging.pods("ratio", **WEB)
     assert answer.status == 504
     assert "did not answer within 2 s" in answer.message
 
 
 def test_values_older_than_the_limit_are_an_error_with_their_age__kube_metrics_adapter_97(killed: Caller) -> None:
-    """Until then they are served as what they are, with the moment that they are of."""
+    """Until they reach the limit, values are served with the time at which they were measured."""
     before = killed.pods("connections", **WEB)
     assert set(before.values) == {"web-0", "web-1", "web-2"}
     refused = when_unavailable(lambda: killed.pods("connections", **WEB))
@@ -127,7 +127,7 @@ def test_it_goes_on_by_itself_when_prometheus_is_back__keda_6201(
 
 
 def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Caller, own_adapter: Adapter) -> None:
-    """To callers as an error with its reason, to operators by log and metric. Nobody else asks for this one."""
+    """Callers get an error with its reason, operators a log line and a metric; nobody else asks for this metric."""
     refused = killed.external("bus_lag")
     assert (refused.status, refused.document["reason"]) == (503, "ServiceUnavailable")
     assert "Connection refused" in refused.message
@@ -136,7 +136,7 @@ def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Ca
 
 
 def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(killed: Caller, own_adapter: Adapter) -> None:
-    """A rule may say what no data is worth. That nothing can be known is no such case: other metrics decide then."""
+    """A rule may give a value for no data. It does not apply if nothing can be known: then other metrics decide."""
     with own_adapter.caller() as never_asked:
         assert never_asked.external("queue_or_zero", "other").status == 503
     before = killed.external("queue_or_zero")
@@ -146,5 +146,5 @@ def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(killed: Caller, ow
 
 
 def when_unavailable(ask: Callable[[], Answer]) -> Answer:
-    """Return the first answer that is 503."""
+    """Return the first answer whose status is 503."""
     return eventually(lambda: [answer for answer in (ask(),) if answer.status == 503])[0]

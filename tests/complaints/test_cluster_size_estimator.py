@@ -1,4 +1,4 @@
-"""Requests of users of Cluster Autoscaler that estimates answer."""
+"""Requests of users of Cluster Autoscaler that the estimates meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complaints of users of Cluster Autoscaler that the facts read from the cluster answer."""
+"""Complaints of users of Cluster Autoscaler that are resolved by the facts read from the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of users of cluster autoscalers that the scheduler's filters on a snapshot answer."""
+"""Requests of users of cluster autoscalers that the scheduler's filters on a snapshot meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of users of Cluster Autoscaler and Karpenter that the removal of nodes answers."""
+"""Requests of users of Cluster Autoscaler and Karpenter that the removal of nodes meets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_daemon_sets_do_not_keep_an_empty_node__autoscaler_6791() -> None:
 
 
 def test_unneeded_time_survives_a_restart__autoscaler_7873() -> None:
-    """After nine of ten minutes only what is remembered is left; two minutes later the node goes."""
+    """After nine of ten minutes the process restarts with only its memory; two minutes later the node is removed."""
     remembered = ClusterSizeMemory(unneeded_since={"a": NOW - 540})
     restarted = World((node("a"),), memory=remembered, waits=True)
     assert waits(restarted.decide()) == {"a": "NotUnneededLongEnough"}

@@ -1,4 +1,4 @@
-"""Rule files: how a change comes in, and what a mistake costs."""
+"""Rule files: how a change takes effect, and what a mistake costs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ externalRules:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Path:
-    """A ConfigMap as the kubelet mounts it: a link that is swapped."""
+    """Return a ConfigMap as the kubelet mounts it: a link that is switched."""
     folder = tmp_path / "mounted"
     replace_file(folder / "..first" / "config.yaml", FIRST)
     (folder / "..data").symlink_to("..first")
@@ -88,7 +88,7 @@ def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_
 def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_104_225(
     reloading: Adapter, mounted: Path
 ) -> None:
-    """The rest of the change is in force, and whoever asks by hand is warned."""
+    """The rest of the change is in force, and a person who asks by hand gets a warning."""
     by_hand = ("User-Agent", "kubectl/v1.36.0")
     broken = CONNECTIONS_RULE.replace("<<.GroupBy>>", "<<.GroupBuy>>")
     with reloading.caller() as caller:
@@ -107,7 +107,7 @@ def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_
 def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_adapter_701(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """With kube-prometheus's flags. `tests/compatibility/` serves many files from the wild."""
+    """The flags are kube-prometheus's; `tests/compatibility/` serves many files that people use."""
     flags = (
         f"--cert-dir={tmp_path / 'serving-cert'}",
         "--metrics-relist-interval=1m",

@@ -1,4 +1,4 @@
-"""Long-lived connections: what users of autoscalers for websockets ran into. No process is needed for these."""
+"""Long-lived connections: the problems that users of autoscalers for websockets had; no process is needed for them."""
 
 from __future__ import annotations
 

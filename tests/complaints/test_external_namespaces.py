@@ -1,4 +1,4 @@
-"""External metrics that belong to no namespace, or to another than the asker's."""
+"""External metrics that belong to no namespace, or to another one than the asker's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def by_topic(answer: Answer) -> dict[str, int]:
 
 
 def test_a_rule_may_leave_the_namespace_out__prometheus_adapter_195_324(caller: Caller) -> None:
-    """`namespaced: false`, as PA PR 252 introduced it (also PA 530)."""
+    """The key is `namespaced: false`, as PA PR 252 introduced it (also PA 530)."""
     for namespace in ("shop", "a-namespace-without-series"):
         assert by_topic(caller.external("bus_lag", namespace)) == {"orders": 12, "mails": 3}
         assert by_topic(caller.external("bus_lag", namespace, labelSelector="topic=orders")) == {"orders": 12}

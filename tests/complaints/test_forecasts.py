@@ -22,7 +22,7 @@ def steps_of(days: float) -> int:
 
 
 def test_without_enough_load_there_is_no_prediction_and_never_0__phpa_0_13_2() -> None:
-    """Holt-Winters of PHPA predicts 0 without an error, KEDA's elastic-forecast falls back to 0."""
+    """PHPA's Holt-Winters predicts 0 without an error, and KEDA's elastic-forecast falls back to 0."""
     history = history_of(np.full(steps_of(1), 40.0), STEP_SECONDS)
     for model in MODELS:
         found = model.forecast(model.fit(history, TASK), history, np.array([history.steps - 1]), TASK)
@@ -31,7 +31,7 @@ def test_without_enough_load_there_is_no_prediction_and_never_0__phpa_0_13_2() -
 
 
 def test_holt_winters_reads_its_history_oldest_first__phpa_0_13_2() -> None:
-    """PHPA prunes newest-first, and hands the list over like that: growth then looks like a decline."""
+    """PHPA prunes its history newest-first, and passes the list on in that order: growth then looks like a decline."""
     values = daily_load(STEP_SECONDS, 6) * np.linspace(1.0, 3.0, steps_of(6))
     history = history_of(values, STEP_SECONDS)
     parameters = HOLT_WINTERS.fit(history.until(steps_of(5)), TASK)
@@ -58,7 +58,7 @@ def test_a_constant_load_can_be_predicted__crane_87(level: float) -> None:
 
 
 def test_an_outlier_of_the_last_period_is_not_repeated__crane_787() -> None:
-    """Repeating the last period copies its outliers: here each of the days is one of several."""
+    """Repeating the last period copies its outliers; here each day is only one of several."""
     values = daily_load(STEP_SECONDS, 9)
     outlier = steps_of(7) + 20
     values[outlier] *= 8
@@ -72,7 +72,7 @@ def test_an_outlier_of_the_last_period_is_not_repeated__crane_787() -> None:
 
 
 def test_a_model_without_forecasts_says_what_it_lacks__crane_534() -> None:
-    """There, a prediction may never become ready, without a reason."""
+    """In Crane, a prediction may never become ready, and no reason is given."""
     history = history_of(np.full(steps_of(1), 40.0), STEP_SECONDS)
     silent = {model.name for model in MODELS if lacks(model, history) is None}
     assert {"reactive", "headroom", "linear", "polynomial"} <= silent

@@ -1,4 +1,4 @@
-"""Metrics that were not there, and nobody said why."""
+"""Metrics were missing, and nothing said why."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def flawed_adapter(
 
 
 def test_one_bad_rule_takes_no_other_metric_away__prometheus_adapter_225(flawed_adapter: Adapter) -> None:
-    """Bad by its text, empty, refused by Prometheus, or without series (also kube-prometheus 160)."""
+    """The rule is bad by its text, empty, refused by Prometheus, or without series (also kube-prometheus 160)."""
     with flawed_adapter.caller() as caller:
         assert {"pods/connections", "namespaces/connections"} <= caller.listed()
         assert len(caller.pods("connections", **WEB).values) == 3
@@ -88,7 +88,7 @@ def test_a_metric_that_is_not_there_is_404_with_a_hint__prometheus_adapter_500_5
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """The flags that name rules and objects."""
+    """Return the flags that name rules and objects."""
     folder = tmp_path_factory.mktemp("explain")
     filtered = """
 - seriesQuery: '{__name__=~"^connections$",namespace!="",pod!=""}'
@@ -150,7 +150,7 @@ def explain(files: tuple[str, str], prometheus: PrometheusProcess, *arguments: s
 def empty_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
-    """One whose rules find nothing."""
+    """Yield an adapter whose rules find nothing."""
     rules = f"""
 rules:
 - seriesQuery: '{{__name__=~"^nothing_.+$",namespace!="",pod!=""}}'
@@ -168,7 +168,7 @@ externalRules:
 
 
 def test_an_empty_list_of_metrics_is_a_list__prometheus_adapter_131(empty_adapter: Adapter) -> None:
-    """Clients stumbled over `null` (CMA 146, client-go 1223, kubernetes 71190 and 111292, flux 1951, tilt 5922)."""
+    """Clients failed on `null` (CMA 146, client-go 1223, kubernetes 71190 and 111292, flux 1951, tilt 5922)."""
     with empty_adapter.caller() as caller:
         for path in (f"{CUSTOM}/v1beta1", f"{CUSTOM}/v1beta2", EXTERNAL):
             answer = caller.get(path)
@@ -183,7 +183,7 @@ def test_an_empty_list_of_metrics_is_a_list__prometheus_adapter_131(empty_adapte
 def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_1565(
     empty_adapter: Adapter, tmp_path: Path, prometheus: PrometheusProcess
 ) -> None:
-    """The answer says so, and `check` says it rule by rule (also helm/charts 22152)."""
+    """The answer gives the reason, and `check` gives it rule by rule (also helm/charts 22152)."""
     with empty_adapter.caller() as caller:
         answer = caller.pods("nothing_at_all", **WEB)
         assert "rules[0] would provide it from the series nothing_at_all, but found none" in answer.message
@@ -193,9 +193,9 @@ def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_156
 
 
 def test_what_every_client_downloads_stays_short_however_many_metrics__cma_150(adapter: Adapter) -> None:
-    """Nor does it warn (CMA 146).
+    """The download also causes no warnings (CMA 146).
 
-    `tests/e2e/metrics_apis/test_large_discovery.py` does it with 5,000 metrics and a real kubectl.
+    `tests/e2e/metrics_apis/test_large_discovery.py` repeats this with 5,000 metrics and a real kubectl.
     """
     with adapter.caller() as caller:
         answer = caller.get("/apis", [AGGREGATED])

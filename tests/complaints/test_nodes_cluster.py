@@ -1,4 +1,4 @@
-"""Complaints about what a scheduler knows of pods: ended pods that count, and recent pods that count twice or never."""
+"""Complaints about what a scheduler knows of pods: ended pods that count, and recent ones that count twice or never."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_pod_that_has_ended_asks_for_nothing__koordinator_490(phase: str) -> N
 
 
 def test_a_recent_pod_counts_once_from_its_binding_on__scheduler_plugins_115() -> None:
-    """A pod that uses what it requests: what the metrics show of it and what is added are its requests at any age."""
+    """For a pod that uses what it requests, the measured part and the added part sum to its requests at any age."""
     store = PodStore(pod_of, lambda: None, lambda: END)
     store.put(form("web"))
     builder = ColumnsBuilder(SchedulingSettings(), predicted)
@@ -52,7 +52,7 @@ def test_a_recent_pod_counts_once_from_its_binding_on__scheduler_plugins_115() -
 
 
 def test_after_a_restart_running_pods_do_not_count_twice__scheduler_plugins_115() -> None:
-    """The time of a pod is that of its binding, not that at which the process first saw it."""
+    """The time of a pod is that of its binding, and not the time at which the process first saw it."""
     store = PodStore(pod_of, lambda: None, lambda: END + 86400)
     store.put(form("web"))
     load = loads({"a": 0.15}, end=END + 86400)

@@ -1,4 +1,4 @@
-"""Complaints of users of load-aware schedulers that flags, rights and the configuration answer.
+"""Complaints of users of load-aware schedulers that flags, rights and the configuration resolve.
 
 Names end with the project and the number of its issue.
 """

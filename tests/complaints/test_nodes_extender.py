@@ -81,7 +81,7 @@ def refreshed(*boards: Board) -> HeatState:
 
 
 def test_many_nodes_are_names_and_an_answer_is_no_longer_than_they_are__kubernetes_72634_121527() -> None:
-    """The time went into whole Node objects: 6 MB for 500 nodes. `extender/test_over_http.py` has 5,000."""
+    """Whole Node objects took the time: 6 MB for 500 nodes. `extender/test_over_http.py` tests 5,000 nodes."""
     names = [f"node-{number + 1}" for number in range(500)]
     body = request_of(names)
     settings = SchedulingSettings(filter=FilterSettings({CPU: 0.8}))
@@ -93,7 +93,7 @@ def test_many_nodes_are_names_and_an_answer_is_no_longer_than_they_are__kubernet
 
 @pytest.mark.parametrize("whole_nodes", [False, True])
 def test_a_filter_answers_in_the_form_of_the_request__kubernetes_141781(*, whole_nodes: bool) -> None:
-    """Nodes come back whole, so that a scheduler which goes on with them misses nothing."""
+    """Whole nodes come back, so that a scheduler which continues with them misses nothing."""
     body = request_of(["node-1", "node-2"], whole_nodes=whole_nodes)
     answer = asked(
         board({"cpu": [0.9, 0.1]}), "/scheduler/filter", body, SchedulingSettings(filter=FilterSettings({CPU: 0.8}))
@@ -127,7 +127,7 @@ def test_the_descheduler_gets_the_load_that_was_measured__descheduler_225() -> N
 
 
 def test_nodes_with_equal_requests_differ_by_their_real_load__kubernetes_12455() -> None:
-    """To a scheduler that counts requests alone the three nodes are the same."""
+    """A scheduler that counts only requests sees no difference between the three nodes."""
     current = board({"cpu": [0.95, 0.3, 0.7], "memory": [0.4, 0.4, 0.4]})
     scores = asked(current, "/scheduler/prioritize", request_of(["node-1", "node-2", "node-3"]), SchedulingSettings())
     assert [each["Host"] for each in sorted(scores, key=lambda each: -each["Score"])] == ["node-2", "node-3", "node-1"]
@@ -166,7 +166,7 @@ def test_a_peak_of_one_refresh_makes_no_node_hot__descheduler_1092() -> None:
 
 
 def test_a_node_that_is_to_lose_pods_gets_none_back__descheduler_994() -> None:
-    """One snapshot: the node that is hot is the one that the filter rejects and that scores least."""
+    """In one snapshot, the hot node is the one that the filter rejects and that has the lowest score."""
     current = board({"cpu": [0.9, 0.3]})
     (hot,) = hot_nodes(current, refreshed(current, current, current), HOT)
     settings = SchedulingSettings(filter=FilterSettings({CPU: 0.8}))
@@ -178,7 +178,7 @@ def test_a_node_that_is_to_lose_pods_gets_none_back__descheduler_994() -> None:
 
 
 def test_a_large_pod_does_not_move_for_a_small_excess__descheduler_707_1695() -> None:
-    """The same large pods went round in circles."""
+    """Once, the same large pods were moved again and again."""
     pods = [pod("large", 3000), pod("small", 300)]
     assert matching(board({"cpu": [0.85]}, pods_by_node={"node-1": pods})) == ["small"]
 

@@ -19,7 +19,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def arguments_of(policy: str) -> dict[str, Any]:
-    """Return the arguments of a policy of the configuration that ships."""
+    """Return the arguments of a policy of the shipped configuration."""
     (found,) = [each for each in read("scheduler/scheduling.yaml")["policies"] if each["name"] == policy]
     arguments: dict[str, Any] = found["args"]
     return arguments

@@ -1,6 +1,6 @@
-"""Complaints of users of load-aware schedulers that the queries and the names of nodes answer.
+"""Complaints of users of load-aware schedulers that the queries and the names of nodes resolve.
 
-Names end with the project and the number of its issue. Against a real Prometheus without any recording rule.
+Names end with the project and the number of its issue. The real Prometheus has no recording rules.
 """
 
 from __future__ import annotations

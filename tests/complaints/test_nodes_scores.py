@@ -1,4 +1,4 @@
-"""Requests of users that the scores of nodes answer."""
+"""Requests of users that the scores of nodes meet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_scarce_resource_is_packed_while_the_rest_is_spread__kubernetes_68036(
 
 
 def favoured(policy: PolicySettings, pending: PendingPod, *nodes: Node) -> str:
-    """Return the node with the highest priority, which must be alone with it."""
+    """Return the node with the highest priority, which no other node may share."""
     board = Board(columns=columns(*nodes), loads=None, basis="metrics")
     priorities = score_request([policy], pending, board, np.arange(len(nodes))).priorities
     assert np.count_nonzero(priorities == priorities.max()) == 1
@@ -83,7 +83,7 @@ BALANCE_GPUS = PolicySettings(
 
 
 def test_the_load_of_gpus_is_balanced_over_nodes__kai_scheduler_1373() -> None:
-    """Both have the same GPUs left to request; only the measured load tells them apart."""
+    """Both nodes have the same number of GPUs left; only their measured load differs."""
     busy, idle = (
         Node(name, {"cpu": 16000}, mean={CPU: 0.2, GPU: load}, std={CPU: 0.0, GPU: 0.0}, gpu_left=(1000,) * 4)
         for name, load in (("busy", 0.9), ("idle", 0.1))

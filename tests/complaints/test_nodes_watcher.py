@@ -1,4 +1,4 @@
-"""Complaints about load-watcher, and about those that read it, which the documents of `/watcher` answer."""
+"""Complaints about load-watcher, and about its readers, that the documents of `/watcher` resolve."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ def rising() -> Floats:
 
 
 def test_a_burst_shows_as_high_as_it_is__load_watcher_28() -> None:
-    """A five-minute rate still shows 60% of it; here the maximum and the percentile show 90%, and it is marked."""
+    """A five-minute rate still shows 60%; here the maximum and the percentile show 90%, and the load is marked."""
     load = load_of(grid_of(rising()))
     assert load.stats[2, [P95, MAX], 0].tolist() == pytest.approx([0.9, 0.9])
     assert VERDICTS[int(load.verdicts[0])] is NodeVerdict.JUMPED
 
 
 def test_a_restarted_exporter_does_not_change_the_average__load_watcher_71() -> None:
-    """An average of averages would be 0.5: the old series has 20 of 60 samples at 0.2, the new one 40 at 0.8."""
+    """An average of averages would be 0.5; the old series has 20 of 60 samples at 0.2, the new one 40 at 0.8."""
     values = np.full((2, COLUMNS), NAN)
     values[0, : COLUMNS - 40], values[1, COLUMNS - 40 :] = 0.2, 0.8
     unknown = column(2, NAN)
@@ -65,7 +65,7 @@ def test_a_load_of_an_instant_hardly_moves_what_evictions_rest_on__descheduler_1
 
 
 def test_expired_metrics_are_neither_accepted_nor_0__koordinator_1563() -> None:
-    """After 90 seconds nothing is served; after five minutes the requests say more than nothing, and it is marked."""
+    """After 90 seconds nothing is served; after five minutes an estimate from the requests is, and is marked as one."""
     requested = {CPU: np.array([0.5, 0.5])}
     good = assemble(
         SampleSet({CPU: grid_of(np.full((2, COLUMNS), 0.4))}), ("node-0000", "node-0001"), RefreshFacts(END, 30)
@@ -89,6 +89,6 @@ def test_there_is_a_percentile_beside_the_average__koordinator_856() -> None:
 
 
 def test_the_deviation_is_that_of_the_load_and_not_of_its_smoothing__load_watcher_28() -> None:
-    """Load that switches between 10 and 90%: the existing recording rules show a fifth of its deviation."""
+    """For load that switches between 10 and 90%, the existing recording rules show a fifth of its deviation."""
     load = load_of(grid_of(rates(15, 37.5, STEP, columns=COLUMNS, nodes=8)))
     assert load.stats[0, STD].min() > 0.8 * 0.4

@@ -1,4 +1,4 @@
-"""How an adapter does, seen from outside."""
+"""The state of an adapter, seen from outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUPS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
 def test_own_metrics_tell_of_every_rule_and_of_the_age_of_answers__prometheus_adapter_218_513(
     adapter: Adapter, caller: Caller
 ) -> None:
-    """Also cybozu-go/neco 2058. A rule that fails is counted: see the complaint PA 99."""
+    """This also answers cybozu-go/neco 2058; that a failing rule is counted is tested for the complaint PA 99."""
     started = time.time() - adapter.metric("process_start_time_seconds")
     answered = adapter.metric("tidewatch_adapter_answer_age_seconds_count")
     assert caller.pods("connections", labelSelector="app=web").status == 200

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
 
 LONGEST_TARGET = 2000
-"""Of the server that answers 414; 150 names of pods are longer."""
+"""The longest target before the server answers 414; 150 names of pods are longer."""
 SERIES = 100_000
 DISCOVERED_RULE = f"""
 rules:
@@ -42,7 +42,7 @@ AUTOSCALERS = 300
 
 
 def asked_for_many(caller: Caller) -> Answer:
-    """Return the values of 1,500 pods, not compressed."""
+    """Return the values of 1,500 pods, uncompressed."""
     path = f"{CUSTOM}/v1beta2/namespaces/big/pods/%2A/connections"
     return caller.get(path, [("Accept-Encoding", "identity")], {"labelSelector": "app=web"})
 
@@ -61,7 +61,7 @@ def test_a_query_for_1500_pods_is_as_short_as_one_for_3__prometheus_adapter_668(
 
 @pytest.fixture(scope="module")
 def narrow_server(prometheus: PrometheusProcess) -> Iterator[RawServer]:
-    """A proxy before Prometheus that knows GET alone, and no long addresses."""
+    """Yield a proxy before Prometheus that accepts only GET and no long addresses."""
 
     def script(peer: Peer) -> None:
         while request := peer.read():
@@ -80,7 +80,7 @@ def narrow_server(prometheus: PrometheusProcess) -> Iterator[RawServer]:
 def test_where_long_addresses_are_414_1500_pods_are_served_by_short_ones__crane_907(
     tmp_path: Path, trust: Trust, narrow_server: RawServer
 ) -> None:
-    """And POST, which has no such limit, is what is tried first."""
+    """POST, which has no such limit, is tried first."""
     rules = f"rules:\n{CONNECTIONS_RULE}"
     with (
         running_adapter(tmp_path, trust, prometheus_url=narrow_server.url, rules=rules, objects=OBJECTS) as adapter,
@@ -96,7 +96,7 @@ def test_where_long_addresses_are_414_1500_pods_are_served_by_short_ones__crane_
 def test_requests_cost_no_list_and_wait_for_no_client_limit__prometheus_adapter_1_573(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """Nor do a hundred groups of CRDs cost requests (helm-charts 3271, 3811; OCPBUGS-7694).
+    """A hundred groups of CRDs cost no requests either (helm-charts 3271, 3811; OCPBUGS-7694).
 
     `make e2e` counts the same in the audit log of a real API server.
     """
@@ -154,7 +154,7 @@ def test_a_huge_answer_of_series_is_read_without_being_held__prometheus_adapter_
 
 
 def highest_memory(process: int) -> int:
-    """Return the most bytes that a process ever had resident."""
+    """Return the largest number of bytes that a process ever had resident."""
     (found,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
     return int(found) * 1024
 
@@ -163,7 +163,7 @@ def highest_memory(process: int) -> int:
 def counted_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
-    """One whose queries can be told from those of others."""
+    """Yield an adapter whose queries can be told from those of others."""
     folder = tmp_path_factory.mktemp("counted")
     with COMPLAINTS.adapter(folder, trust, prometheus, rules=MARKED_RULE) as running:
         yield running
@@ -172,7 +172,7 @@ def counted_adapter(
 def test_three_hundred_autoscalers_cost_prometheus_no_more_than_one__keda_2282_3670_5624(
     counted_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
-    """`tests/e2e/hpa/test_many_autoscalers.py` and `make bench` do it with real autoscalers, and with 10,000."""
+    """`tests/e2e/hpa/test_many_autoscalers.py` and `make bench` repeat it with real autoscalers, and with 10,000."""
     with counted_adapter.caller() as caller:
         for number in range(AUTOSCALERS):
             answer = caller.pods("connections", labelSelector=f"app in (web,of-{number})")
@@ -184,7 +184,7 @@ def test_three_hundred_autoscalers_cost_prometheus_no_more_than_one__keda_2282_3
 def test_when_prometheus_is_queried_is_counted__prometheus_adapter_506(
     counted_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
-    """When that is, is told in docs/query-plans.md and docs/operating.md."""
+    """docs/query-plans.md and docs/operating.md say when Prometheus is queried."""
     with counted_adapter.caller() as caller:
         assert len(caller.pods("connections", labelSelector="app=web").values) == 3
 
@@ -198,7 +198,7 @@ def test_when_prometheus_is_queried_is_counted__prometheus_adapter_506(
 def test_values_are_renewed_within_seconds_without_an_annotation__kube_metrics_adapter_161_214(
     counted_adapter: Adapter,
 ) -> None:
-    """By default flags; `tests/e2e/hpa/test_hpa_kubectl.py` sees a real autoscaler follow its metric."""
+    """The flags are the defaults; `tests/e2e/hpa/test_hpa_kubectl.py` sees a real autoscaler follow its metric."""
     with counted_adapter.caller() as caller:
         first = caller.pods("connections", labelSelector="app=web").evaluated_at
 

@@ -1,4 +1,4 @@
-"""`metrics.k8s.io`: which program serves it, and what its answers cost."""
+"""`metrics.k8s.io`: which program serves it, and the cost of its answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def usage_adapter(
 def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enhancements_1426(
     usage_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
-    """`kubectl top pods -A` was two for each namespace. `make e2e` has kubectl and an autoscaler read it."""
+    """`kubectl top pods -A` cost two queries a namespace; in `make e2e`, kubectl and an autoscaler read the API."""
     with usage_adapter.caller() as caller:
         items = caller.get(f"{API}/pods").items
     assert {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in items} == {
@@ -69,7 +69,7 @@ def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enha
 def test_without_resource_rules_no_use_is_told_and_no_api_taken_over__prometheus_adapter_561_310(
     caller: Caller,
 ) -> None:
-    """It stays metrics-server's. `tests/e2e/install/test_chart.py` has the chart refuse to take it over.
+    """The API stays metrics-server's; in `tests/e2e/install/test_chart.py` the chart refuses to take it over.
 
     Discovery answers nevertheless: an APIService that still points here must not become unavailable.
     """

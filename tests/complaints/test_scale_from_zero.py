@@ -1,4 +1,4 @@
-"""Metrics of what runs nowhere yet: known before their first series, and no error for it."""
+"""Metrics of workloads at zero are known before their first series, and give no error."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def test_a_metric_is_known_by_its_rule_before_its_first_series__enhancements_202
 
 
 def test_nothing_is_not_taken_for_zero__keda_2382(caller: Caller) -> None:
-    """A queue of which nothing is known is an empty list, one that is empty is 0: an autoscaler tells them apart."""
+    """A queue about which nothing is known is an empty list, and an empty queue is 0; autoscalers need both."""
     assert caller.external("queue_depth", labelSelector="queue=unknown").items == []
     (empty,) = caller.external("queue_depth", labelSelector="queue=empty").items
     assert empty["value"] == "0"
 
 
 def test_a_rule_may_say_what_nothing_is_worth__keda_2382(caller: Caller) -> None:
-    """`onNoData: 0`, for queues whose series vanish when they are empty."""
+    """The rule states `onNoData: 0`, for queues whose series vanish when they are empty."""
     # Once Prometheus has been there for as long as it looks back, which is a second here.
     eventually(lambda: caller.external("queue_or_zero").status == 200)
     (item,) = caller.external("queue_or_zero").items

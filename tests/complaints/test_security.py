@@ -1,4 +1,4 @@
-"""Trust, rights, and who owns which API."""
+"""Trust, rights, and the ownership of APIs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def tls(authority: Authority) -> ssl.SSLContext:
-    """How a server shows a certificate that nobody but this authority vouches for."""
+    """Return the TLS of a server whose certificate only this authority vouches for."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server = authority.server()
     context.load_cert_chain(server.certificate_file, server.key_file)
@@ -48,7 +48,7 @@ def tls(authority: Authority) -> ssl.SSLContext:
 def asked_by_adapter(
     folder: Path, trust: Trust, tls: ssl.SSLContext, *flags: str
 ) -> Iterator[tuple[RawServer, Adapter]]:
-    """Run a stand-in for Prometheus with TLS that writes down what it is told, and an adapter with a token for it."""
+    """Run a stand-in for Prometheus with TLS that records its requests, and an adapter with a token for it."""
     script = answering(NO_SAMPLES, Content_Type="application/json")
     token = f"--prometheus-token-file={folder / 'token'}"
     replace_file(folder / "token", FIRST_TOKEN)
@@ -64,7 +64,7 @@ def asked_by_adapter(
 def test_tls_is_verified_and_no_token_goes_to_strangers__prometheus_adapter_681(
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext
 ) -> None:
-    """`tests/e2e/install/test_chart_installed.py` has a real API server verify the adapter in turn."""
+    """In `tests/e2e/install/test_chart_installed.py` a real API server verifies the adapter in turn."""
     with asked_by_adapter(tmp_path, trust, tls) as (stranger, adapter), adapter.caller() as caller:
         answer = caller.pods("connections", **WEB)
         assert answer.status == 503
@@ -82,7 +82,7 @@ def test_the_chart_never_asks_for_unverified_tls__prometheus_adapter_681() -> No
 def test_a_renewed_token_is_taken_in_without_a_restart__prometheus_adapter_681(
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext, authority: Authority
 ) -> None:
-    """Tokens of service accounts end after an hour; the old program read its file once."""
+    """Tokens of service accounts expire after an hour; prometheus-adapter read its file once."""
     ca_file = f"--prometheus-ca-file={authority.ca_file}"
     with asked_by_adapter(tmp_path, trust, tls, ca_file, "--refresh-interval=1s") as (server, adapter):
         with adapter.caller() as caller:
@@ -101,7 +101,7 @@ def tokens(server: RawServer) -> set[str]:
 
 @pytest.fixture
 def cluster() -> Iterator[ObjectApiServer]:
-    """One whose custom metrics are this adapter's."""
+    """Yield a cluster whose custom metrics API is this adapter's."""
     with ObjectApiServer() as server:
         server.objects.put(APISERVICES, "", CUSTOM, apiservice(CUSTOM))
         yield server
@@ -121,7 +121,7 @@ def line_of(lines: list[str], name: str) -> str:
 def test_a_missing_right_is_told_with_what_it_costs__prometheus_adapter_473_274(
     cluster: ObjectApiServer, tmp_path: Path
 ) -> None:
-    """The adapter's own, and those of the controller that reads metrics (also helm/charts 7700)."""
+    """The rights are the adapter's own, and those of the controller that reads metrics (also helm/charts 7700)."""
     cluster.objects.deny("list", "pods")
     lines = doctor(cluster, tmp_path)
     assert line_of(lines, "permission/list pods").endswith("HPAs on Pods metrics get 503")
@@ -132,7 +132,7 @@ def test_a_missing_right_is_told_with_what_it_costs__prometheus_adapter_473_274(
 def test_an_api_that_another_adapter_took_is_told_with_its_owner__keda_6475(
     cluster: ObjectApiServer, tmp_path: Path
 ) -> None:
-    """One cluster has one external-metrics adapter (also CMA 70, keda 470)."""
+    """A cluster can have one external-metrics adapter (also CMA 70, keda 470)."""
     other = replace(SERVICE, namespace="keda", name="keda-operator-metrics-apiserver")
     cluster.objects.put(APISERVICES, "", EXTERNAL, apiservice(EXTERNAL, other))
     line = line_of(doctor(cluster, tmp_path), f"apiservice/{EXTERNAL}")

@@ -1,4 +1,4 @@
-"""Values that were no values, were not there any more, or differed from replica to replica."""
+"""Values that were not numbers, that no longer existed, or that differed from replica to replica."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WEB = {"labelSelector": "app=web"}
 MAX_AGE_SECONDS = 2
 LOOK_UPS_A_ROUND = 4
-"""One for each different `seriesQuery`."""
+"""One look-up for each distinct `seriesQuery`."""
 STEADY = 'connections{namespace="shop",pod="web-0"} 10\n'
 QUEUE = 'queue_depth{namespace="shop",queue="orders"} 6\n'
 NEW = 'found_sessions{namespace="shop",pod="web-0"} 3\n'
@@ -52,7 +52,7 @@ externalRules:
 def test_what_is_no_number_is_no_value_and_never_0__prometheus_adapter_280_paasta_3034(
     adapter: Adapter, caller: Caller
 ) -> None:
-    """NaN and infinity; the sample beside them is served (also PA PR 308, keda PR 7576)."""
+    """Such values are NaN and infinity; the sample beside them is served (also PA PR 308, keda PR 7576)."""
     assert set(caller.pods("ratio", **WEB).values) == {"web-2"}
     for pod, what in (("web-0", "NaN"), ("web-1", "infinite")):
         answer = caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/{pod}/ratio")
@@ -69,9 +69,9 @@ def test_a_negative_value_stays_what_it_is__prometheus_adapter_394(caller: Calle
 def test_two_replicas_give_the_same_lists_and_values__prometheus_adapter_320_397(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, caller: Caller
 ) -> None:
-    """One that has just started included.
+    """A replica that has just started is included.
 
-    `tests/e2e/metrics_apis/test_replicas.py` takes one of two away under load.
+    `tests/e2e/metrics_apis/test_replicas.py` removes one of two under load.
     """
     with (
         COMPLAINTS.adapter(tmp_path, trust, prometheus) as replica,
@@ -90,7 +90,7 @@ def test_two_replicas_give_the_same_lists_and_values__prometheus_adapter_320_397
 
 @pytest.fixture(scope="module")
 def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometheus]:
-    """A Prometheus whose series come and go."""
+    """Yield a Prometheus whose series come and go."""
     with scraped_prometheus(tmp_path_factory.mktemp("living"), STEADY + ENDING, interval="1s") as running:
         running.wait_for("found_jobs")
         yield running
@@ -98,7 +98,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPromethe
 
 @pytest.fixture(scope="module")
 def follower(tmp_path_factory: pytest.TempPathFactory, trust: Trust, living: ScrapedPrometheus) -> Iterator[Adapter]:
-    """One that looks at it often."""
+    """Yield an adapter that looks up the series of `living` often."""
     folder = tmp_path_factory.mktemp("follower")
     flags = ("--metrics-relist-interval=1s", f"--metrics-max-age={MAX_AGE_SECONDS}s", "--refresh-interval=1s")
     with running_adapter(
@@ -110,7 +110,7 @@ def follower(tmp_path_factory: pytest.TempPathFactory, trust: Trust, living: Scr
 def test_a_metric_whose_series_pause_does_not_flap__prometheus_adapter_77_64_135_229_325(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
-    """Its series are gone for longer than `--metrics-max-age`: it stays listed, and known (PA PRs 136, 230, 459)."""
+    """Its series are gone for longer than `--metrics-max-age`, and it stays listed and known (PA PRs 136, 230, 459)."""
     living.publish(STEADY + ENDING, seen="found_jobs")
     with follower.caller() as caller:
         eventually(lambda: "pods/found_jobs" in caller.listed())
@@ -144,7 +144,7 @@ def test_the_last_value_of_a_source_that_stopped_is_not_served_on__kube_metrics_
 def test_a_pushed_value_that_is_not_renewed_ends_at_the_age_its_rule_allows__kube_metrics_adapter_97(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
-    """Samples that bring their own time are not marked as gone: Prometheus itself serves them for five minutes."""
+    """Samples with a time of their own are not marked as gone: Prometheus itself serves them for five minutes."""
     pushed = f'pushed_lag{{namespace="shop"}} 8 {int(time.time() * 1000)}\n'
     living.publish(STEADY + pushed, seen="pushed_lag")
     with follower.caller() as caller:
@@ -164,7 +164,7 @@ def of_status(answer: Answer, status: int) -> list[Answer]:
 def test_a_new_series_is_a_metric_at_the_next_look_up__prometheus_adapter_532(
     living: ScrapedPrometheus, follower: Adapter
 ) -> None:
-    """That is a minute by default; a rule that spells its series out has none to wait for."""
+    """By default, look-ups are a minute apart; a rule that spells its series out does not wait for one."""
     with follower.caller() as caller:
         assert named(caller, "found_sessions") == set()
         living.publish(STEADY + NEW, seen="found_sessions")

@@ -1,6 +1,6 @@
-"""The world in which complaints are tried: a small shop, one namespace with 1,500 pods, and rules good and bad.
+"""The world in which complaints are tested: a small shop, one namespace with 1,500 pods, and good and bad rules.
 
-Samples lie in the past and in the next hour, so that nothing must be scraped; each value is constant.
+Samples are backfilled for the past and the next hour, so that nothing must be scraped; each value is constant.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 30
 SHORT_LOOK_BACK = "--prometheus-look-back=1s"
-"""So that a rule's value for no data need not wait for five minutes after each start of a Prometheus."""
+"""With this flag, a rule's value for no data need not wait for five minutes after each start of a Prometheus."""
 _PAST_SECONDS = 90
 
 MANY = 1500
-"""Pods of the namespace `big`, as many as made a query too long for VictoriaMetrics."""
+"""Pods of the namespace `big`: so many made a query too long for VictoriaMetrics."""
 BIG = [f"checkout-frontend-7d9c5b6f4-{number:05}" for number in range(MANY)]
 
 CONNECTIONS_RULE = f"""
@@ -113,10 +113,10 @@ def _few_at(now: int) -> list[str]:
 
 
 def _courses(*, few: bool) -> dict[str, Course]:
-    """Return the series of the namespace `big`, or the few others."""
+    """Return the series of the namespace `big`, or only the few other series."""
     return {series: always(value) for series, value in SAMPLES.items() if ('"big"' not in series) is few}
 
 
 COMPLAINTS = World(RULES, OBJECTS, _samples_at, logs_queries=True)
 SMALL_COMPLAINTS = replace(COMPLAINTS, samples_at=_few_at)
-"""Without the series of the namespace `big`: its Prometheus starts sooner."""
+"""The world without the series of the namespace `big`, whose Prometheus starts sooner."""

@@ -1,4 +1,4 @@
-"""The scripts are those of the present flags, the wheel installs all of them, and a shell completes with them."""
+"""The scripts match the present flags, the wheel installs all of them, and a shell completes with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def completed(*words: str, folder: Path = CHECKOUT) -> list[str]:
-    """Return what bash offers for the last word, by the function that the script registers for the program."""
+    """Return what bash offers for the last word, using the function that the script registers for the program."""
     script = str(FOLDER / f"{words[0]}.bash")
     command = ["bash", "--norc", "--noprofile", "-c", COMPLETE, "bash", script, *words]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)

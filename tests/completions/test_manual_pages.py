@@ -1,4 +1,4 @@
-"""The manual pages are those of the present flags, say all that `--help` says, and `man` can print them."""
+"""The manual pages match the present flags, say all that `--help` says, and `man` can print them."""
 
 from __future__ import annotations
 

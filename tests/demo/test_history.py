@@ -1,4 +1,4 @@
-"""The days before the one that is shown."""
+"""The days before the one that the demo shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C is not lost where Python drops its exception."""
+"""Ctrl-C is not lost where Python drops its KeyboardInterrupt."""
 
 from __future__ import annotations
 

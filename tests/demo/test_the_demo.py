@@ -1,4 +1,4 @@
-"""The demo itself: the same processes as `make demo`. Whole days are judged by `make e2e` (`tests/e2e/demo`)."""
+"""The demo itself runs the same processes as `make demo`; `make e2e` judges whole days (`tests/e2e/demo`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second opinion must find what is wrong: each kind of error is put in once."""
+"""The demo's independent check must find every kind of error; each is injected once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The image's recipe fits the checkout. No image can be built in the tests; hadolint reads it in `make lint`."""
+"""The Dockerfile fits the checkout. Tests cannot build images; hadolint reads the file in `make lint`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROJECT: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(
 
 
 def instructions() -> Iterator[tuple[str, str]]:
-    """Yield each instruction and what stands behind it, on one line."""
+    """Yield each instruction and its arguments, on one line."""
     text = re.sub(r"^\s*#.*\n", "", (CHECKOUT / "Dockerfile").read_text(), flags=re.MULTILINE)
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
         name, _, rest = line.strip().partition(" ")
@@ -46,7 +46,7 @@ def all_of(name: str) -> list[str]:
 
 
 def runtime_stage() -> list[tuple[str, str]]:
-    """Return the stage that the images of all targets stand on."""
+    """Return the stage that the images of all targets are based on."""
     found = list(instructions())
     starts = [index for index, (name, _) in enumerate(found) if name == "FROM"]
     (begin,) = [index for index in starts if found[index][1].endswith(" AS runtime")]
@@ -54,12 +54,12 @@ def runtime_stage() -> list[tuple[str, str]]:
 
 
 def copied() -> list[str]:
-    """Return what is taken from the checkout."""
+    """Return what is copied from the checkout."""
     return [source for rest in all_of("COPY") if "--from" not in rest for source in shlex.split(rest)[:-1]]
 
 
 def ignored(name: str) -> bool:
-    """Whether .dockerignore keeps it out of the build: the last line that fits counts."""
+    """Return whether .dockerignore keeps the file out of the build: the last line that matches decides."""
     lines = [
         line for line in (CHECKOUT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")
     ]
@@ -109,7 +109,7 @@ OF_NODES = (CHECKOUT / "adapter" / "nodes", CHECKOUT / "adapter" / "commands" / 
 
 
 def third_party_imports(*, nodes: bool) -> set[str]:
-    """Return the packages that modules of the adapter, or of it without `nodes`, import when they are loaded or run."""
+    """Return the packages that modules of the adapter, with or without `nodes`, import when they are loaded or run."""
     found: set[str] = set()
     for path in (CHECKOUT / "adapter").rglob("*.py"):
         if not nodes and any(path.is_relative_to(folder) for folder in OF_NODES):
@@ -157,7 +157,7 @@ of = packages_distributions()
 print(*{name for module in sys.modules for name in of.get(module.partition(".")[0], ())})
 """
 NEEDED_TO_BUILD = {"pycparser"}
-"""What a package asks for that only its own build loads."""
+"""Packages that another package requires and only its own build loads."""
 
 
 @pytest.mark.parametrize(("lock", "arguments"), [("adapter", []), ("nodes", ["nodes"])])
@@ -260,7 +260,7 @@ NANNY = "tidewatch-recommender|pod-nanny"
 EXAMPLE_OF_NANNY = ["--config-dir=/etc/config", "--cpu=300m", "--extra-cpu=20m", "--deployment=nanny-v1"]
 """Flags of addon-resizer's example Deployment."""
 IMAGE = "tidewatch"
-"""The entrypoint without a `command`."""
+"""The name of the entrypoint that runs without a `command`."""
 
 STARTS: dict[str, tuple[str, list[str], str]] = {
     "prometheus-adapter's chart": (IMAGE, ["/adapter", "--config=a b", "--v", "6"], f"{SERVE_OURS}|--config=a b|--v|6"),
@@ -315,7 +315,7 @@ STARTS: dict[str, tuple[str, list[str], str]] = {
 
 
 def installed(folder: Path) -> None:
-    """Put the entrypoint and its other names into a folder, and programs that print how they were started."""
+    """Put the entrypoint and its other names into a folder, with programs that print how they were started."""
     (recipe,) = [rest for rest in all_of("RUN") if rest.startswith("printf")]
     script, *rest = recipe.split("&&")
     assert script.rstrip().endswith(">/tidewatch")

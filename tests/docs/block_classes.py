@@ -51,11 +51,11 @@ PICTURES: Final = {
     "docs/sizes.md": "3 of 5 containers sized from",
     "docs/recommender.md": r"tidewatch-recommender run +--config FILE +decides",
 }
-"""Blocks that are neither configuration nor commands: drawings, overviews and messages. By page, how they begin."""
+"""Blocks that are neither configuration nor commands (drawings, overviews, messages), by page and by how they begin."""
 
 
 def configuration(block: Block) -> MappingNode | SequenceNode | None:
-    """Return what a block holds, if it is YAML or JSON; it must have no problem of its own."""
+    """Return the content of a block if it is YAML or JSON, which must be free of errors."""
     if block.language not in {"yaml", "json"} and not re.match(r"\w+:\n", block.text):
         return None
     root = load_documents(block.text, block.place).root
@@ -87,7 +87,7 @@ TARGETS: Final = "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace:
 
 
 def recommender_text(block: Block) -> str | None:
-    """Return a block as a whole configuration of the recommender; None if it is no part of one."""
+    """Return a block as a whole configuration of the recommender; None if it is no part of such a file."""
     text, keys = block.text, keys_of(block)
     if kind_of(block) == "RecommenderConfiguration":
         return text
@@ -150,7 +150,7 @@ def is_role(block: Block) -> bool:
 
 
 def has_rules_of_rbac(block: Block) -> None:
-    """Check the form; tests/e2e/hpa/test_kubectl_tidewatch.py acts with the rights."""
+    """Check the form of the rules; tests/e2e/hpa/test_kubectl_tidewatch.py uses the rights."""
     role = yaml.safe_load(block.text)
     assert role["apiVersion"] == "rbac.authorization.k8s.io/v1"
     assert [set(rule) for rule in role["rules"]] == [{"apiGroups", "resources", "verbs"}] * len(role["rules"])
@@ -177,7 +177,7 @@ def is_metric_rule(block: Block) -> bool:
 
 
 def read_as_metric_rule(block: Block) -> None:
-    """The reader takes it, and so does the definition that the API server has."""
+    """Check that the reader accepts the block, and that the CustomResourceDefinition's schema does."""
     document = yaml.safe_load(block.text)
     assert rule_object(document["spec"]).findings == ()
     assert list(METRIC_RULES.iter_errors(document["spec"])) == []
@@ -188,7 +188,7 @@ def is_hpa(block: Block) -> bool:
 
 
 def served_by_the_shipped_rules(block: Block) -> None:
-    """The metrics that an HPA of a page reads are metrics of rules that ship."""
+    """Check that shipped rules have the metrics that a page's HPA reads."""
     document = yaml.safe_load(block.text)
     rules = "".join(path.read_text() for path in sorted(RULES.glob("*.yaml")))
     metrics = document.get("spec", document)["metrics"]
@@ -205,7 +205,7 @@ def is_workload(block: Block) -> bool:
 
 
 def has_containers_that_start(block: Block) -> None:
-    """Kubernetes' own schema is the API server's; what is ours in an object are the arguments of the sidecar."""
+    """Check the sidecar's arguments, the only part of the object that is not left to the API server's schema."""
     spec = (yaml.safe_load(block.text).get("spec") or {}).get("template", {}).get("spec", {})
     for container in [*spec.get("initContainers", []), *spec.get("containers", [])]:
         if container["name"] == "readiness":
@@ -276,7 +276,7 @@ def is_picture(block: Block) -> bool:
 
 
 def is_output(block: Block) -> bool:
-    """Whether it is what the command of the block before prints: the test of that command compares it."""
+    """Return whether the command of the block before prints this; the test of that command compares it."""
     return block.text.startswith("RECOMMENDATION ")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PAGES: Final = (CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
 _FENCE = re.compile(r"^( *)```(\w*)$")
 _ASSIGNED = re.compile(r"^\w+=\$\((.*)\)$")
-"""The output of a command that a variable is set to."""
+"""A command whose output is assigned to a variable."""
 _INDENTED: Final = " " * 4
 
 
@@ -27,9 +27,9 @@ class Block:
     page: Path
     line: int
     language: str
-    """Empty for an indented block, and for a fence that names none."""
+    """The block's language; empty for an indented block, and for a fence that names none."""
     text: str
-    """Without its indentation, ends with a line break."""
+    """The block without its indentation, with a line break at the end."""
 
     @property
     def place(self) -> str:
@@ -37,7 +37,7 @@ class Block:
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """Yield the blocks of a page; raises ValueError for a fence that does not end."""
+    """Yield the blocks of a page; raise ValueError for a fence that does not end."""
     lines = page.read_text().split("\n")
     at = 0
     while at < len(lines):
@@ -57,7 +57,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 def commands_of(block: Block) -> list[list[str]]:
     """Return the words of each command of a block, as a shell splits them.
 
-    Of a session, only what stands behind a prompt (`$ `) is a command. Raises ValueError for quotes that do not end.
+    In a session, only what follows a prompt (`$ `) is a command. Raise ValueError for quotes that do not end.
     """
     text = block.text
     if text.startswith("$ "):

@@ -39,7 +39,7 @@ NOT_RUN: Final = {
     "replay": "needs a recorded past; tests/recommender/replay runs it",
     "backtest": "needs recorded load, and fits models; tests/recommender/commands/test_backtest.py runs it",
 }
-"""Commands of ours that are only parsed here, by name."""
+"""Commands of ours that are only parsed here, with the reason."""
 NEEDS_MORE: Final = {
     "kubectl": "asks an API server; tests/e2e uses the same resources",
     "pip": "installs from a package index; .ci/python-environment installs the same project",
@@ -48,7 +48,7 @@ NEEDS_MORE: Final = {
     "curl": "asks a running server; what it sends is read by the server's own parser",
     "helm": "is built for the end-to-end tests; its values are compared with the schema",
 }
-"""Commands that are not ours."""
+"""Commands that are not ours, with the reason why they are not run."""
 
 
 def take_command(words: list[str]) -> None:
@@ -73,7 +73,7 @@ def take_command(words: list[str]) -> None:
 
 
 def take_helm(words: list[str]) -> None:
-    """The chart of what is installed exists, and each value that is set is in its schema, with a text of its type."""
+    """Check that the chart exists, and that its schema has each value that is set, with a fitting type."""
     verb, _, chart, *_ = words
     if verb == "uninstall":
         return
@@ -100,7 +100,7 @@ def take_curl(words: list[str]) -> None:
 
 
 def take_sed(words: list[str]) -> None:
-    """It is run on the file that the chart brings, and changes it."""
+    """Run sed on the file that the chart brings, and check that the file is changed."""
     script, name, *_ = words
     file = next((CHECKOUT / "helm").rglob(name))
     ran = subprocess.run(["sed", script, str(file)], capture_output=True, text=True, check=True)

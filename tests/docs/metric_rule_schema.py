@@ -14,7 +14,7 @@ SPEC: dict[str, Any] = OBJECT["properties"]["spec"]
 
 
 def as_json_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a structural schema as the API server reads it: unknown fields are refused (`fieldValidation=Strict`)."""
+    """Return a structural schema as the API server uses it: unknown fields are refused (`fieldValidation=Strict`)."""
     read = {key: value for key, value in schema.items() if not key.startswith("x-")}
     if schema.get("x-kubernetes-int-or-string"):
         read["type"] = ["integer", "string"]

@@ -1,4 +1,4 @@
-"""docs/architecture.md is short, and the places that it and its sister page name exist."""
+"""docs/architecture.md is short, and the places exist that it and its sister page name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.checkout import CHECKOUT
 PAGES = {name: (CHECKOUT / "docs" / f"{name}.md").read_text() for name in ("architecture", "where-to-add")}
 LONGEST_BYTES = 12_288
 ROOTS = ("", "adapter", "adapter/metrics", "adapter/foundation", "recommender")
-"""Folders from which a page names places."""
+"""Folders to which the places named on a page are relative."""
 LOADS_NUMPY = {"commands", "nodes"}
 ABOVE_BOTH_PROGRAMS = {"kubectl"}
 
@@ -42,7 +42,7 @@ def test_the_places_that_a_page_names_exist(page: str) -> None:
 
 
 def sources_of(contract_id: str) -> set[str]:
-    """Return the modules that a contract speaks of."""
+    """Return the modules that an import contract names as sources."""
     contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     return set(next(contract for contract in contracts if contract["id"] == contract_id)["source_modules"])
 

@@ -1,4 +1,4 @@
-"""Every code block of the pages works: it is read, parsed or run here, or a table says why it cannot be."""
+"""Every code block of the pages works: it is read, parsed or run here, or a table says why not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_block_is_of_one_class_and_works(block: Block) -> None:
 
 
 def test_every_class_and_every_exception_has_a_block() -> None:
-    """Entries of the tables that no page needs any more are removed."""
+    """Table entries that no page needs any more must be removed."""
     assert [each.name for each in CLASSES if not any(map(each.has, BLOCKS))] == []
     words = [words for block in BLOCKS if is_commands(block) for words in commands_of(block)]
     assert NEEDS_MORE.keys() - {first for first, *_ in words} == set()
@@ -46,7 +46,7 @@ def test_every_class_and_every_exception_has_a_block() -> None:
 
 
 def runnable() -> list[tuple[Block, list[str]]]:
-    """Return the commands without cluster and Prometheus whose files are in the repository or on the page."""
+    """Return the commands that need no cluster or Prometheus, and whose files are in the repository or on the page."""
     return [
         (block, words)
         for block in BLOCKS
@@ -92,7 +92,7 @@ def cluster_of(services: int) -> str:
 
 
 def files_of(page: Path, folder: Path) -> Path:
-    """Return where the commands of a page run: its examples, or what it shows under `# NAME`, with the cluster."""
+    """Return the folder where a page's commands run, with the examples, the page's files (`# NAME`) and the cluster."""
     shown = [block for block in blocks_of(page) if block.text.startswith("# recommender.yaml\n")]
     if not shown:
         return CHECKOUT / "docs" / "examples" / page.stem

@@ -1,4 +1,4 @@
-"""The pages of cluster sizes name what the program knows, and their examples work."""
+"""The pages on cluster sizes list what the program knows, and their examples work."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ max-bulk-soft-taint-count max-bulk-soft-taint-time frequent-loops-enabled parall
 write-status-configmap leader-elect max-inactivity max-failing-time address cloud-provider
 blocking-system-pod-distruption-timeout ignore-daemonsets-utilization ignore-mirror-pods-utilization
 """
-"""Of Cluster Autoscaler, as in its FAQ and `pkg/config/flags/flags.go`."""
+"""Flags of Cluster Autoscaler, from its FAQ and `pkg/config/flags/flags.go`."""
 
 
 def first_cells(heading: str, page: str = PAGE) -> str:
-    """Return the first cells of the tables below a heading, up to the next one of its level."""
+    """Return the first cells of the tables below a heading, up to the next heading of the same level."""
     level = heading.partition(" ")[0]
     section = page.partition(f"\n{heading}\n")[2].partition(f"\n{level} ")[0]
     assert section, heading

@@ -1,4 +1,4 @@
-"""The page of complaints and their tests name each other."""
+"""The page of complaints and the tests of complaints refer to each other."""
 
 from __future__ import annotations
 

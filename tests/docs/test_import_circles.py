@@ -44,7 +44,7 @@ def graph() -> dict[str, set[str]]:
 
 
 def circle_in(graph: dict[str, set[str]]) -> list[str]:
-    """Return a circle of modules, the first of them also at the end; empty if there is none."""
+    """Return a circle of modules, with the first of them also at the end; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

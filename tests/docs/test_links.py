@@ -1,4 +1,4 @@
-"""Every link of a page leads to a file that exists, and to a heading that it has. Other hosts are not asked."""
+"""Every link of a page leads to an existing file and heading; links to other hosts are not checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s]+)\)")
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors of a page's headings as GitHub makes them: of two alike, the second one ends in -1."""
+    """Return the anchors of a page's headings as GitHub makes them: the second of two equal ones ends in -1."""
     seen: Counter[str] = Counter()
     found = set()
     for heading in re.findall(r"^#+ (.+)$", _FENCES.sub("", page.read_text()), flags=re.MULTILINE):

@@ -1,4 +1,4 @@
-"""The definition of MetricRule: it is current, structural, and says what the reader says."""
+"""The definition of MetricRule is current and structural, and agrees with the reader."""
 
 from __future__ import annotations
 

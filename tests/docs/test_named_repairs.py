@@ -1,4 +1,4 @@
-"""Repairs that messages name exist: keys of the chart or of the configuration, flags, and commands."""
+"""Repairs that messages suggest exist: keys of the chart or of the configuration, flags, and commands."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FLAGS = {
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the text of each string in a module that is no docstring, with NUL in place of values that are put in."""
+    """Yield the text of each string in a module that is not a docstring, with NUL in place of inserted values."""
     tree = ast.parse(path.read_text())
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -82,7 +82,7 @@ def texts_of(path: Path) -> Iterator[str]:
 
 @cache
 def messages() -> tuple[tuple[str, str], ...]:
-    """Return where each message is, and its text."""
+    """Return the place and the text of each message."""
     return tuple(_messages())
 
 
@@ -113,7 +113,7 @@ def is_in_the_chart(key: str) -> bool:
 
 
 def is_a_flag(name: str) -> bool:
-    """Whether a command has the flag; `--prometheus-…` and `--prometheus flags` stand for several."""
+    """Return whether a command has the flag; `--prometheus-…` and `--prometheus flags` stand for several."""
     if name in FLAGS or name in OF_OTHERS:
         return True
     several = name.removesuffix(" flags")
@@ -121,7 +121,7 @@ def is_a_flag(name: str) -> bool:
 
 
 def is_in_the_configuration(key: str) -> bool:
-    """Whether a parser of a configuration file knows the key, whatever it says of the value."""
+    """Return whether a parser of a configuration file knows the key, whatever it says about the value."""
     value = "x"
     for part in reversed(key.split(".")):
         value = f"{{{part}: {value}}}"
@@ -142,7 +142,7 @@ def is_in_the_configuration(key: str) -> bool:
 
 
 def chart_keys() -> list[tuple[str, str]]:
-    """Return what reads like a value of the chart: its first part is one."""
+    """Return texts that look like values of the chart, since their first part is one."""
     names = [each for each in found(KEY) if each[0].partition(".")[0] in SCHEMA["properties"]]
     return [each for each in names if not each[0].endswith((".yaml", ".io", ".json"))]
 

@@ -1,4 +1,4 @@
-"""The page of the recommender names what the program knows, and its example works."""
+"""The page of the recommender lists what the program knows, and its example works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that the page on metrics.k8s.io shows are taken in without a finding, and are asked once for everybody."""
+"""The rules that the page on metrics.k8s.io shows are accepted without a finding, and queried once for everybody."""
 
 from __future__ import annotations
 

@@ -44,14 +44,14 @@ def guard(namespace: str) -> str:
 
 @pytest.fixture(scope="module")
 def silent_at() -> int:
-    """The moment of the last sample of one of three shards, in the past."""
+    """Return the time of the last sample of one of three shards, in the past."""
     now = math.floor(time.time())
     return now - now % STEP - 1500
 
 
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], silent_at: int) -> ScrapedPrometheus:
-    """Shards that fall silent at one moment: for good in `shop`, for 400 s in `bank`; in `lab` one comes then."""
+    """Yield shards that fall silent at once: for good in `shop`, for 400 s in `bank`; then one appears in `lab`."""
     lines = []
     for moment in range(silent_at - 900, silent_at + 1200, STEP):
         for namespace in ("shop", "bank", "lab"):
@@ -88,7 +88,7 @@ def test_there_is_no_value_while_a_series_is_missing(
 def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself(
     prometheus: ScrapedPrometheus, silent_at: int
 ) -> None:
-    """Asked each ten seconds, for the twenty minutes around the last sample of the silent shard."""
+    """The adapter is asked every ten seconds for twenty minutes around the last sample of the silent shard."""
     clock = FakeClock(wall_offset=silent_at - 30 - 1000.0)
     rows = RealAnswers(lambda query, at: [(one["metric"], one["value"][1]) for one in prometheus.query(query, at=at)])
     house = make_house(rows, rules=GUARDED, objects=MadeUpObjects(), clock=clock)

@@ -1,4 +1,4 @@
-"""The JSON Schemas of configuration files: they are current, and accept what the readers accept."""
+"""The JSON Schemas of configuration files are current, and accept what the readers accept."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SCHEMAS: Final[dict[str, tuple[Path, str, Section[Any]]]] = {
     RULES: (CHECKOUT / "docs/schemas/rule-file.json", "rule file", RULE_FILE),
     SHAPES: (CHECKOUT / "docs/schemas/machine-shape-catalogue.json", "catalogue of machine shapes", CATALOGUE),
 }
-"""By the program that prints them; the second schema of a program by its own name."""
+"""By the program that prints the schema; a program's second schema has its own name."""
 COMMANDS: Final = {
     RECOMMENDER: (RECOMMENDER, ("schema",)),
     ADAPTER: (ADAPTER, ("schema",)),
@@ -62,12 +62,12 @@ VALIDATORS: Final = {
 
 
 def plain(text: str) -> Any:  # noqa: ANN401 - a document
-    """Return a YAML document in the types of JSON. Times, which YAML 1.2 does not know, are texts again."""
+    """Return a YAML document in the types of JSON; times, which YAML 1.2 does not know, are texts again."""
     return json.loads(json.dumps(yaml.safe_load(text), default=lambda time: f"{time:%Y-%m-%dT%H:%M:%SZ}"))
 
 
 def document_of(*kinds: tuple[str, str]) -> Any:  # noqa: ANN401 - likewise
-    """Return a configuration with an entry for each (kind, YAML of its settings)."""
+    """Return a configuration with an entry for each pair of a kind and the YAML of its settings."""
     entries = [{"name": f"e{number}", kind: plain(text)} for number, (kind, text) in enumerate(kinds)]
     return {**plain(whole(top=recommender.EVERYTHING)), "recommendations": entries}
 
@@ -166,7 +166,7 @@ def values_of(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple
 
 
 def places(document: object) -> Iterator[tuple[Any, ...]]:
-    """Yield the paths of all values, and of a key that nobody knows in each mapping."""
+    """Yield the paths of all values, and in each mapping the path of an unknown key."""
     for path, value in values_of(document):
         yield from [path] if path else []
         yield from [(*path, "unknown")] if isinstance(value, dict) else []
@@ -211,7 +211,7 @@ def refusals(program: str, document: object) -> list[str]:
 
 
 def disagree(program: str, document: object) -> bool:
-    """Whether the schema refuses what the reader accepts."""
+    """Return whether the schema refuses what the reader accepts."""
     return accepted(program, document) and refusals(program, document) != []
 
 

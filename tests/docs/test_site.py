@@ -1,4 +1,4 @@
-"""The site of the documentation: it is built strictly, every page is on it, and the search finds words."""
+"""The site of the documentation is built strictly and has every page, and its search finds words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_strict_build_passes_and_the_site_has_every_page_and_asks_no_other_h
 
 
 def assert_blocks_are_shown(site: Path) -> None:
-    """Each code block of a page is one on the site: nothing runs into the text around it."""
+    """Check that each code block of a page is a block on the site, and has not run into the text around it."""
     shown = {
         path.relative_to(DOCS): (site / path.relative_to(DOCS).with_suffix(".html")).read_text().count("<pre")
         for path in PAGES
@@ -59,7 +59,7 @@ def assert_blocks_are_shown(site: Path) -> None:
 
 
 def assert_search_finds(site: Path) -> None:
-    """The index of the search has the places that these words are explained at."""
+    """Check that the search index leads from these words to the places that explain them."""
     index = json.loads((site / "search" / "search_index.json").read_text())
     texts = {entry["location"]: f"{entry['title']} {entry['text']}" for entry in index["docs"]}
     for words, page in (

@@ -1,6 +1,6 @@
 """The tutorials that need no cluster: every command runs as it stands. `make e2e` runs the others.
 
-What a reader has is made here: the objects that `kubectl get` would print, and the Prometheus of the page.
+What a reader would already have is made here: the objects that `kubectl get` would print, and the page's Prometheus.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def gateway() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def loaded(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
-    """The URL of a Prometheus with three days of connections, which come and go with the hours."""
+    """Return the URL of a Prometheus with three days of connections, whose number changes with the hour."""
     now = math.floor(time.time())
     times = range(now - 3 * 24 * _HOUR, now + _HOUR, 240)
     series = 'websocket_connections{{namespace="chat",pod="gateway-0"}} {:.0f} {}'
@@ -66,7 +66,7 @@ def loaded(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
 
 
 def run(words: list[str]) -> None:
-    """Run one command of a page; a command of Kubernetes has left its answer where the page puts it."""
+    """Run one command of a page; the output of a kubectl command has already been put into its file."""
     program, *arguments = words
     if program == "kubectl":
         *_, redirection, name = words

@@ -1,4 +1,4 @@
-"""A test waits for a state, with a bound (`tests/support/waiting.py`), and never for a time to pass."""
+"""Tests wait for a state with a time limit (`tests/support/waiting.py`), and never for a time to pass."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 WAITING: Final = CHECKOUT / "tests" / "support" / "waiting.py"
 _MODULES: Final = {"time", "asyncio"}
 _IN_TEXT: Final = re.compile(r"\b(?:time|asyncio)\.sleep\b|(?:^|[\s;&|])sleep [\d$]")
-"""In a program that a test writes down, of Python or of a shell."""
+"""A sleep in a program that a test writes to a file, in Python or for a shell."""
 
 
 def sleeps_in(source: str) -> list[int]:
-    """Return the lines that sleep, or start a process that does."""
+    """Return the lines that sleep, or that start a process that sleeps."""
     if "sleep" not in source:
         # Each way to sleep that is found below has the word in it, and few of the modules do.
         return []

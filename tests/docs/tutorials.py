@@ -1,4 +1,4 @@
-"""The tutorials as a reader follows them: files that they show are saved, and commands run in their order."""
+"""The tutorials as a reader follows them: files that they show are saved, and commands run in order."""
 
 from __future__ import annotations
 

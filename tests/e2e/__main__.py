@@ -1,6 +1,7 @@
-"""`make e2e`: builds what the suite needs, and runs the tests in workers that have a network of their own each.
+"""`make e2e` builds what the suite needs, and runs the tests in workers that each have a network of their own.
 
-Building comes first, since those networks have no way out. What is no option here is pytest's.
+Building comes first, since those networks cannot reach others. Arguments that are not options of this program are
+pytest's.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
 WORKERS: Final = 2
 CACHE: Final = ".cache/pytest-e2e"
-"""The cache of the tests that failed last; `make test` has another one, and `make again` repeats either."""
+"""The cache of the tests that failed last; `make test` has another one, and `make again` repeats either's tests."""
 
 
 def main() -> None:
-    """Run the suite in this process's place."""
+    """Replace this process with the suite."""
     options, of_pytest = _parser().parse_known_args()
     try:
         _prepare(options)
@@ -50,7 +51,7 @@ def _is_one_module(paths: list[Path]) -> bool:
 
 
 def _shared_by(workers: int) -> list[str]:
-    """Return pytest-xdist's options: workers that enter a network first and take whole modules, in their order."""
+    """Return pytest-xdist's options: workers that first enter a network, and then take whole modules in their order."""
     python = shlex.join([sys.executable, "-m", worker.MODULE])
     return [f"--tx={workers}*popen//python={python}", "--dist=loadfile", "--no-loadscope-reorder"]
 
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _prepare(options: argparse.Namespace) -> None:
-    """Build, and let the environment say which programs are meant."""
+    """Build the programs, and set the environment variables that name them."""
     if options.kubernetes:
         os.environ["E2E_KUBERNETES"] = options.kubernetes
     if options.record_durations:
@@ -103,7 +104,7 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _put_on_the_path(name: str) -> None:
-    """Let `.ci/NAME` find or build a program, and put the folder that it prints on the PATH."""
+    """Let `.ci/NAME` find or build a program, and put the folder that the script prints on the PATH."""
     found = subprocess.run([CHECKOUT / ".ci" / name], stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode != 0:
         raise toolchain.ToolchainError(f"{name} could not be had; the reason is above")

@@ -1,6 +1,6 @@
 """Fixtures and hooks of the end-to-end suite. Without Go's tool chain its tests fail; they are not skipped.
 
-`oracle` belongs to oracle/test_oracle.py. What stands up a control plane lives beside this file in `controlplane/`.
+`oracle` belongs to oracle/test_oracle.py. The code that starts a control plane is in `controlplane/`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ __all__ = [
 ]
 
 collect_ignore: Final = [] if WITH_THANOS in os.environ else ["metrics_apis/test_thanos.py"]
-"""Thanos is built on request only; without it there is nothing that this module could test."""
+"""Thanos is built only on request; without it this module has nothing to test."""
 
 
 @pytest.fixture(scope="session")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Oracle:
-    """The oracle, built from its source: seconds the first time, then out of Go's cache."""
+    """Build the oracle from its source: this takes seconds the first time, and then Go's cache has it."""
     folder: Path = tmp_path_factory.mktemp("oracle")
     return Oracle(toolchain.build(SOURCE, folder / "oracle"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and record durations where that is asked for: in the process that all reports reach."""
+    """Register the marker, and record durations if asked to, in the process that gets all reports."""
     add_marker(config)
     if durations.is_asked_for() and not hasattr(config, "workerinput"):
         config.pluginmanager.register(durations.Recorder(config.rootpath))
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was measured, and what was not run."""
+    """Report what was measured, and what was not run."""
     if lines := list(stated_in(terminalreporter)):
         terminalreporter.section("figures")
         for line in lines:

@@ -1,7 +1,7 @@
 """How long each module of tests takes, so that two workers end at about the same time: the longest begins first.
 
-`durations.json` is a recording of `python -m tests.e2e --record-durations`. It need not be exact, and a module that it
-does not name counts as a short one.
+`durations.json` is a recording of `python -m tests.e2e --record-durations`. It need not be exact, and a module that is
+not in it counts as a short one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNKNOWN_SECONDS: Final = 20.0
 
 
 def read_table() -> dict[str, float]:
-    """Return the seconds of each module, by its path from the folder of the suite."""
+    """Return the seconds of each module, by its path from the suite's folder."""
     table: dict[str, float] = json.loads(TABLE.read_text())
     return table
 
@@ -46,7 +46,7 @@ def name_of(module: Path) -> str:
 
 
 class Recorder:
-    """Adds up what pytest reports, set-up and tear-down included, and writes the table when the run is over."""
+    """Adds up the durations that pytest reports, set-up and tear-down included, and writes the table after the run."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -57,12 +57,12 @@ class Recorder:
         self._seconds[name_of(self._root / report.nodeid.partition("::")[0])] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Write the table; modules that did not run now stay as they were, and those that are gone are left out."""
+        """Write the table; modules that did not run keep their entries, and deleted modules lose theirs."""
         measured = {name: round(seconds, 1) for name, seconds in self._seconds.items()}
         table = {name: seconds for name, seconds in (read_table() | measured).items() if (TABLE.parent / name).exists()}
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
 
 
 def is_asked_for() -> bool:
-    """Tell whether a recording is asked for."""
+    """Return whether a recording is requested."""
     return bool(os.environ.get(RECORD))

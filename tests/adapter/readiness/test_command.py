@@ -1,4 +1,4 @@
-"""The sidecar as a process, with a real application that it reads."""
+"""The sidecar as a process that reads a real application."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Sidecar:
             return response.status, response.read().decode()
 
     def text_of(self, status: int) -> str:
-        """Return the text of an answer with this status; empty if it has another one."""
+        """Return the text of an answer with this status; empty if the answer has another status."""
         found, text = self.probe()
         return text if found == status else ""
 

@@ -1,4 +1,4 @@
-"""The six rules that prometheus-adapter's Helm chart installs where nobody says otherwise.
+"""The six rules that prometheus-adapter's Helm chart installs by default.
 
 The last three take every series that has a namespace, and every label that is called like a kind of object.
 """

@@ -1,4 +1,4 @@
-"""External rules: of one namespace and of all, rows as they come and aggregates, every selector."""
+"""External rules: of one namespace and of all, rows as they are and aggregates, every selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that give samples of other namespaces than the one that asks."""
+"""Queries that give samples of other namespaces than the asker's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of other things than pods: workloads, services, custom resources, nodes; and labels named by a template."""
+"""Metrics of other kinds than pods: workloads, services, custom resources, nodes; and labels named by a template."""
 
 from __future__ import annotations
 

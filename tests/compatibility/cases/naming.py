@@ -1,4 +1,4 @@
-"""How series get the names of metrics: stripped, renamed, filtered, and whose turn it is when two claim one name."""
+"""How series give metrics their names: stripped, renamed, filtered, and which series wins if two claim one name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WEB = 'namespace="shop",pod=~"web-0|web-1"'
 
 
 def _of_pods(*names: str) -> dict[str, bool]:
-    """Return what discovery lists of series with a pod and a namespace."""
+    """Return what discovery lists for series with a pod and a namespace."""
     return {f"{kind}/{name}": kind == "pods" for name in names for kind in ("pods", "namespaces")}
 
 

@@ -1,4 +1,4 @@
-"""Values at the edges: fractions, exponents, what is no number, two samples for one object."""
+"""Values at the edges: fractions, exponents, NaN and infinity, two samples for one object."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FRACTIONS = {
     "1e10": "10G",
     "123456.789": "123456789m",
 }
-"""Value and quantity."""
+"""Quantity by value."""
 _CUT = {"1.001": ("1001m", "1"), "4.35": ("4350m", "4350m"), "8.41": ("8410m", "8410m"), "1.005": ("1005m", "1004m")}
-"""Value, quantity, and prometheus-adapter's: the binary product of 1.001 and 1000 is a little less than 1001."""
+"""By value: the quantity, and prometheus-adapter's; the binary product of 1.001 and 1000 is a little less than 1001."""
 
 QUANTITIES: Final = Case(
     name="quantities",

@@ -29,7 +29,7 @@ _LEFT_OUT = {
     "db-0": {"db": {"cpu": "2"}},
     "web-1": {"app": {"cpu": "40m", "memory": "20Mi"}, "proxy": {"memory": "2Mi"}},
 }
-"""prometheus-adapter leaves db-0 out, too; of web-1's proxy it says that it uses no CPU."""
+"""prometheus-adapter leaves db-0 out, too; for web-1's proxy, it reports that it uses no CPU."""
 
 RESOURCES: Final = Case(
     name="resource-rules",

@@ -1,4 +1,4 @@
-"""Templates that do more than to fill in matchers: values by name, loops, conditions, labels one by one."""
+"""Templates that do more than fill in matchers: values by name, loops, conditions, labels one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind of rule that prometheus-adapter's walkthrough leads to, and every way to ask for its metric."""
+"""The kind of rule that prometheus-adapter's walkthrough arrives at, and every way to ask for its metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ http_requests_total{namespace="shop",pod="db-0",verb="GET",code="500"} 7.0005/s
 http_requests_total{namespace="shop",pod="gone-0",verb="GET",code="200"} 1000.0006/s
 http_requests_total{namespace="other",pod="web-0",verb="GET",code="200"} 9.0005/s
 """
-"""`gone-0` is no pod any more, and its counter still rises."""
+"""The pod `gone-0` no longer exists, and its counter still rises."""
 
 _PODS = "namespaces/shop/pods/*/http_requests_per_second"
 _WEB = 'namespace="shop",pod=~"web-0|web-1"'

@@ -1,4 +1,4 @@
-"""Rules for exporters that many clusters run: meshes, ingresses, GPUs, queues, workers, shares of limits."""
+"""Rules for exporters that many clusters run: meshes, ingresses, GPUs, queues, workers; and shares of limits."""
 
 from __future__ import annotations
 

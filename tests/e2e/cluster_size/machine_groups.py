@@ -54,7 +54,7 @@ _KINDS: Final = {
     "machines": ("Machine", False),
     "clusters": ("Cluster", False),
 }
-"""Kind by plural name, and whether it has a scale subresource."""
+"""The kind of each plural name, and whether it has a scale subresource."""
 _ANY: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -95,7 +95,7 @@ def _definition(group: str, versions: tuple[str, ...], plural: str, kind: str, *
 
 
 def _approval(group: str) -> dict[str, str]:
-    """Return what the API server asks of groups that belong to Kubernetes."""
+    """Return the annotation that the API server requires for groups that belong to Kubernetes."""
     return {"api-approved.kubernetes.io": "unapproved, for tests"} if group.endswith("k8s.io") else {}
 
 
@@ -129,27 +129,27 @@ class MachineGroups:
     stack: ExitStack = field(default_factory=ExitStack)
 
     def path(self, plural: str, name: str = "") -> str:
-        """Return where the objects of Cluster API of a kind are, or one of them."""
+        """Return the path of the objects of a kind of Cluster API, or of one of them."""
         return f"/apis/{VERSION}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
     @property
     def group(self) -> str:
-        """The path of the MachineDeployment."""
+        """Return the path of the MachineDeployment."""
         return self.path("machinedeployments", GROUP)
 
     @property
     def name(self) -> str:
-        """The name of the node group."""
+        """Return the name of the node group."""
         return f"MachineDeployment/{self.namespace}/{GROUP}"
 
     @property
     def size(self) -> int:
-        """`spec.replicas`."""
+        """Return `spec.replicas` of the MachineDeployment."""
         found: int = self.cluster.client.get(self.group)["spec"]["replicas"]
         return found
 
     def create_group(self, replicas: int, *, least: int, most: int) -> None:
-        """Make the MachineDeployment, whose nodes have 4 cores, with as many Machines and nodes."""
+        """Make the MachineDeployment, whose nodes have 4 cores, with its Machines and nodes."""
         annotations = {
             MIN: str(least),
             MAX: str(most),
@@ -203,7 +203,7 @@ class MachineGroups:
         return f"{GROUP}-{number}"
 
     def add_pods(self, *names: str, node: str = "", cpu: str = "3") -> None:
-        """Make pods for nodes of the group: Pending, or bound to a node of it."""
+        """Make pods for nodes of the group: Pending ones, or ones that are bound to a node of it."""
         for name in names:
             container = {"name": "main", "image": "shop/web:1", "resources": {"requests": {"cpu": cpu}}}
             spec: dict[str, Any] = {"containers": [container], "nodeSelector": {"pool": self.namespace}}
@@ -223,7 +223,7 @@ class MachineGroups:
         replace_file(self._configuration, whole(one, top=top))
 
     def start(self, suffix: str = "") -> Recommender:
-        """Start a recommender; returns when it has decided from facts."""
+        """Start a recommender; return when it has made a decision from facts."""
         kubeconfig = self.folder / f"{ACCOUNT}.kubeconfig"
         if not kubeconfig.exists():
             self._grant()
@@ -234,7 +234,7 @@ class MachineGroups:
         return found
 
     def decision(self, program: Recommender) -> dict[str, Any]:
-        """Return what is recommended now."""
+        """Return the present recommendation."""
         return program.items()["workers"]
 
     def requests(self, *codes: int) -> list[AuditEvent]:
@@ -244,7 +244,7 @@ class MachineGroups:
         return sorted(found, key=lambda event: event.end)
 
     def refused_requests(self) -> set[str]:
-        """Return what the recommender asked for and may not do.
+        """Return the requests of the recommender that were refused for lack of rights.
 
         Events about pods of a test that has just ended are left out: the API server refuses them with the same status,
         since their namespace is being deleted.

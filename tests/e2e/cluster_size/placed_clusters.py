@@ -1,8 +1,8 @@
-"""Random clusters as objects of a real API server, and what its scheduler says to their pending pods.
+"""Random clusters as objects of a real API server, and its scheduler's verdicts on their pending pods.
 
-The objects are those of `scheduling_clusters`, changed where the API server would refuse them: a constraint that is
-there twice, an overhead without its RuntimeClass, an extended resource without a limit. Pods have no volumes, since
-nothing provisions any: the scheduler's own plugins judge these (`test_scheduling_filters.py`).
+The objects are those of `scheduling_clusters`, changed where the API server would refuse them: a duplicate constraint,
+an overhead without its RuntimeClass, an extended resource without a limit. Pods have no volumes, since nothing
+provisions any: the scheduler's own plugins judge these (`test_scheduling_filters.py`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from tests.e2e.judge.judging import Objects
 
 SCHEDULER: Final = "sized"
-"""The profile of the scheduler that places the pods; it is otherwise as by default."""
+"""The profile of the scheduler that places the pods, with defaults for everything else."""
 PREFIX: Final = "sized-"
-"""Of the namespaces, so that these are nobody else's."""
+"""The prefix of the namespaces, which nobody else uses."""
 GATE: Final = "e2e.tidewatch.io/not-read-yet"
-"""Keeps a pod from the scheduler until everything has been read."""
+"""The scheduling gate that keeps a pod from the scheduler until everything has been read."""
 OWN_NODE: Final = "e2e-node"
-"""The suite's own, which has room for everything: it is cordoned."""
+"""The suite's own node, which has room for everything and is cordoned."""
 _FINALIZER: Final = "e2e.tidewatch.io/terminating"
 _HEAVY: Final = "sized-heavy"
-"""The RuntimeClass that has the overhead of some pods."""
+"""The RuntimeClass with the overhead of some pods."""
 _OVERHEAD: Final = {"cpu": "200m"}
 _EXTENDED: Final = "nvidia.com/gpu"
 _AT_ONCE: Final = 8
@@ -51,17 +51,17 @@ _LISTS: Final = {
 
 
 def pods_path(namespace: str) -> str:
-    """Return where the pods of a namespace are."""
+    """Return the path of the pods of a namespace."""
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
 def path_of(pod: Document) -> str:
-    """Return where a pod is."""
+    """Return the path of a pod."""
     return f"{pods_path(pod['metadata']['namespace'])}/{pod['metadata']['name']}"
 
 
 def valid_pod(pod: Document) -> Document:
-    """Return a pod that the API server takes, in a namespace of these tests and without volumes."""
+    """Return a pod that the API server accepts, in a namespace of these tests and without volumes."""
     made = copy.deepcopy(pod)
     metadata, spec = made["metadata"], made["spec"]
     metadata["namespace"] = PREFIX + metadata["namespace"]
@@ -93,7 +93,7 @@ def _valid_spread(constraints: Iterable[Document]) -> list[Document]:
 
 
 def valid_node(node: Document) -> Document:
-    """Return a node that the API server takes: a key of a taint is there once for each effect."""
+    """Return a node that the API server accepts: no two taints have the same key and effect."""
     made = copy.deepcopy(node)
     taints = {(taint["key"], taint["effect"]): taint for taint in made["spec"]["taints"]}
     made["spec"]["taints"] = list(taints.values())
@@ -102,14 +102,14 @@ def valid_node(node: Document) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class PlacedClusters:
-    """Where random clusters are made, one after another."""
+    """The cluster in which random clusters are made, one after another."""
 
     cluster: Cluster
     threads: ThreadPoolExecutor
 
     @contextmanager
     def placed(self, nodes: Iterable[Document], bound: Sequence[Document]) -> Iterator[None]:
-        """Make nodes with their pods for a block. All pods and all nodes but the suite's own go at its end."""
+        """Make nodes with their pods for the block; at its end all pods, and all nodes but the suite's, are removed."""
         try:
             self.add_nodes(valid_node(node) for node in nodes)
             self._all(self._create_bound, bound)
@@ -122,7 +122,7 @@ class PlacedClusters:
         self._all(self._create_node, nodes)
 
     def add_pending(self, *pods: Document) -> None:
-        """Make pods that the scheduler does not look at before `release`."""
+        """Make pods that the scheduler ignores until `release`."""
         for pod in pods:
             made = valid_pod(pod)
             made["spec"] |= {"schedulerName": SCHEDULER, "schedulingGates": [{"name": GATE}]}
@@ -146,7 +146,7 @@ class PlacedClusters:
         return {pod["metadata"]["name"]: pod for pod in found}
 
     def refusals(self, pod: Document) -> list[str]:
-        """Return what the events FailedScheduling of a pod say about the nodes, without what would come after them."""
+        """Return what a pod's FailedScheduling events say about the nodes, without the part about preemption."""
         metadata = pod["metadata"]
         selector = f"involvedObject.uid={metadata['uid']},reason=FailedScheduling"
         found = self.cluster.client.items(f"/api/v1/namespaces/{metadata['namespace']}/events", fieldSelector=selector)
@@ -190,7 +190,7 @@ class PlacedClusters:
 
 
 def as_judged(items: Iterable[Document], pending: Document) -> Objects:
-    """Return objects by their kinds with one pending pod, as `our_verdict` reads them."""
+    """Return objects by their kinds with one pending pod, in the form that `our_verdict` reads."""
     found: Objects = {key: [] for key in _LISTS}
     keys = {kind: key for key, kind in _LISTS.items()}
     uid = pending["metadata"]["uid"]
@@ -202,7 +202,7 @@ def as_judged(items: Iterable[Document], pending: Document) -> Objects:
 
 @contextmanager
 def placed_clusters(cluster: Cluster) -> Iterator[PlacedClusters]:
-    """Prepare the cluster for random ones: namespaces, a RuntimeClass, and nobody else's pods or places."""
+    """Prepare the cluster for random ones: namespaces, a RuntimeClass, and no other pods or places for them."""
     client = cluster.client
     cluster.wait_until_empty()
     cluster.apply(

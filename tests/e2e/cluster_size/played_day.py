@@ -1,7 +1,7 @@
 """A compressed day on a real API server: pods come and end by a plan, and a stand-in for a cloud follows the sizes.
 
-The real scheduler places the pods, and a recommender sizes the group. What happened is kept as a recording of one day,
-so that a replay can be asked about the same pods and nodes.
+The real scheduler places the pods, and a recommender sizes the group. The events are kept as a recording of one day, so
+that a replay can be run with the same pods and nodes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCHEDULER: Final = "played"
 """The profile of the scheduler that places the pods."""
 MOST_NODES: Final = 30
 SAFE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-"""The pods have no owner: the plan makes them, and the stand-in for the cloud makes those anew that it evicts."""
+"""Marks pods without an owner as safe to evict: the plan makes them, and the stand-in recreates those it evicts."""
 _CPU: Final = (500, 1000, 1000, 2000)
 """Requests in milli."""
 _LOOK_SECONDS: Final = 0.1
@@ -39,7 +39,7 @@ _LOOK_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PlannedPod:
-    """A pod of the plan; times are seconds from the beginning."""
+    """A pod of the plan, with times in seconds from the beginning."""
 
     comes: float
     ends: float
@@ -47,9 +47,10 @@ class PlannedPod:
 
 
 def planned_day(seed: int, seconds: float, waves: int, size: int) -> list[PlannedPod]:
-    """Return the pods of a day: a few that stay, and waves that come within a twelfth of their time.
+    """Return the pods of a day: a few that stay, and waves whose pods come within a twelfth of the wave's time.
 
-    Most pods of a wave end together, so that nodes go; every sixth one stays, and is evicted if its node goes.
+    Most pods of a wave end together, so that nodes are removed; every sixth one stays, and is evicted if its node is
+    removed.
     """
     draw, length = Random(seed), seconds / waves
     pods = [PlannedPod(0.0, seconds, 1000) for _ in range(CORES - 1)]
@@ -64,7 +65,7 @@ def planned_day(seed: int, seconds: float, waves: int, size: int) -> list[Planne
 
 @dataclass(slots=True)
 class _Seen:
-    """Something that came and went, in seconds from the beginning."""
+    """A pod or node that came and went, with times in seconds from the beginning."""
 
     came: float
     cpu_milli: int = 0
@@ -82,8 +83,11 @@ class PlayedDay:
     seconds: float
     """The length of the day."""
     startup_seconds: float
-    """From the first pod that waits for a node until it is Ready. A request that comes late on a busy machine changes
-    nothing: how soon sizes are written is judged elsewhere, and is no part of a day that is so much compressed."""
+    """The time from the first pod that waits for a node until the node is Ready.
+
+    A request that comes late on a busy machine changes nothing: other tests judge how soon sizes are written, and a day
+    that is so much compressed cannot.
+    """
     began: float = 0.0
     nodes: dict[str, _Seen] = field(default_factory=dict)
     pods: dict[str, _Seen] = field(default_factory=dict)
@@ -91,12 +95,12 @@ class PlayedDay:
     requested: list[float] = field(default_factory=list)
     """When each node was requested, in the order of the nodes."""
     _coming: list[float] = field(default_factory=list)
-    """When the nodes are ready that have been requested."""
+    """When the requested nodes will be ready."""
     _machines: dict[str, str] = field(default_factory=dict)
     """The node of each machine."""
 
     def play(self, plan: Sequence[PlannedPod]) -> None:
-        """Let the day happen."""
+        """Run the day."""
         left = list(plan)
         self.began = time.monotonic()
         for _ in rounds(_LOOK_SECONDS, self.seconds):
@@ -136,7 +140,7 @@ class PlayedDay:
         return Recording("a played day", START, START + DAY_SECONDS, tuple(nodes), tuple(ordered), kinds)
 
     def node_hours(self) -> float:
-        """Return the hours of all nodes in time of the day, each from its request."""
+        """Return the hours of all nodes in the day's time, each counted from its request."""
         ends = (self.seconds if seen.gone is None else seen.gone for seen in self.nodes.values())
         seconds = sum(min(end, self.seconds) - since for since, end in zip(self.requested, ends, strict=False))
         return 24 * seconds / self.seconds
@@ -178,7 +182,7 @@ class PlayedDay:
                 seen.bound, seen.node = self._now(), node
 
     def _follow_size(self) -> None:
-        """Let the nodes come and go that the size asks for."""
+        """Add or remove nodes until the requested size is reached."""
         size = self.groups.size
         missing = size - len(self._machines) - len(self._coming)
         if missing > 0:
@@ -190,7 +194,7 @@ class PlayedDay:
             self._remove(len(self._machines) + len(self._coming) - size)
 
     def _first_wait(self) -> float:
-        """Return since when the oldest pod waits for which no node has been requested before."""
+        """Return since when the oldest pod has waited for which no node has been requested."""
         last = max(self.requested)
         waits = [seen.came for seen in self.pods.values() if seen.bound is None and seen.gone is None]
         return min([came for came in waits if came > last], default=self._now())
@@ -202,7 +206,7 @@ class PlayedDay:
         self._machines[self.groups.machine(number)] = self.groups.node(number)
 
     def _remove(self, number: int) -> None:
-        """Remove the machines that are marked, as the controllers of Cluster API do: their pods are evicted."""
+        """Remove the marked machines as the controllers of Cluster API do, and evict their pods."""
         client = self.groups.cluster.client
         items = client.items(self.groups.path("machines"))
         marked = [one["metadata"]["name"] for one in items if DELETE in one["metadata"].get("annotations", {})]

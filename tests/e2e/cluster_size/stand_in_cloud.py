@@ -1,7 +1,7 @@
-"""A stand-in for a cloud behind Cluster API: it makes the Machines that a size asks for, whose nodes come in pieces.
+"""A stand-in for a cloud behind Cluster API: it makes the Machines that a size requires, with nodes that start slowly.
 
-It also places pods, since the suite's own stand-in for the kubelet, which would, is paused: a node that can hold pods
-takes one. Everything happens in `step`, which a test calls until what it waits for has come.
+It also places pods, since the suite's own stand-in for the kubelet, which would do so, is paused: a node that can hold
+pods takes one. Everything happens in `step`, which a test calls until it has seen what it waits for.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ GPU: Final = "nvidia.com/gpu"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 _POOL: Final = "pool"
 _BOOT_SECONDS: Final = 1.0
-"""From the registration of a node until it is Ready."""
+"""The time from the registration of a node until it is Ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowStart:
-    """The resources and taints by which the nodes of a group differ for some time after they are Ready."""
+    """The resources and taints in which a group's nodes differ for some time after they are Ready."""
 
     group: str
     seconds: float = 0.0
     taint: str = ""
-    """The key of a taint that goes only then; empty for none."""
+    """The key of a taint that is removed only after this time; empty for none."""
     has_gpus: bool = False
-    """Whether its nodes have a GPU, which can be allocated only then."""
+    """Whether its nodes have a GPU that can be allocated only after this time."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Machine:
     name: str
     made: float
     stage: int = -1
-    """The last one that has been written: 0 not ready, 1 Ready and incomplete, 2 complete."""
+    """The last stage that was written: 0 not ready, 1 Ready and incomplete, 2 complete."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class StandInCloud:
     groups: MachineGroups
     starts: Sequence[SlowStart]
     machines: dict[str, list[_Machine]] = field(default_factory=dict)
-    """By group, in the order in which they were made."""
+    """The machines of each group, in the order in which they were made."""
 
     def create_groups(self) -> None:
         """Make the MachineDeployments, each with a node that is complete and full."""
@@ -71,7 +71,7 @@ class StandInCloud:
         return {item["metadata"]["name"]: int(item["spec"]["replicas"]) for item in items}
 
     def step(self) -> bool:
-        """Make the machines that are missing, let nodes go on, place pods; return whether every pod has a node."""
+        """Make missing machines, advance the nodes, and place pods; return whether every pod has a node."""
         sizes, now = self.sizes(), time.monotonic()
         for start in self.starts:
             its = self.machines[start.group]
@@ -82,7 +82,7 @@ class StandInCloud:
         return self._place()
 
     def add_pod(self, start: SlowStart, name: str, node: str = "") -> None:
-        """Make a pod that takes a node of the group for itself."""
+        """Make a pod that needs a whole node of the group."""
         resources: dict[str, Any] = {"requests": {"cpu": str(CORES - 1)}}
         if start.has_gpus:
             resources = {"requests": {**resources["requests"], GPU: "1"}, "limits": {GPU: "1"}}

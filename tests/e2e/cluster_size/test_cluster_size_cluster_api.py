@@ -25,12 +25,12 @@ __all__ = ["state"]
 
 NEVER_SMALLER: Final = {"enabled": False}
 POLL_INTERVAL_SECONDS: Final = 55
-"""Its end comes too late for pods that are created after the first decision."""
+"""So long that the end of the interval is too late for pods that are created after the first decision."""
 
 
 @pytest.fixture(scope="module")
 def machines(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with the kinds of Cluster API, in which pods stay Pending."""
+    """Yield the cluster with the kinds of Cluster API, in which pods stay Pending."""
     cluster.wait_until_empty()
     define(cluster)
     try:
@@ -42,7 +42,7 @@ def machines(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def groups(machines: Cluster, namespace: str, tmp_path: Path) -> Iterator[MachineGroups]:
-    """A namespace for one group of nodes. Its pods go before the stand-in for the kubelet could bind them."""
+    """Yield a namespace for a group of nodes; its pods go before the stand-in for the kubelet could bind them."""
     found = MachineGroups(machines, namespace, tmp_path)
     with found.stack:
         yield found

@@ -1,7 +1,7 @@
 """`tidewatch-recommender run` and a provider of Cluster Autoscaler's gRPC protocol: mutual TLS, and its own rights.
 
 The provider refuses what real ones refuse, and its machines become nodes. Cluster Autoscaler itself cannot be built
-here, since the proxy of Go modules does not have it; the order of its calls is that of its documented loop.
+here, since the proxy of Go modules does not have it; the order of calls is that of its documented loop.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cloud:
         return f"{self.namespace}-{number}"
 
     def add_machine(self, number: int) -> None:
-        """Let a machine come, with its node."""
+        """Add a machine with its node."""
         name = self.node(number)
         register(self.cluster.client, NodeSpec(name, labels={"pool": self.namespace}))
         self.cluster.client.merge(f"{NODES}/{name}", {"spec": {"providerID": f"e2e:///{name}"}})
@@ -75,7 +75,7 @@ def cloud(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def unscheduled(cluster: Cluster) -> Iterator[None]:
-    """A cluster in which pods stay Pending."""
+    """Yield a cluster in which pods stay Pending."""
     with cluster.without_kubelet():
         yield
 

@@ -1,7 +1,7 @@
-"""The running kube-scheduler judges the predicates and the scale-up that is made from them.
+"""The running kube-scheduler checks the predicates, and the scale-up decisions that rest on them.
 
 `SIZED_CLUSTERS=300 SIZED_SCALE_UPS=50 make e2e suite=tests/e2e/cluster_size/test_cluster_size_scheduler.py` takes as
-many random clusters; CI takes some. The seed is fixed; `SCHEDULING_SEED` takes another one.
+many random clusters; CI takes fewer. The seed is fixed; `SCHEDULING_SEED` sets another one.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _SETTLING_SECONDS: Final = 8.0
 
 @pytest.fixture(scope="module")
 def places(cluster: Cluster) -> Iterator[PlacedClusters]:
-    """Where all clusters of this module are made."""
+    """Yield the cluster in which all random clusters of this module are made."""
     with placed_clusters(cluster) as found:
         yield found
 
 
 def message_of(verdict: ClusterVerdict) -> str:
-    """Return what the scheduler says where no node can take a pod: reasons with their counts, in its order."""
+    """Return what the scheduler says if no node can take a pod: reasons with their counts, in its order."""
     if verdict.refused:
         return ", ".join(sorted(verdict.refused))
     counts = Counter(reason for reasons in verdict.nodes.values() for reason in reasons)
@@ -109,7 +109,7 @@ def test_a_pod_stays_pending_if_no_node_fits_by_our_predicates_and_the_event_cou
 
 
 def place_of(places: PlacedClusters, pod: Document) -> str:
-    """Return the node that the scheduler takes for a pod."""
+    """Return the node that the scheduler chooses for a pod."""
 
     def place() -> str:
         return str(places.cluster.client.get(path_of(pod))["spec"].get("nodeName", ""))
@@ -118,7 +118,7 @@ def place_of(places: PlacedClusters, pod: Document) -> str:
 
 
 def wait_for_message(places: PlacedClusters, pod: Document, message: str) -> None:
-    """Wait until the scheduler refuses a pod in these words, and assert that the pod has no node then."""
+    """Wait until the scheduler refuses a pod with this message, and assert that the pod then has no node."""
     places.cluster.wait_for(
         f"the event {message!r}",
         lambda: message in places.refusals(pod),
@@ -131,7 +131,7 @@ def wait_for_message(places: PlacedClusters, pod: Document, message: str) -> Non
 def test_no_pod_stays_pending_that_our_scale_up_helps(
     places: PlacedClusters, tmp_path: Path, state: Callable[[str, str], None]
 ) -> None:
-    """The scheduler spreads pods where the estimate packs them, so a further decision may be needed, as in a loop."""
+    """The scheduler spreads pods that the estimate packs, so a further decision may be needed, as in a real loop."""
     seen: Counter[str] = Counter()
 
     @seed(SEED)
@@ -169,7 +169,7 @@ def test_no_pod_stays_pending_that_our_scale_up_helps(
 
 
 def recommended(items: Iterable[Document], names: set[str], expander: str, folder: Path) -> Document:
-    """Return what `recommend` answers to the objects that were read, with these pods as the only ones that wait."""
+    """Return what `recommend` answers for the objects that were read, with only these pods waiting."""
     groups = [
         {
             "name": name,
@@ -191,7 +191,7 @@ def recommended(items: Iterable[Document], names: set[str], expander: str, folde
 
 
 def as_of_the_default_scheduler(one: Document) -> Document:
-    """Return a pod without what this test keeps it back by: the recommender sizes for the default scheduler."""
+    """Return a pod for the default scheduler, which the recommender sizes for, without this test's scheduling gate."""
     if one["kind"] != "Pod":
         return one
     spec = {key: value for key, value in one["spec"].items() if key != "schedulingGates"}
@@ -199,7 +199,7 @@ def as_of_the_default_scheduler(one: Document) -> Document:
 
 
 def is_asked(one: Document, names: set[str]) -> bool:
-    """Whether an object is part of the question."""
+    """Return whether an object is part of the question."""
     return one["kind"] != "Pod" or "nodeName" in one["spec"] or one["metadata"]["name"] in names
 
 
@@ -209,7 +209,7 @@ def refused_by(answer: Document) -> set[str]:
 
 
 def new_nodes(answer: Document, decision: int) -> Iterator[Document]:
-    """Yield the nodes that are to come, as the kubelets of new machines would register them."""
+    """Yield the nodes that are to be added, as the kubelets of new machines would register them."""
     for group in answer["node_groups"]:
         capacity, labels, taints = GROUPS[group["name"]]
         for number in range(group["recommended"] - group["current"]):
@@ -224,7 +224,7 @@ def new_nodes(answer: Document, decision: int) -> Iterator[Document]:
 
 
 def still_pending(places: PlacedClusters, names: set[str]) -> bool:
-    """Whether a pod is left without a node after the time that the scheduler needs for all of them."""
+    """Return whether a pod has no node after the time that the scheduler needs for all of them."""
     try:
         places.cluster.wait_for("a place for all", lambda: not left_of(places, names), _SETTLING_SECONDS)
     except AssertionError:
@@ -233,6 +233,6 @@ def still_pending(places: PlacedClusters, names: set[str]) -> bool:
 
 
 def left_of(places: PlacedClusters, names: set[str]) -> Mapping[str, Sequence[str]]:
-    """Return the pods without a node, with what the scheduler says."""
+    """Return the pods without a node, each with what the scheduler says."""
     found: dict[str, Any] = places.pods()
     return {name: places.refusals(found[name]) for name in sorted(names) if "nodeName" not in found[name]["spec"]}

@@ -1,7 +1,7 @@
-"""A replay says what really happens: a compressed day before the real scheduler, then the replay of its recording.
+"""A replay predicts what really happens: a compressed day with the real scheduler, then the replay of its recording.
 
-`PLAYED_SECONDS=300 PLAYED_WAVES=6 make e2e suite=tests/e2e/cluster_size/test_replayed_day.py` plays a longer one;
-`PLAYED_SEED` takes another plan.
+`PLAYED_SECONDS=300 PLAYED_WAVES=6 make e2e suite=tests/e2e/cluster_size/test_replayed_day.py` runs a longer day;
+`PLAYED_SEED` sets another plan.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _UNNEEDED_SECONDS: Final = 2.0
 _DELAY_SECONDS: Final = 1.0
 _LARGEST_DIFFERENCE: Final = 0.2
 _LOOK_SECONDS: Final = 60.0
-"""Of the recorder, in time of the day."""
+"""The interval of the recorder, in the day's time."""
 
 pytestmark = pytest.mark.timeout(180 + int(SECONDS))
 
 
 @pytest.fixture
 def groups(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[MachineGroups]:
-    """A namespace for one group of nodes, whose pods the scheduler of this test places."""
+    """Yield a namespace for one group of nodes, whose pods the scheduler of this test places."""
     cluster.wait_until_empty()
     define(cluster)
     found = MachineGroups(cluster, namespace, tmp_path)
@@ -67,13 +67,13 @@ def groups(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Machine
 
 
 def scale_down(stretch: float) -> dict[str, Any]:
-    """Return the settings of removals in a time that runs faster by this factor."""
+    """Return the settings of removals for time that runs faster by this factor."""
     unneeded, delay = f"{_UNNEEDED_SECONDS * stretch:g}s", f"{_DELAY_SECONDS * stretch:g}s"
     return {"unneededTime": unneeded, "delayAfterAdd": delay, "delayAfterDelete": "0s"}
 
 
 def replayed(day: PlayedDay, folder: Path) -> Document:
-    """Return what `replay` says of a day, with the settings that the group had."""
+    """Return what `replay` reports for a day, with the settings that the group had."""
     recording = record(day.recording(), folder / "recording", _LOOK_SECONDS)
     group = {"name": "workers", "min": 1, "max": MOST_NODES, "price": 1, "selector": {"pool": day.groups.namespace}}
     settings = {"nodeGroups": [group], "scaleDown": scale_down(DAY_SECONDS / day.seconds)}

@@ -1,7 +1,7 @@
-"""Nodes that are Ready before they can hold pods, and an API server that goes away: no node too many, none too late.
+"""Nodes that are Ready before they can hold pods, and API server outages cause no extra node and no late one.
 
-Times are compressed: `COMPRESSION=1 OUTAGES=10 make e2e suite=tests/e2e/cluster_size/test_starting_nodes.py` takes the
-real ones. The seed of the outages is fixed; `OUTAGE_SEED` takes another one.
+Times are compressed: `COMPRESSION=1 OUTAGES=10 make e2e suite=tests/e2e/cluster_size/test_starting_nodes.py` uses the
+real ones. The seed of the outages is fixed; `OUTAGE_SEED` sets another one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEED: Final = int(os.environ.get("OUTAGE_SEED", "17"))
 _SHORTEST_SECONDS: Final = 5.0
 _LONGEST_SECONDS: Final = 120.0
 _LATER_SECONDS: Final = 15.0
-"""How much later than the end of an outage the size may be written."""
+"""How long after the end of an outage the size must have been written."""
 _STARTS: Final = (
     SlowStart("gpus", 75.0 / COMPRESSION, has_gpus=True),
     SlowStart("start-up", 45.0 / COMPRESSION, "startup-taint.cluster-autoscaler.kubernetes.io/warming"),
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.timeout(180 + OUTAGES * (60 + int(_LONGEST_SECONDS / CO
 
 @pytest.fixture
 def groups(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[MachineGroups]:
-    """A namespace for groups of nodes, in which pods stay Pending until the stand-in for the cloud places them."""
+    """Yield a namespace for groups of nodes, whose pods stay Pending until the stand-in for the cloud places them."""
     cluster.wait_until_empty()
     define(cluster)
     found = MachineGroups(cluster, namespace, tmp_path)
@@ -118,7 +118,7 @@ def test_while_the_api_server_is_away_no_group_backs_off_and_no_node_is_asked_fo
 
 
 def _size_after_outage(cloud: StandInCloud, server: ManagedProcess, seconds: float, expected: int) -> float:
-    """Stop the API server for some seconds; return when the size was seen, and demand that it is not exceeded."""
+    """Stop the API server for some seconds; return when the size was reached, and assert that it is not exceeded."""
     server.pause()
     try:
         for _ in rounds(0.1, seconds):

@@ -1,4 +1,4 @@
-"""The requests in the API server's audit log: each request to the metrics APIs, and each request of a pod.
+"""The requests in the API server's audit log: all requests to the metrics APIs, and all requests of pods.
 
 The audit log has the answer and the time of every request; the API server's metrics have only buckets.
 """
@@ -33,13 +33,13 @@ POLICY: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One request, when its answer was complete; for a watch also when it began (`stage` ResponseStarted)."""
+    """One request, logged when its answer was complete, or for a watch also when it began (ResponseStarted)."""
 
     stage: str
     user: str
     groups: tuple[str, ...]
     verb: str
-    """As authorisation sees it: get, list, watch, create, …"""
+    """The verb as authorisation names it: get, list, watch, create, …"""
     uri: str
     group: str
     resource: str
@@ -56,7 +56,7 @@ class AuditEvent:
 
 
 class AuditTail:
-    """The events from now on, each once: a log that grows for minutes is not parsed anew for each look."""
+    """The events from now on, each once, so that a log which grows for minutes is not parsed again for each look."""
 
     def __init__(self, path: Path, *, from_the_start: bool = False) -> None:
         self._path = path

@@ -1,7 +1,7 @@
-"""Builds the pinned programs once, with a sign of life: the control plane takes five minutes on two cores.
+"""Builds the pinned programs once and shows progress: the control plane takes five minutes on two cores.
 
-Two runs at once are safe: one builds, the other waits for it. A folder of programs appears whole, by a rename, or not
-at all.
+Two runs at the same time are safe: one builds, and the other waits for it. A folder of programs appears complete, by a
+rename, or not at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOG_INTERVAL: Final = 20.0
 
 
 def build(module: Module, environ: Mapping[str, str] = os.environ, out: IO[str] = sys.stderr) -> Path:
-    """Return the folder of the module's programs, which are built if they are not there; raises ProgramsError."""
+    """Return the folder of the module's programs, which are built if necessary; raises ProgramsError."""
     if folder := built(module, environ):
         return folder
     cache = cache_folder(environ)
@@ -87,7 +87,7 @@ def _run(command: list[str], module: Module, environ: Mapping[str, str], out: IO
 
 
 def _lines_of_go(process: subprocess.Popen[str], name: str, out: IO[str]) -> list[str]:
-    """Read what Go says until it ends, and tell how far it is. Go names each package that it compiles."""
+    """Read Go's output until it ends, and report the progress; Go names each package that it compiles."""
     assert process.stderr is not None
     start = shown = time.monotonic()
     interval = _TERMINAL_INTERVAL if out.isatty() else _LOG_INTERVAL

@@ -1,6 +1,6 @@
 """Calls to an API server as plain JSON documents.
 
-Not the product's own client: what tests the product must not fail with it.
+This is not the product's own client: what tests the product must not fail with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Document: TypeAlias = dict[str, Any]
-"""A Kubernetes object, or an answer, as JSON has it."""
+"""A Kubernetes object, or an answer, as decoded JSON."""
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 30.0
@@ -40,7 +40,7 @@ class ApiError(Exception):
 
     @property
     def document(self) -> Document:
-        """The Status that came; empty if it was none."""
+        """Return the Status of the answer; empty if the answer was none."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -58,7 +58,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who calls: by a client certificate, by a token, or nobody."""
+    """The caller's credentials: a client certificate, a token, or nothing."""
 
     certificate_file: Path | None = None
     key_file: Path | None = None
@@ -104,7 +104,7 @@ class ApiClient:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send one request and return what comes, whatever its status. Raises urllib3's errors."""
+        """Send one request and return the answer, whatever its status. Raises urllib3's errors."""
         response = self._pool.request(
             method,
             self._url_of(path, query),
@@ -114,7 +114,7 @@ class ApiClient:
         return Reply(response.status, dict(response.headers), response.data)
 
     def get(self, path: str, **query: str) -> Document:
-        """Return a document. Raises ApiError, as all that follow."""
+        """Return a document; raises ApiError, as all following methods do."""
         return self._answer_of("GET", path, query)
 
     def find(self, path: str) -> Document | None:
@@ -156,7 +156,8 @@ class ApiClient:
     def watch(self, path: str, resource_version: str, **query: str) -> Iterator[Iterator[Document]]:
         """Give the `with` block the events of a collection as they come.
 
-        They end when the server closes the watch, every few minutes, or with a urllib3 error when the connection does.
+        The events end when the server closes the watch, every few minutes, or with a urllib3 error if the connection
+        breaks.
         """
         asked = {**query, "watch": "true", "resourceVersion": resource_version, "timeoutSeconds": "240"}
         response = self._pool.request(
@@ -170,7 +171,7 @@ class ApiClient:
             response.close()
 
     def close(self) -> None:
-        """End the connections that are not in use."""
+        """Close the connections that are not in use."""
         self._pool.clear()
 
     def _answer_of(

@@ -1,4 +1,4 @@
-"""A cluster to test against: what a test says to it, asks of it and waits for."""
+"""A cluster to test against: its objects, its programs, and waits for its states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 60.0
-"""How long a wait may take where a test says nothing: a busy machine is slow, and nothing may take for ever."""
+"""How long a wait may take if a test states no limit: a busy machine is slow, but no wait may be endless."""
 
 _KUBECTL_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
@@ -43,12 +43,12 @@ _NOBODY: Final = "10.99.0.1"
 
 
 class KubectlError(Exception):
-    """kubectl ended with another code than 0; the message is what it said."""
+    """kubectl ended with another code than 0; the message is its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who calls the API server, with a client certificate."""
+    """A user who calls the API server with a client certificate."""
 
     name: str
     kubeconfig: Path
@@ -61,7 +61,7 @@ class Cluster:
     def __init__(self, plane: ControlPlane, kubelet: ManagedProcess, programs: Programs) -> None:
         self.plane = plane
         self.client = plane.client
-        """As a cluster administrator."""
+        """A client of a cluster administrator."""
         self.kubeconfig = plane.admin_kubeconfig
         self.url = plane.url
         self.ca_file = plane.authorities.serving.ca_file
@@ -73,7 +73,7 @@ class Cluster:
 
     @property
     def network(self) -> Network:
-        """Where programs outside of pods listen, and whether pods can run as processes."""
+        """Return where programs outside of pods listen, and whether pods can run as processes."""
         return self.plane.network
 
     def kubectl(self, *arguments: str, user: User | None = None, stdin: str | None = None) -> str:
@@ -94,7 +94,7 @@ class Cluster:
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(together))
 
     def user(self, name: str, groups: Sequence[str] = ()) -> User:
-        """Return somebody of this name and these groups, with no rights but those that RBAC gives them."""
+        """Return a user with this name and these groups, and with only the rights that RBAC gives them."""
         self._users += 1
         authorities = self.plane.authorities
         pair = authorities.caller(name, groups)
@@ -102,11 +102,11 @@ class Cluster:
         return User(name, path, ApiClient(self.url, self.ca_file, Credentials(pair.certificate_file, pair.key_file)))
 
     def client_with_token(self, token: str | None) -> ApiClient:
-        """Return a client with a bearer token, or with nothing at all."""
+        """Return a client with a bearer token, or with no credentials at all."""
         return ApiClient(self.url, self.ca_file, Credentials(token=token))
 
     def service_account_token(self, namespace: str, name: str, seconds: int = 3600) -> str:
-        """Return a token of a service account, good for these seconds (600 at least)."""
+        """Return a token of a service account, valid for these seconds (600 at least)."""
         answer = self.client.create(
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": seconds}},
@@ -122,9 +122,9 @@ class Cluster:
         *,
         why_not: Callable[[], object] | None = None,
     ) -> T:
-        """Return the condition's first result that is true; `what` and `why_not()` are told in the error.
+        """Return the condition's first result that is true; the error contains `what` and `why_not()`.
 
-        An API server that is away, and an object that is not there, are results that are not true yet. Raises
+        While the API server is down, or an object does not exist, the result counts as not yet true. Raises
         AssertionError when time is up, and at once when the node's program has ended by itself.
         """
         last: object = None
@@ -141,7 +141,7 @@ class Cluster:
     def wait_until_ready(self, namespace: str, deployment: str, seconds: float = PATIENCE_SECONDS) -> list[Document]:
         """Wait until a Deployment has all its pods, Ready and of its newest template; return them.
 
-        Raises AssertionError, which tells what the pods wait for.
+        Raises AssertionError with what the pods are waiting for.
         """
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}"
 
@@ -158,12 +158,12 @@ class Cluster:
         return self.pods(namespace, selector_of(found["spec"]["selector"]["matchLabels"]))
 
     def pods(self, namespace: str, selector: str = "") -> list[Document]:
-        """Return the pods of a namespace that are not about to go."""
+        """Return the pods of a namespace that are not being deleted."""
         found = self.client.items(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
         return [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
 
     def pod_log(self, pod: Document, container: str | None = None) -> str:
-        """Return what a container of a pod that runs as processes has written."""
+        """Return the output of a container of a pod that runs as processes."""
         name = container or pod["spec"]["containers"][0]["name"]
         path = self.plane.pods_folder / pod["metadata"]["uid"] / name / "container.log"
         return path.read_text(errors="replace") if path.exists() else ""
@@ -174,15 +174,15 @@ class Cluster:
         return list(self._events)
 
     def restart_api_server(self) -> None:
-        """Stop the API server and start it again; returns when it is ready."""
+        """Stop the API server and start it again; return when it is ready."""
         self.plane.stop_process("kube-apiserver")
         self.plane.start_api_server()
 
     def rotate_request_header_ca(self) -> Authority:
-        """Let the aggregator show itself with a certificate of a new authority, as a careful operator does it.
+        """Let the aggregator present a certificate of a new authority, introduced as a careful operator does it.
 
         First the new authority is trusted beside the old one, and published to adapters; then the certificate changes.
-        The API server takes each file in within a minute. Returns the new authority.
+        The API server reads each file within a minute. Returns the new authority.
         """
         authority = self.plane.authorities.trust_new_front_proxy()
         fresh = authority.ca_file.read_text().strip()
@@ -197,10 +197,10 @@ class Cluster:
 
     @contextmanager
     def start_scheduler(self, configuration: Mapping[str, Any]) -> Iterator[Scheduler]:
-        """Run a scheduler beside the cluster's own until the block ends; yields when it is ready.
+        """Run a scheduler beside the cluster's own until the block ends; yield when it is ready.
 
-        `configuration` is a KubeSchedulerConfiguration whose profiles have names of their own. It places the pods whose
-        `schedulerName` is one of these, on all nodes that they fit, the cluster's own large one among them.
+        `configuration` is a KubeSchedulerConfiguration whose profiles have names of their own. The scheduler places the
+        pods whose `schedulerName` is one of these, on all nodes that they fit, including the cluster's own large one.
         """
         scheduler = self.plane.start_scheduler_of(configuration)
         with scheduler.process, closing(scheduler.client):
@@ -208,9 +208,9 @@ class Cluster:
 
     @contextmanager
     def without_kubelet(self) -> Iterator[None]:
-        """Pause the stand-in for the kubelet for a block: pods without a node stay Pending, and none starts or ends.
+        """Pause the stand-in for the kubelet for a block: pods without a node stay Pending, and no pod starts or ends.
 
-        Pods that the block leaves behind get their places afterwards.
+        Pods that remain after the block get their nodes then.
         """
         self._kubelet.pause()
         try:
@@ -219,7 +219,7 @@ class Cluster:
             self._kubelet.resume()
 
     def wait_until_empty(self) -> None:
-        """Wait until the pods and the nodes of earlier tests are gone: the suite's own node is left."""
+        """Wait until the pods and the nodes of earlier tests are gone, and only the suite's own node is left."""
         self.wait_for("the end of other tests' pods", lambda: not self.client.items("/api/v1/pods"))
         self.wait_for("the end of other tests' nodes", lambda: len(self.client.items("/api/v1/nodes")) == 1)
 
@@ -235,7 +235,7 @@ class Cluster:
 
 
 def selector_of(labels: Mapping[str, str]) -> str:
-    """Return the selector that these labels are."""
+    """Return the selector text for these labels."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
@@ -251,7 +251,7 @@ def running_cluster(
 ) -> Iterator[Cluster]:
     """Run a cluster and yield it when its API server, its controllers and its node work; call it in the main thread.
 
-    `images` are run as processes, by repository; pods of all others are only said to run.
+    `images`, by repository, are run as processes; pods of all other images are only reported as running.
     """
     plane = ControlPlane(folder, programs, network, options)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The control plane's processes: started and stopped in order, and restarted one by one where a test needs it."""
+"""The control plane's processes are started and stopped in order, and restarted singly where a test needs it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Scheduler:
 
     process: ManagedProcess
     client: ApiClient
-    """An administrator who asks the scheduler itself, for `/metrics` above all."""
+    """An administrator's client of the scheduler itself, mainly for `/metrics`."""
 
 
 class ControlPlane:
-    """etcd, API server, controllers and, where wanted, the scheduler; everything of theirs is in `folder`."""
+    """etcd, API server, controllers and, if requested, the scheduler, with all their files in `folder`."""
 
     def __init__(self, folder: Path, programs: Programs, network: Network, options: Options) -> None:
         self.folder = folder
@@ -68,17 +68,17 @@ class ControlPlane:
 
     @property
     def logs(self) -> list[Path]:
-        """The logs of all programs and of all pods that run as processes, also of those that have ended."""
+        """Return the logs of all programs and of all pods that run as processes, including those that have ended."""
         return [*sorted((self.folder / "logs").glob("*.log")), *sorted(self.pods_folder.glob("*/*/container.log"))]
 
     @property
     def node_folder(self) -> Path:
-        """The folder of the node, with the volumes and logs of its pods."""
+        """Return the folder of the node, with the volumes and logs of its pods."""
         return self.folder / "node"
 
     @property
     def pods_folder(self) -> Path:
-        """A folder for each pod that runs as processes, by its uid."""
+        """Return the folder that has a folder for each pod that runs as processes, by its uid."""
         return self.node_folder / "pods"
 
     def start(self) -> None:
@@ -93,7 +93,7 @@ class ControlPlane:
             self.start_scheduler()
 
     def start_api_server(self) -> None:
-        """Start the API server, for the first time or after it was stopped; returns when it is ready."""
+        """Start the API server, for the first time or again; return when it is ready."""
         bind = processes.Bind(
             "0.0.0.0" if self.network.has_pods else "127.0.0.1",
             self.network.host if self.network.has_pods else "127.0.0.1",
@@ -105,23 +105,23 @@ class ControlPlane:
         self._start("kube-apiserver", command).wait_until(partial(_is_ready, self.client), READY_SECONDS)
 
     def start_controllers(self) -> None:
-        """Start the controllers, for the first time or after they were stopped."""
+        """Start the controllers, for the first time or again."""
         name = "kube-controller-manager"
         program, kubeconfig = self._programs[name], self._kubeconfig(name)
         command = processes.controller_manager(program, self.authorities, kubeconfig, free_port(), self.options)
         self._start(name, command)
 
     def start_scheduler(self) -> None:
-        """Start the default scheduler, for the first time or after it was stopped."""
+        """Start the default scheduler, for the first time or again."""
         name = "kube-scheduler"
         serving = self.authorities.serving.server()
         self._start(name, processes.scheduler(self._programs[name], self._kubeconfig(name), free_port(), serving))
 
     def start_scheduler_of(self, configuration: Mapping[str, Any]) -> Scheduler:
-        """Start a scheduler with a KubeSchedulerConfiguration, a process of its own; returns when it is ready.
+        """Start a scheduler with a KubeSchedulerConfiguration, a process of its own; return when it is ready.
 
-        Connection and leader election are the suite's. Raises ValueError where a profile is the default scheduler's,
-        ProcessFailedError where the scheduler refuses the configuration.
+        The suite sets its connection and leader election. Raises ValueError if a profile is the default scheduler's,
+        and ProcessFailedError if the scheduler refuses the configuration.
         """
         program = "kube-scheduler"
         kubeconfig = self._kubeconfig(program)
@@ -143,7 +143,7 @@ class ControlPlane:
         return self._running[name]
 
     def stop_process(self, name: str) -> None:
-        """End one of the programs, gracefully for a short while."""
+        """Stop one of the programs, with a short time to end gracefully."""
         self._running[name].stop(_STOP_SECONDS)
 
     def stop(self) -> None:

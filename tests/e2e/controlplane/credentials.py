@@ -1,6 +1,6 @@
-"""Who is who in a cluster: its authorities, the certificates of its programs, and kubeconfigs for callers.
+"""Identities in a cluster: its authorities, the certificates of its programs, and kubeconfigs for callers.
 
-Each purpose has an authority of its own, as a careful installer makes them. Above all the request-header authority,
+Each purpose has an authority of its own, as careful installers make them. In particular, the request-header authority,
 which may state anybody's name, signs nothing else.
 """
 
@@ -69,7 +69,7 @@ class Authorities:
         replace_file(self.front_proxy_ca_file, bundle)
 
     def caller(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
-        """Return a client certificate: the user of this name in these groups."""
+        """Return a client certificate of the user with this name in these groups."""
         return self.clients.client(name, groups)
 
     def kubeconfig(self, path: Path, url: str, pair: KeyPair) -> Path:

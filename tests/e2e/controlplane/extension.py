@@ -1,6 +1,6 @@
-"""A small extension API server in a pod: it tells who asked, which pod answered, and what the pod finds around itself.
+"""A small extension API server in a pod: it reports its caller, the pod that answers, and the pod's environment.
 
-It shows that the suite's network, volumes and aggregation work, apart from anything of the product.
+It shows that the suite's network, volumes and aggregation work, independently of the product.
 """
 
 from __future__ import annotations

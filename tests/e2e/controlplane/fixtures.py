@@ -1,4 +1,4 @@
-"""Fixtures of a real control plane, and what pytest tells of it: tests left out, and logs of those that failed."""
+"""Fixtures of a real control plane, and pytest's reports about it: tests left out, and logs of failed tests."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _NOT_RUN: Final = "not run: "
 
 @pytest.fixture(scope="session")
 def kubernetes_programs() -> programs.Programs:
-    """The control plane's programs, built before: of E2E_KUBERNETES, else of the newest pinned version."""
+    """Return the control plane's programs, already built: those of E2E_KUBERNETES, or of the newest pinned version."""
     return programs.control_plane(os.environ.get("E2E_KUBERNETES", programs.NEWEST))
 
 
 @pytest.fixture(scope="session")
 def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler.
+    """Yield one cluster for all tests that can share it: HPA sync every 4 s, HPAScaleToZero, no scheduler.
 
-    Its controllers are throttled so little that tests with hundreds of objects do not wait for them.
+    Its controllers may send so many requests that tests with hundreds of objects do not wait for them.
     """
     folder = tmp_path_factory.mktemp("cluster") / "cluster"
     version = os.environ.get("E2E_KUBERNETES", programs.NEWEST)
@@ -51,7 +51,7 @@ def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.Tem
 def start_cluster(
     kubernetes_programs: programs.Programs, tmp_path: Path
 ) -> Callable[[Options], AbstractContextManager[Cluster]]:
-    """Starts a cluster of its own for a test that needs other options, or that breaks it."""
+    """Return a function that starts a cluster of its own for a test that needs other options, or that breaks it."""
 
     def start(options: Options) -> AbstractContextManager[Cluster]:
         return running_cluster(tmp_path / "cluster", kubernetes_programs, network.current(), options, images())
@@ -61,7 +61,7 @@ def start_cluster(
 
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own; it is being deleted when the next test starts."""
+    """Yield a namespace for this test alone; its deletion may go on while the next test starts."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-")
     name = f"{words}-{os.urandom(3).hex()}"
     cluster.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -73,7 +73,7 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]
 
 @pytest.fixture(scope="session")
 def pod_metrics(cluster: Cluster) -> Iterator[PodMetrics]:
-    """The series that ordinary pods would export, set by tests, for pods that exist."""
+    """Yield the series that ordinary pods would export, set by tests, for pods that exist."""
     with PodMetrics.running(cluster.client) as metrics:
         yield metrics
 
@@ -82,7 +82,7 @@ def pod_metrics(cluster: Cluster) -> Iterator[PodMetrics]:
 def prometheus(
     cluster: Cluster, pod_metrics: PodMetrics, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ScrapedPrometheus]:
-    """A real Prometheus that scrapes `pod_metrics` each second, where pods can reach it."""
+    """Yield a real Prometheus that scrapes `pod_metrics` every second, at an address that pods can reach."""
     folder = tmp_path_factory.mktemp("prometheus")
     scrape = [pod_metrics.scrape_config()]
     with running_prometheus(folder, scrape_configs=scrape, access=Access(host=cluster.network.host)) as running:
@@ -90,12 +90,12 @@ def prometheus(
 
 
 def add_marker(config: pytest.Config) -> None:
-    """Make the marker of tests that need running pods known."""
+    """Register the marker of tests that need running pods."""
     config.addinivalue_line("markers", _MARKER)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave a test out that needs what this machine does not allow."""
+    """Skip a test that needs what this machine does not allow."""
     why = network.current().why_loopback
     if why and item.get_closest_marker(NEEDS_PODS):
         pytest.skip(f"{_NOT_RUN}{why}")
@@ -111,7 +111,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the cluster's programs wrote during a test that failed, and keep all of it."""
+    """Show what the cluster's programs wrote during a failed test, and keep all of it."""
     report = yield
     if report.when == "call" and report.failed and (marks := item.stash.get(_MARKS, None)):
         report.sections.extend(marks.kept(item.name))
@@ -119,7 +119,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def report_what_was_not_run(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count what was not run, apart from what passed."""
+    """Report the number of tests that were not run, apart from those that passed."""
     skipped = terminalreporter.stats.get("skipped", [])
     left_out = [report for report in skipped if _NOT_RUN in str(report.longrepr)]
     if left_out:

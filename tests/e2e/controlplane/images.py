@@ -1,4 +1,4 @@
-"""Stand-ins for images: for the adapter's, the checkout and the Python that runs this; for others, their programs."""
+"""Stand-ins for images: the adapter's is the checkout with the running Python; others are their programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DESCHEDULER: Final = "descheduler"
 
 
 def images() -> dict[str, Image]:
-    """Return what runs as processes, by repository; the descheduler only if it has been built."""
+    """Return the images that run as processes, by repository; the descheduler only if it has been built."""
     found = {ADAPTER: adapter_image(), EXTENSION: extension_image()}
     if folder := programs.built(programs.DESCHEDULER):
         found[DESCHEDULER] = Image(entrypoint=(str(folder / DESCHEDULER),), files=(str(folder),))
@@ -24,7 +24,7 @@ def images() -> dict[str, Image]:
 
 
 def adapter_image() -> Image:
-    """Return the image of the Dockerfile: its programs on the PATH, its user, its environment."""
+    """Return the equivalent of the Dockerfile's image: its programs on the PATH, its user, its environment."""
     return _image(arguments=("tidewatch-adapter", "--help"))
 
 

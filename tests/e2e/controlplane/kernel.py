@@ -53,14 +53,14 @@ def enter_network(pid: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
+    """Call mount(2)."""
     arguments = [text.encode() or None for text in (source, target, kind)]
     result = _libc.mount(*arguments, ctypes.c_ulong(flags), options.encode() or None)
     _raise_on_error(result, f"mount of {source or kind} at {target}")
 
 
 def unmount(target: str) -> None:
-    """umount(2)."""
+    """Call umount(2)."""
     _raise_on_error(_libc.umount(target.encode()), f"unmounting {target}")
 
 
@@ -79,7 +79,7 @@ def make_read_only(target: str) -> None:
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Ask for a signal when the parent ends. A change of user forgets the request: ask after it."""
+    """Ask for a signal when the parent ends; a change of user cancels the request, so call this after it."""
     _raise_on_error(_libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
@@ -89,7 +89,7 @@ def forbid_new_privileges() -> None:
 
 
 def drop_all_capabilities() -> None:
-    """Leave no capability to what this process executes, even where it is root."""
+    """Remove all capabilities from what this process executes, even if it is root."""
     _raise_on_error(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT)")
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:

@@ -1,4 +1,4 @@
-"""The part of the logs that a test has caused."""
+"""The part of the logs that was written during a test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LogMarks:
         self._lengths = {path: path.stat().st_size for path in plane.logs}
 
     def kept(self, test: str) -> list[tuple[str, str]]:
-        """Keep what was written since under the test's name; return title and last lines of each log that grew."""
+        """Keep what was written since then under the test's name; return title and last lines of each log that grew."""
         folder = self._plane.folder / "failures" / re.sub(r"[^\w.-]+", "-", test)
         folder.mkdir(parents=True, exist_ok=True)
         return [section for path in self._plane.logs if (section := self._section(path, folder))]

@@ -1,6 +1,7 @@
-"""Links and addresses of a network namespace, by rtnetlink(7): the program `ip` is not on every machine.
+"""Links and addresses of a network namespace by rtnetlink(7), since not every machine has the program `ip`.
 
-Only what the suite's network is made of: bridges, veth pairs, addresses. Every request is acknowledged by the kernel.
+Only the parts that the suite's network needs are here: bridges, veth pairs, addresses. The kernel acknowledges every
+request.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _ANSWER_BYTES: Final = 1 << 16
 
 
 def set_up(name: str) -> None:
-    """Switch a link on. Raises OSError, as all functions of this module do."""
+    """Bring a link up. Raises OSError, as all functions of this module do."""
     _ask(_RTM_NEWLINK, 0, _link(socket.if_nametoindex(name), up=True))
 
 
 def add_bridge(name: str) -> None:
-    """Make a switch to which other links may be tied; there can be one, as its hardware address is always the same.
+    """Make a bridge to which other links may be attached; there can be only one, as its hardware address is fixed.
 
     Without one of its own it takes the lowest among its ports, and changes it as they come and go: whoever knows the
     old one reaches nobody there for half a minute.
@@ -54,7 +55,7 @@ def add_bridge(name: str) -> None:
 
 
 def add_veth(name: str, *, bridge: str, peer: str, pid: int) -> None:
-    """Make a pair of tied links: one on `bridge`, `peer` in the network namespace of a process."""
+    """Make a pair of connected links: one on `bridge`, and `peer` in the network namespace of a process."""
     other = _link() + _text(_IFLA_IFNAME, peer) + _number(_IFLA_NET_NS_PID, pid)
     data = _attribute(_IFLA_INFO_DATA, _attribute(_VETH_INFO_PEER, other))
     master = _number(_IFLA_MASTER, socket.if_nametoindex(bridge))

@@ -1,9 +1,8 @@
-"""The suite's own network: a bridge in a network namespace, on which every pod that runs gets an address of its own.
+"""The suite's own network: a bridge in a network namespace, on which every running pod gets an address of its own.
 
-With `/12` as their network all of it is one wire: the node, the pods, and the service address of the API server, which
-the node holds itself. So programs in pods reach `KUBERNETES_SERVICE_HOST` as in a cluster, without kube-proxy.
-
-Where the machine forbids namespaces, everything is on the loopback, and no pod can run as a process.
+The network is a `/12`, so everything is on one link: the node, the pods, and the service address of the API server,
+which the node holds itself. So programs in pods reach `KUBERNETES_SERVICE_HOST` as in a cluster, without kube-proxy. If
+the machine forbids namespaces, everything is on the loopback, and no pod can run as a process.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PREFIX: Final = 12
 NODE_ADDRESS: Final = "10.99.0.1"
 SERVICE_NETWORK: Final = "10.96.0.0/16"
 API_SERVICE_ADDRESS: Final = "10.96.0.1"
-"""The first of the service network: what the API server gives the Service `kubernetes`."""
+"""The first address of the service network, which the API server gives the Service `kubernetes`."""
 
 _REASON: Final = "TIDEWATCH_E2E_LOOPBACK"
 
@@ -35,13 +34,13 @@ class Network:
     """How programs of the cluster reach each other."""
 
     host: str
-    """Where programs that are no pods listen."""
+    """The address on which programs outside of pods listen."""
     why_loopback: str | None = None
-    """Why there are no namespaces; None when there are."""
+    """Why there are no namespaces; None if there are."""
 
     @property
     def has_pods(self) -> bool:
-        """Whether pods can run as processes with addresses of their own."""
+        """Return whether pods can run as processes with addresses of their own."""
         return self.why_loopback is None
 
 
@@ -53,16 +52,16 @@ def current() -> Network:
 
 
 def obstacle() -> str | None:
-    """Return why this machine gives no namespaces; None if it gives them. Processes started later know it too."""
+    """Return why this machine allows no namespaces; None if it allows them. Later child processes know it too."""
     if _REASON not in os.environ and (why := _tried_in_a_child(_rehearse)):
         os.environ[_REASON] = why
     return os.environ.get(_REASON)
 
 
 def enter() -> Network:
-    """Move this process into a network of its own where the machine allows it.
+    """Move this process into a network of its own if the machine allows it.
 
-    Call it before there are threads: only a process with one may get a user namespace.
+    Call it before there are threads: only a single-threaded process may get a user namespace.
     """
     if obstacle() is None:
         _make()
@@ -91,7 +90,7 @@ def _become_root_of_a_user_namespace() -> None:
 
 
 def _rehearse(parent: int) -> None:
-    """Do what a pod needs: a network, a link into it, and mounts that nobody else sees."""
+    """Try what a pod needs: a network, a link into it, and mounts that nobody else sees."""
     _make()
     kernel.unshare(kernel.CLONE_NEWNS)
     make_mounts_private()
@@ -117,7 +116,7 @@ def make_mounts_private() -> None:
 
 
 def _tried_in_a_child(attempt: Callable[[int], None]) -> str | None:
-    """Run it in a process that is thrown away; return what went wrong."""
+    """Run the attempt in a process that is thrown away; return what went wrong."""
     reading, writing = os.pipe()
     parent = os.getpid()
     child = os.fork()

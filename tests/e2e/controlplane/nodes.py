@@ -1,7 +1,7 @@
 """Nodes as objects of the API: the one that every cluster has, and those that a test makes beside it.
 
-All of them are one machine, and one stand-in for the kubelet runs the pods of all. When a node is deleted, its pods go
-at once: in a cluster the pod garbage collector deletes them after a minute.
+All of them are one machine, and one stand-in for the kubelet runs the pods of all. When a node is deleted, its pods are
+removed at once; in a cluster the pod garbage collector deletes them after a minute.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class NodeSpec:
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The amounts that pods may use, where they are less than the capacity."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Beside the host name and the operating system."""
+    """Labels other than the host name and the operating system."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
     unschedulable: bool = False
     address: str = "10.97.0.1"
-    """Nobody listens there."""
+    """The node's address, at which nobody listens."""
 
     def document(self) -> Document:
-        """Return the Node, Ready."""
+        """Return the Node object, which is Ready."""
         labels = {"kubernetes.io/hostname": self.name, "kubernetes.io/os": "linux"}
         return {
             "apiVersion": "v1",
@@ -74,7 +74,7 @@ class NodeSpec:
 
 
 def register(client: ApiClient, spec: NodeSpec) -> None:
-    """Make the node, as its kubelet does; it may be there already."""
+    """Create the node as its kubelet does; it may already exist."""
     document = spec.document()
     try:
         client.create(PATH, document)
@@ -88,7 +88,7 @@ def register(client: ApiClient, spec: NodeSpec) -> None:
 
 @contextmanager
 def extra_nodes(client: ApiClient, *specs: NodeSpec) -> Iterator[None]:
-    """Make nodes for the block; at its end they go, and with them the pods that they still have."""
+    """Make nodes for the block; at its end they are removed with the pods that they still have."""
     try:
         for spec in specs:
             register(client, spec)

@@ -1,4 +1,4 @@
-"""Series of ordinary pods, which run nothing: one target exports for all of them what tests want their values to be.
+"""Series of ordinary pods, which run nothing: one target exports the values that tests choose for all of them.
 
 Values follow the pods that exist: a share of a load falls when pods are added, as behind a real load balancer. That
 closes the loop of an autoscaler.
@@ -43,7 +43,7 @@ class Work:
 
     def __init__(self, per_second: float) -> None:
         self.per_second = per_second
-        """Of all pods together; may be changed at any time."""
+        """The growth per second of all pods together; it may be changed at any time."""
         self._done: dict[str, float] = {}
         self._last = time.monotonic()
 
@@ -99,18 +99,18 @@ class PodMetrics:
     def of_pods(self, metric: str, namespace: str, selector: str, values: Values, **labels: str) -> None:
         """Export a metric of the Ready pods that the label selector chooses.
 
-        Its labels are `namespace`, `pod` and those given.
+        Its labels are `namespace`, `pod` and the given ones.
         """
         with self._lock:
             self._of_pods[_OfPods(metric, namespace, selector, tuple(sorted(labels.items())))] = values
 
     def forget_pods(self, metric: str, namespace: str, selector: str, **labels: str) -> None:
-        """Export it no more."""
+        """Stop exporting a metric of pods."""
         with self._lock:
             self._of_pods.pop(_OfPods(metric, namespace, selector, tuple(sorted(labels.items()))), None)
 
     def set(self, metric: str, value: float | Callable[[], float] | None, **labels: str) -> None:
-        """Export one series with this value, or with what the function then returns; None: no more."""
+        """Export one series with this value, or with the function's result at each scrape; None ends it."""
         key = (metric, tuple(sorted(labels.items())))
         with self._lock:
             if value is None:

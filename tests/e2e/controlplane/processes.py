@@ -1,4 +1,4 @@
-"""The command lines of a control plane's programs: pure, so that what is run can be read in one place."""
+"""The command lines of a control plane's programs, without side effects, so that they can be read in one place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "statefulset-controller",
 )
-"""Those that the suite's objects need."""
+"""The controllers that the suite's objects need."""
 
 ISSUER: Final = "https://kubernetes.default.svc"
 
@@ -41,17 +41,17 @@ class Options:
     """The options in which clusters may differ."""
 
     kubernetes: str = NEWEST
-    """Minor version, one of the pinned ones."""
+    """A minor version, one of the pinned ones."""
     hpa_sync_seconds: float = 4.0
-    """Kubernetes's default is 15; short, so that a test sees many rounds."""
+    """Seconds between syncs, so few that a test sees many of them; Kubernetes's default is 15."""
     feature_gates: tuple[str, ...] = ("HPAScaleToZero",)
-    """Switched on in the API server and the controllers."""
+    """Feature gates switched on in the API server and the controllers."""
     scheduler: bool = False
     """Whether kube-scheduler places pods; otherwise the stand-in for the kubelet takes all of them."""
     start_up_seconds: float = 1.0
     """How long an ordinary pod takes from its node to Ready."""
     controller_queries_per_second: int = 50
-    """How many requests each controller may send; Kubernetes's default is 20."""
+    """How many requests a second each controller may send; Kubernetes's default is 20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Ports:
 
 
 def etcd(program: str, folder: Path, ports: Ports) -> list[str]:
-    """Return the command of the store. It need not survive a power cut."""
+    """Return the command of etcd, whose data need not survive a power cut."""
     client, peer = f"http://127.0.0.1:{ports.etcd}", f"http://127.0.0.1:{ports.etcd_peer}"
     return [
         program,
@@ -120,7 +120,7 @@ class Bind:
     address: str
     advertised: str
     routes_to_endpoints: bool
-    """Whether it resolves endpoints itself. Services of type ExternalName are refused then."""
+    """Whether it resolves endpoints itself; if so, it refuses Services of type ExternalName."""
 
 
 def controller_manager(
@@ -149,7 +149,7 @@ def controller_manager(
 def scheduler(
     program: str, kubeconfig: Path, port: int, serving: KeyPair, configuration: Path | None = None
 ) -> list[str]:
-    """Return the command of a scheduler: as it is by default, or of a file that holds a KubeSchedulerConfiguration."""
+    """Return the command of a scheduler with defaults, or with a file that holds a KubeSchedulerConfiguration."""
     return [
         program,
         *([f"--config={configuration}"] if configuration else [f"--kubeconfig={kubeconfig}", "--leader-elect=false"]),

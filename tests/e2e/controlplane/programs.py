@@ -1,8 +1,8 @@
 """The pinned programs: which modules they come from, and where they are.
 
-Each folder under `pinned/` is a Go module that does nothing but name main packages of others: go.mod says which
-version, go.sum what every file must be. Built programs are kept in the user's cache, so that a checkout never holds
-them and two checkouts share them.
+Each folder under `pinned/` is a Go module that only names main packages of others: go.mod pins the versions, and go.sum
+the content of every file. Built programs are kept in the user's cache, so that a checkout never holds them and two
+checkouts share them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PINNED: Final = Path(__file__).with_name("pinned")
 CONTROL_PLANE: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd")
 NEWEST: Final = "1.36"
-"""Kubernetes's version where none is asked for."""
+"""Kubernetes's version if none is requested."""
 
 _REQUIRED_FILES: Final = ("go.mod", "go.sum")
 
@@ -35,19 +35,19 @@ class Module:
     """A folder of `pinned/` and the programs that are built from it."""
 
     name: str
-    """The folder's."""
+    """The name of the folder."""
     versioned: str
-    """The module whose version is the programs'."""
+    """The module whose version counts as the programs' version."""
     packages: Mapping[str, str]
-    """Main package of each program."""
+    """The main package of each program."""
     stamps: tuple[str, ...] = ()
     """Values for the linker's option -X: NAME=VALUE, where `{version}`, `{major}` and `{minor}` are filled in."""
     tags: str = ""
-    """Build tags."""
+    """Build tags of Go."""
     release: tuple[str, str] = ("^", "")
-    """Where a module's version is not its release's: a regular expression of it, and what stands in its place."""
+    """How a module's version becomes its release if they differ: a regular expression, and its replacement."""
     built_by: str = "make e2e"
-    """The command that builds it."""
+    """The command that builds the programs."""
 
     @property
     def folder(self) -> Path:
@@ -55,7 +55,7 @@ class Module:
 
     @property
     def version(self) -> str:
-        """As go.mod has it, with its `v`."""
+        """Return the version as go.mod has it, with its `v`."""
         text = (self.folder / "go.mod").read_text()
         if found := re.search(rf"^\s*(?:require )?{re.escape(self.versioned)} (v\S+)", text, re.MULTILINE):
             return found[1]
@@ -70,7 +70,7 @@ class Module:
 
     @property
     def key(self) -> str:
-        """Differs whenever other programs would be built."""
+        """Return a key that differs whenever other programs would be built."""
         digest = hashlib.sha256(f"{self.linker_flags}\n{self.tags}\n{sorted(self.packages.items())}".encode())
         for name in _REQUIRED_FILES:
             digest.update((self.folder / name).read_bytes())
@@ -156,9 +156,9 @@ class Programs:
 
 
 def control_plane(version: str = NEWEST, environ: Mapping[str, str] = os.environ) -> Programs:
-    """Return the programs of a control plane: those of KUBEBUILDER_ASSETS before the ones built here.
+    """Return a control plane's programs; those of KUBEBUILDER_ASSETS take precedence over those built here.
 
-    That folder is kept by others: it must hold kube-apiserver, etcd and kubectl, and may hold the rest.
+    That folder is maintained by others: it must hold kube-apiserver, etcd and kubectl, and may hold the rest.
     """
     assets = environ.get("KUBEBUILDER_ASSETS")
     own = built(kubernetes(version), environ) if assets else find(kubernetes(version), environ)

@@ -1,4 +1,4 @@
-"""The audit log as tests read it: whole lines, each once, with the caller's pod."""
+"""The audit log as tests read it: complete lines, each once, with the caller's pod."""
 
 from __future__ import annotations
 

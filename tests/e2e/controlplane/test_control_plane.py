@@ -1,6 +1,6 @@
-"""The suite's own ground: a control plane that runs, a node that keeps its promises, a network with pods on it.
+"""The suite's own basis: a control plane that runs, a node that behaves as a real one, a network with pods on it.
 
-Nothing here is about the adapter. What these tests show is what all others build on.
+Nothing here is about the adapter; all other tests rely on what these tests show.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def extension_objects(namespace: str, authority: Authority) -> list[Document]:
 
 @pytest.fixture(scope="module")
 def extension_namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where two pods of an extension API server are, behind an APIService that is Available."""
+    """Yield the namespace of two pods of an extension API server, behind an APIService that is Available."""
     path = f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}"
     with namespace_of_its_own(cluster, EXTENSION) as namespace:
         cluster.apply(*extension_objects(namespace, Authority(tmp_path_factory.mktemp("extension") / "ca")))

@@ -1,4 +1,4 @@
-"""The programs that the suite runs; each pinned version is the one that its folder names."""
+"""The programs that the suite runs; each pinned version matches its folder's name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ printf '#!/bin/sh\\n' > "$out"; chmod +x "$out"
 
 @pytest.fixture
 def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A cache of the test's own, and a `go` that only pretends."""
+    """Return an environment with a cache for this test alone, and a fake `go`."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "go").write_text(GO)

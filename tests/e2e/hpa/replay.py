@@ -1,13 +1,13 @@
-"""Puts the pure model of the HPA beside the real controller, sync by sync.
+"""Compares the pure model of the HPA with the real controller, sync by sync.
 
-What the controller saw in a sync is not told by anybody, so it is looked at all the time, several times a second: the
-adapter's answers (asked with the controller's own request), pods and sizes. A sync saw what the last look before it
-saw, or, where something changed during it, what the first look after it saw. Where the two differ the model decides
-for both, and both count as right as long as only one of them fits what the controller decides from then on: that is
+Nothing tells what the controller saw in a sync, so it is observed all the time, several times a second: the adapter's
+answers (requested as the controller requests them), pods and sizes. A sync saw the state of the last observation before
+it or, if something changed during the sync, that of the first observation after it. If the two differ, the model
+decides for both, and both count as right until only one of them fits what the controller decides from then on. This is
 the one race that is tolerated, and `Verdict.certain` counts the syncs that were free of it.
 
-When a sync was is told by the API server's audit log; what it decided is `spec.replicas` and the HPA's conditions at
-the last look before the next sync.
+The API server's audit log tells when a sync was; its decision is `spec.replicas` and the HPA's conditions at the last
+observation before the next sync.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Everything at one moment, which lies between the two times."""
+    """All states at one moment, which lies between the two times."""
 
     began: datetime
     ended: datetime
@@ -71,23 +71,23 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the model fared beside the controller."""
+    """The result of comparing the model with the controller."""
 
     syncs: int
     certain: int
-    """Syncs in which everything that may have been seen leads to the same decision."""
+    """Syncs for which all states that may have been seen lead to the same decision."""
     decisions: tuple[tuple[int, int], ...]
     """The size before and after each sync of the controller."""
     reasons: frozenset[str]
-    """The limits and look-backs that had a part."""
+    """The limits and look-backs that changed a decision."""
 
 
 class DisagreementError(AssertionError):
-    """The model decides otherwise than the controller, whatever may have been seen; the message tells both."""
+    """The model's decision differs from the controller's for all states that it may have seen; the message has both."""
 
 
 def look(scalers: Autoscalers) -> Look:
-    """Return everything as it is."""
+    """Return all states as they are now."""
     client, namespace = scalers.cluster.client, scalers.namespace
     began = datetime.now(UTC)
     answers = {name: _observation(scalers, one) for name, one in scalers.all.items()}
@@ -122,7 +122,7 @@ def _observation(scalers: Autoscalers, one: Autoscaler) -> Observation:
 
 @dataclass(frozen=True, slots=True)
 class _Sync:
-    """One sync: what it may have seen, and what it did."""
+    """One sync: the states that it may have seen, and its outcome."""
 
     at: datetime
     candidates: tuple[tuple[HpaWorkload, Observation], ...]
@@ -174,9 +174,10 @@ def _sync(name: str, event: AuditEvent, following: AuditEvent, looks: Sequence[L
 
 
 def _outcome(decision: HpaDecision, limited_before: str) -> tuple[int, str, str]:
-    """Return size and reasons as the controller leaves them behind.
+    """Return the size and the reasons as the controller leaves them after a decision.
 
-    Without any metric, as on a machine that is too busy for an answer, it changes neither size nor limit.
+    Without any metric, as on a machine that is too busy for an answer, the controller changes neither the size nor the
+    limit.
     """
     if isinstance(decision.reason, ActiveReason) and decision.proposals:
         return decision.desired, limited_before, _GOT_SCALE

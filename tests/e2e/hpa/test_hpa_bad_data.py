@@ -1,8 +1,8 @@
-"""Data that is bad, absent or gone never shrinks a Deployment: no sample is left out as if it were a 0.
+"""Data that is bad, absent or outdated never shrinks a Deployment: no missing sample counts as 0.
 
-Every load stands at 95% of its target, so that a sample that is rightly dropped changes nothing while a single 0
-shrinks; and scaling down looks back 0 s, so that a wrong number is acted on in the very next sync. All cases run
-beside each other, since what takes time is the controller's clock.
+Every load is at 95% of its target, so that a sample that is rightly dropped changes nothing while a single 0 shrinks
+the Deployment; and scaling down looks back 0 s, so that the very next sync acts on a wrong number. All cases run at the
+same time, since it is the controller's clock that takes time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Case:
     good: Callable[[], None]
     bad: Callable[[], None]
     half: Callable[[], None]
-    """Let the load truly fall, to half of the target or to nothing."""
+    """Lets the load truly fall, to half of the target or to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class Course:
 
     before: Mapping[str, int]
     smallest: Mapping[str, int]
-    """While data was bad."""
+    """The smallest size while the data was bad."""
     largest: Mapping[str, int]
     active: Mapping[str, str]
-    """Reason of the condition ScalingActive at the end of that."""
+    """The reason of the condition ScalingActive at the end of the bad data."""
 
 
 def first_is(odd: float | None, value: float) -> Values:
-    """Give the first pod another value than the others, or none."""
+    """Give the first pod a value that differs from the others', or none."""
     return lambda pods: {pod: given for pod in pods if (given := odd if pod == pods[0] else value) is not None}
 
 
 def counters(per_second: float, *, restarted: bool = False) -> Values:
-    """Return counters that grow evenly; the first pod's begins anew now, as after a restart of its process."""
+    """Return counters that grow evenly; the first pod's starts at 0 again, as after a restart of its process."""
     now = time.monotonic()
 
     def values(pods: Sequence[str]) -> Mapping[str, float]:
@@ -136,7 +136,7 @@ NAMES: Final = (
 
 @pytest.fixture(scope="module")
 def course(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetrics) -> Iterator[Course]:
-    """Let all cases stand well, go bad, and then truly fall to half."""
+    """Let all cases be stable, turn bad, and then truly fall to half."""
     with (
         installed_adapter(cluster, values_for(prometheus)),
         namespace_of_its_own(cluster, "bad-data") as namespace,
@@ -165,7 +165,7 @@ def course(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetr
 
 
 def let_all_stand(scalers: Autoscalers, cases: Mapping[str, Case], prometheus: ScrapedPrometheus) -> None:
-    """Let all loads be at 95%, and the controller have looked at that."""
+    """Bring all loads to 95%, and wait until the controller has seen that."""
     scalers.create_deployments()
     for case in cases.values():
         case.good()
@@ -178,7 +178,7 @@ def let_all_stand(scalers: Autoscalers, cases: Mapping[str, Case], prometheus: S
 
 
 def wait_until_bad(prometheus: ScrapedPrometheus, selector: str) -> None:
-    """Wait until Prometheus has it all: NaN and gaps among the pods' samples, the reset, the series that ended."""
+    """Wait until Prometheus has NaN and gaps among the pods' samples, the reset, and the series that ended."""
     pods = f"connections{selector}"
     # NaN alone differs from itself: one pod of one workload, and all of another.
     prometheus.wait_for(f"count({pods} != {pods}) == {1 + SIZE}")
@@ -205,7 +205,7 @@ def watched(scalers: Autoscalers) -> tuple[dict[str, int], dict[str, int]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_deployment_keeps_its_size(course: Course, name: str) -> None:
-    """That all of them shrink when the load truly falls, the fixture has waited for."""
+    """The fixture has waited until all of them shrink when the load truly falls."""
     assert (course.before[name], course.smallest[name], course.largest[name]) == (SIZE, SIZE, SIZE)
 
 

@@ -1,4 +1,4 @@
-"""With kubectl, people soon see the APIs as Available, see values, and wait no longer for discovery than before."""
+"""With kubectl, users soon see the APIs as Available, see values, and wait no longer for discovery than before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ApiResources:
 
 
 def api_resources(cluster: Cluster) -> ApiResources:
-    """Return the shortest time of a few runs, which a busy machine disturbs least; each asks for everything anew."""
+    """Return the shortest of a few runs, which a busy machine disturbs least; each run repeats all requests."""
     seconds: list[float] = []
     printed = ""
     for _ in range(4):
@@ -49,7 +49,7 @@ def api_resources(cluster: Cluster) -> ApiResources:
 
 @pytest.fixture(scope="module")
 def before(cluster: Cluster) -> ApiResources:
-    """Discovery without an adapter."""
+    """Return the output of discovery without an adapter."""
     return api_resources(cluster)
 
 
@@ -71,7 +71,7 @@ def test_the_api_services_are_available_soon_after_the_adapter_has_started(adapt
 def test_discovery_takes_no_longer_than_without_the_adapter(
     cluster: Cluster, adapter: InstalledAdapter, before: ApiResources
 ) -> None:
-    """Metrics are no kinds: the API server's document names the group versions and none of the metrics."""
+    """Metrics are not kinds: the API server's document names the group versions and none of the metrics."""
     assert adapter.answers()
     wanted = {f"{group}/{version}" for version, _, group in (name.partition(".") for name in APIS)}
     cluster.wait_for("the group versions", lambda: wanted <= set(cluster.kubectl("api-versions").split()))
@@ -115,7 +115,7 @@ def test_kubectl_shows_the_values(
 def test_an_hpa_scales_on_an_object_that_is_in_no_namespace_by_the_series_of_its_own(
     cluster: Cluster, namespace: str, adapter: InstalledAdapter, pod_metrics: PodMetrics
 ) -> None:
-    """The controller asks for it within the HPA's namespace, as for every object."""
+    """The controller requests it within the HPA's namespace, as for every object."""
     assert adapter.answers()
     name = f"fast-{namespace}"
     created = {

@@ -1,4 +1,4 @@
-"""The real controller, fed by the real adapter, decides what `adapter/foundation/hpa` computes; to zero and back, too.
+"""The real controller with the real adapter decides what `adapter/foundation/hpa` computes, also to zero and back.
 
 All of it runs on one installed release, with a sync of 4 s, about a quarter of Kubernetes's default.
 """
@@ -39,9 +39,9 @@ pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(600)]
 SYNCS: Final = 31
 MODELLED: Final = ("web", "api", "worker", "sender")
 _PAUSE_SECONDS: Final = 0.1
-"""Between two looks, which cost the machine much: what a sync has seen settles seconds before it."""
+"""The pause between two observations, which are expensive; what a sync has seen is settled seconds before the sync."""
 _SYNC_SECONDS: Final = 15.0
-"""How long a sync may take to come, on a machine that is busy with other things."""
+"""How long a sync may take to come on a busy machine."""
 
 # Windows and periods end in the middle between two syncs of 4 s, so that no decision hangs on milliseconds.
 BEHAVIOUR_PODS: Final = {
@@ -113,7 +113,7 @@ LOADS_QUEUE: Final = held((25, 2), (170, 5), (30, 1), (180, 3), (90, 6), (20, 8)
 
 @pytest.fixture(scope="module")
 def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[InstalledAdapter]:
-    """One pod, so that whoever looks beside the controller is answered from the same snapshot."""
+    """Yield an adapter of one pod, so that observers and the controller get answers from the same snapshot."""
     with installed_adapter(cluster, values_for(prometheus)) as adapter:
         yield adapter
 
@@ -123,14 +123,14 @@ class Played:
     """The results of all scripts."""
 
     verdicts: dict[str, Verdict]
-    """Of those that the model decides too."""
+    """The verdicts on scripts that the model decides too."""
     sizes_of_sleeper: tuple[int, ...]
-    """Each that the Deployment had, one after the other."""
+    """Each size that the Deployment had, one after the other."""
 
 
 @pytest.fixture(scope="module")
 def played(cluster: Cluster, adapter: InstalledAdapter, pod_metrics: PodMetrics) -> Iterator[Played]:
-    """All scripts, run beside each other."""
+    """Run all scripts at the same time."""
     assert adapter.answers()
     with namespace_of_its_own(cluster, "model") as namespace:
         scripts = scripts_in(namespace, pod_metrics)
@@ -175,7 +175,7 @@ def scripts_in(namespace: str, pod_metrics: PodMetrics) -> list[Script]:
 
 
 def play(scalers: Autoscalers, scripts: list[Script]) -> list[Look]:
-    """Give each script its next load as soon as a sync was seen, so that it has settled when the next one comes."""
+    """Give each script its next load as soon as a sync was seen, so that it is settled when the next one comes."""
     looks: list[Look] = []
     for _ in rounds(_PAUSE_SECONDS, (SYNCS + 1) * _SYNC_SECONDS):
         looks.append(look(scalers))
@@ -190,7 +190,7 @@ def play(scalers: Autoscalers, scripts: list[Script]) -> list[Look]:
 
 @pytest.mark.parametrize("name", MODELLED)
 def test_the_model_decides_each_sync_as_the_controller_does(played: Played, name: str) -> None:
-    """Tolerated is one race alone: a sync during which what it reads is changing may have seen either (`replay`)."""
+    """Only one race is tolerated: a sync during which its inputs change may have seen either state (`replay`)."""
     verdict = played.verdicts[name]
     assert verdict.syncs >= SYNCS
     # Free of the race are nearly all; a machine that is busy with other things may make it some fewer.
@@ -201,12 +201,12 @@ def test_the_model_decides_each_sync_as_the_controller_does(played: Played, name
 
 
 def test_every_kind_of_limit_had_a_part(played: Played) -> None:
-    """The scripts lead the controller through all of its reasons, or agreement would say little."""
+    """The scripts lead the controller through all of its reasons; without that, agreement would mean little."""
     reasons = {reason for verdict in played.verdicts.values() for reason in verdict.reasons}
     limits = {"ScaleUpLimit", "ScaleDownLimit", "TooManyReplicas", "TooFewReplicas", "DesiredWithinRange"}
     assert reasons >= limits | {"ScaleUpStabilized", "ScaleDownStabilized"}
 
 
 def test_it_scales_to_zero_and_back(played: Played) -> None:
-    """From zero only a policy in Pods leads up: a percentage of nothing is nothing."""
+    """From zero, only a policy in Pods can scale up: a percentage of zero is zero."""
     assert played.sizes_of_sleeper == (1, 3, 0, 5)

@@ -1,4 +1,4 @@
-"""`kubectl tidewatch` as kubectl runs it: what it foresees is what the real controller then does."""
+"""`kubectl tidewatch` as kubectl runs it: the real controller then does what it predicts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[Install
 
 @pytest.fixture(scope="module")
 def plugins(kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Plugins:
-    """The console script in a folder of its own."""
+    """Return plugins with the console script in a folder of its own."""
     folder: Path = tmp_path_factory.mktemp("plugins")
     script = folder / "kubectl-tidewatch"
     script.write_text(f"#!{sys.executable}\nfrom recommender.kubectl.main import main\nmain()\n")
@@ -173,7 +173,7 @@ def test_a_right_that_is_missing_is_named_and_the_documented_role_is_enough(
 def bound(
     cluster: Cluster, namespace: str, user: User, name: str, rules: list[Document], plugins: Plugins
 ) -> tuple[int, dict[str, Any]]:
-    """Give the user these rights in the namespace, and return what he is told then."""
+    """Give the user these rights in the namespace, and return what the plugin then answers."""
     metadata = {"name": name, "namespace": namespace}
     binding = {
         "apiVersion": f"{RBAC}/v1",

@@ -1,7 +1,7 @@
 """Two hundred HPAs: one query of Prometheus for many of them, and hardly a request to the API server.
 
-An adapter that lists pods and asks Prometheus for each request is throttled here: its client may send five LISTs a
-second. Counts alone are asserted; how fast it is, `python -m benchmarks.control_plane` tells.
+An adapter that lists pods and queries Prometheus for each request is throttled here: its client may send five LISTs a
+second. Only counts are asserted; `python -m benchmarks.control_plane` measures the speed.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 AUTOSCALERS: Final = 200
 NAMESPACES: Final = 10
 SYNCS: Final = 2
-"""Of each HPA, that are counted."""
+"""The number of syncs of each HPA that are counted."""
 SYNC_SECONDS: Final = 8.0
-"""Half of Kubernetes's default: what is counted does not hang on it, and each HPA waits for a few."""
+"""About half of Kubernetes's default: the counts do not depend on it, and each HPA waits for a few syncs."""
 HOUSEKEEPING_SECONDS: Final = 10.0
-"""At least so long it is from one look of a replica at its own objects to the next."""
+"""The shortest time between two looks of a replica at its own objects."""
 
 
 @contextmanager
 def synced_each(cluster: Cluster, seconds: float) -> Iterator[None]:
-    """Let the HPA controller of a cluster that others use too look at each HPA this often."""
+    """Let the HPA controller of a shared cluster sync each HPA at this interval."""
     plane, before = cluster.plane, cluster.plane.options
     try:
         plane.stop_process("kube-controller-manager")

@@ -18,7 +18,7 @@ def of_component(release: Release, component: str, *kinds: str) -> list[Object]:
 
 
 def pods(release: Release) -> Iterator[Object]:
-    """Yield the specification of each kind of pods that belongs to nodes."""
+    """Yield the specification of each kind of pod that belongs to nodes."""
     yield release.nodes
     if of_component(release, "scheduler", "Deployment"):
         yield release.scheduler

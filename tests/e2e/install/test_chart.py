@@ -1,6 +1,6 @@
 """The objects of the chart fit together and ask for no more rights than they need, whatever the values.
 
-These read what would be installed, as a reviewer does; that it works is shown by the tests that install it.
+These tests read what would be installed, as a reviewer does; other tests install the chart and show that it works.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESOURCE = "v1beta1.metrics.k8s.io"
 BUILT_IN_ROLES = {"system:auth-delegator", "extension-apiserver-authentication-reader"}
 CLUSTER_KINDS = {"APIService", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
 FOREIGN = {"cert-manager.io/v1", "monitoring.coreos.com/v1", "apiextensions.k8s.io/v1"}
-"""Versions without a model; tests/e2e/metrics_apis/test_metric_rules.py installs the definition."""
+"""API versions without a model; tests/e2e/metrics_apis/test_metric_rules.py installs the definition."""
 OWN_GROUP = "tidewatch.io"
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor"}
 
@@ -212,7 +212,7 @@ def test_every_binding_is_of_a_role_that_is_there_to_the_adapter(release: Releas
 
 
 def grown_roles(role: Object) -> set[str]:
-    """Return the roles of Kubernetes' own that a ClusterRole becomes a part of."""
+    """Return the roles of Kubernetes' own that a ClusterRole is aggregated into."""
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     return {key.removeprefix(prefix) for key, value in role["metadata"]["labels"].items() if key.startswith(prefix)}
 

@@ -1,4 +1,4 @@
-"""An API that belongs to somebody else is not taken."""
+"""The chart does not take over an API that belongs to somebody else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_release(namespace: str, name: str) -> dict[str, str]:
 
 @contextmanager
 def cluster(folder: Path, registered: dict[str, Any] | None) -> Iterator[Path]:
-    """Answer what Helm asks when a template looks an APIService up; yield a kubeconfig."""
+    """Answer Helm's requests when a template looks an APIService up; yield a kubeconfig."""
     common = {"namespaced": False, "verbs": ["get"], "singularName": ""}
     resource = {"name": "apiservices", "kind": "APIService", **common}
     namespaces = {"name": "namespaces", "kind": "Namespace", **common}
@@ -69,7 +69,7 @@ def cluster(folder: Path, registered: dict[str, Any] | None) -> Iterator[Path]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name that it has there
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -136,7 +136,7 @@ TAKING = {
 
 
 OWNERS = [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch")]
-"""Annotations by which Helm would tell whose the registration of another server is."""
+"""Annotations by which Helm would tell who owns the registration of another server."""
 
 
 @pytest.mark.parametrize("annotations", OWNERS)

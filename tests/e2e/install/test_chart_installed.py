@@ -1,4 +1,4 @@
-"""The chart, installed by the real Helm into a real API server, run as it rendered, upgraded, and taken out again."""
+"""The chart, installed by the real Helm into a real API server, run as rendered, upgraded, and uninstalled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def upgrade(cluster: Cluster, namespace: str, values: dict[str, Any] | None = No
 
 @contextmanager
 def installed(cluster: Cluster, namespace: str) -> Iterator[None]:
-    """Install the chart with its defaults, and take it out again."""
+    """Install the chart with its defaults, and uninstall it afterwards."""
     upgrade(cluster, namespace)
     try:
         yield
@@ -57,7 +57,7 @@ def installed(cluster: Cluster, namespace: str) -> Iterator[None]:
 
 
 def answers(cluster: Cluster) -> bool:
-    """Whether each API answers through the aggregator, which verifies the certificate, unlike `Available`."""
+    """Return whether each API answers through the aggregator, which, unlike `Available`, verifies the certificate."""
     for name in APIS:
         version, _, group = name.partition(".")
         cluster.client.get(f"/apis/{group}/{version}")

@@ -197,7 +197,7 @@ def test_the_rights_are_these_and_no_others() -> None:
 
 
 def bound(release: Release, component: str) -> set[tuple[str, str]]:
-    """Return kind and name of each role that is bound, to the component's account alone."""
+    """Return kind and name of each role that is bound to the component's account alone."""
     account = {"nodes": release.nodes, "scheduler": release.scheduler}[component]["serviceAccountName"]
     bindings = of_component(release, component, "RoleBinding", "ClusterRoleBinding")
     subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}

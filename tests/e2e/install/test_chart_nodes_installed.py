@@ -46,7 +46,7 @@ def ask(url: str, token: str = "") -> tuple[int, bytes]:
 
 
 def secrets(cluster: Cluster, namespace: str) -> dict[str, dict[str, bytes]]:
-    """Return the data of what the chart has made, by the end of its name."""
+    """Return the data of the Secrets that the chart has made, by the end of their names."""
     found = {}
     for part in ("serving", "client", "token"):
         one = cluster.client.get(f"/api/v1/namespaces/{namespace}/secrets/{NAME}-{part}")
@@ -55,7 +55,7 @@ def secrets(cluster: Cluster, namespace: str) -> dict[str, dict[str, bytes]]:
 
 
 def filtered(address: str, made: dict[str, dict[str, bytes]], folder: Path, *, with_certificate: bool) -> int:
-    """Return the status of a call of the filter, as the scheduler makes it."""
+    """Return the status of a call to the filter, sent as the scheduler sends it."""
     context = ssl.create_default_context(cadata=made["serving"]["ca.crt"].decode())
     context.check_hostname = False  # the pod is asked by its address, and the Service by its name
     if with_certificate:

@@ -1,4 +1,4 @@
-"""The second scheduler of the chart, and the configuration that the real one takes."""
+"""The second scheduler of the chart, and the configuration that the real kube-scheduler accepts."""
 
 from __future__ import annotations
 

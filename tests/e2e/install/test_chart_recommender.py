@@ -57,7 +57,7 @@ def read(case: str) -> Configuration:
 
 
 def resolve(group: str, name: str) -> Resource:
-    """Return a resource as discovery of a cluster with the kinds of the cases would."""
+    """Return a resource as discovery does in a cluster with the kinds of the cases."""
     try:
         return find_resource(BUILT_IN, group, name)
     except UnknownResourceError:

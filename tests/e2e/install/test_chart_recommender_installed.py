@@ -52,7 +52,7 @@ def values_for(pool: str) -> dict[str, Any]:
 
 
 def scraped(address: str) -> dict[str, float]:
-    """Return the samples of cluster sizes by metric."""
+    """Return the samples of cluster sizes, by metric."""
     with urllib.request.urlopen(f"{address}/metrics", timeout=10) as response:
         text = response.read().decode()
     found = re.findall(r"^(tidewatch_\w*(?:nodes|pods))\{[^}]*\} (\S+)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""A recommender that is merely enabled gives HPAs what they need: a scrape, rules for it, and a Prometheus to query."""
+"""A recommender that is merely enabled gives HPAs what they need: it is scraped, and has rules and a Prometheus."""
 
 from __future__ import annotations
 

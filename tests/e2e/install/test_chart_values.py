@@ -1,4 +1,4 @@
-"""Values that cannot be meant are refused with what to do."""
+"""Values that cannot be intended are refused with what to do."""
 
 from __future__ import annotations
 

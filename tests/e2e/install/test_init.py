@@ -1,4 +1,4 @@
-"""From `helm install` to an HPA that reads a metric: the commands of docs/init.md as a stranger runs them, timed."""
+"""From `helm install` to an HPA that reads a metric: the commands of docs/init.md as a new user runs them, timed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def documented_commands() -> list[str]:
 
 @pytest.fixture
 def strange_cluster(cluster: Cluster, pod_metrics: PodMetrics, tmp_path: Path) -> Iterator[None]:
-    """Prometheus, a workload whose pods count their connections, and an exporter of RabbitMQ."""
+    """Run Prometheus, a workload whose pods count their connections, and an exporter of RabbitMQ."""
     with (
         namespaces(cluster, NAMESPACE, CHAT),
         prometheus_at(
@@ -70,7 +70,7 @@ def strange_cluster(cluster: Cluster, pod_metrics: PodMetrics, tmp_path: Path) -
 
 
 def value_of(autoscaler: Document) -> tuple[str, str]:
-    """Return the average that an HPA has read last, and whether it is active; empty texts before it has any."""
+    """Return the average that an HPA read last, and whether it is active; empty texts before it has read any."""
     status = autoscaler.get("status") or {}
     conditions = {one["type"]: one["status"] for one in status.get("conditions") or ()}
     metrics = status.get("currentMetrics") or [{}]

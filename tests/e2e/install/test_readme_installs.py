@@ -1,4 +1,4 @@
-"""README's own commands, as a stranger runs them: copied out of the page, with Prometheus where they say it is."""
+"""README's own commands, as a new user runs them: copied from the page, with Prometheus where they say it is."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def prometheus_of_the_command() -> str:
 
 
 def commands_of(notes: str) -> list[str]:
-    """Return the commands that the notes tell the user to run, those that can run here."""
+    """Return the commands that the notes tell the user to run, reduced to those that can run here."""
     found = re.findall(r"^ {5}(kubectl .*)$", notes, re.MULTILINE)
     return [command for command in found if not NOT_HERE.keys() & set(command.split())]
 
 
 def values(cluster: Cluster) -> set[tuple[str, str]]:
-    """Return metric and value of each pod, as `kubectl get --raw` prints them; nothing where it fails."""
+    """Return metric and value of each pod, as `kubectl get --raw` prints them; nothing if the command fails."""
     try:
         printed = cluster.kubectl("get", "--raw", RAW)
     except KubectlError:
@@ -141,7 +141,7 @@ def test_an_installation_that_failed_blocks_no_namespace_once_the_doctor_has_rem
 
 @contextmanager
 def nothing_left_behind(cluster: Cluster) -> Iterator[None]:
-    """Remove, at the end, what a release whose namespace was deleted has outside of it: Helm has forgotten it."""
+    """Remove, at the end, the cluster-scoped objects of a release that Helm has forgotten with its namespace."""
     kinds = "clusterroles,clusterrolebindings,roles,rolebindings"
     try:
         yield
@@ -155,14 +155,14 @@ def restarts_of(pod: Document) -> int:
 
 
 def is_blocked(cluster: Cluster, namespace: str) -> bool:
-    """Tell whether the API server says that an APIService keeps it from deleting this namespace."""
+    """Return whether the API server says that an APIService keeps it from deleting this namespace."""
     conditions = cluster.client.get(f"/api/v1/namespaces/{namespace}")["status"].get("conditions") or []
     failures = {one["type"] for one in conditions if one["status"] == "True"}
     return "NamespaceDeletionDiscoveryFailure" in failures
 
 
 def current_of(autoscaler: Document) -> str:
-    """Return the average value that an HPA has read last; empty before it has one."""
+    """Return the average value that an HPA read last; empty before it has read one."""
     metrics = autoscaler.get("status", {}).get("currentMetrics") or [{}]
     return str(metrics[0].get("pods", {}).get("current", {}).get("averageValue", ""))
 

@@ -1,4 +1,4 @@
-"""The files of `make release` are complete, hold no secrets, and suffice without the checkout and without Helm."""
+"""The files of `make release` are complete, hold no secrets, and are enough without the checkout and Helm."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_provenance_names_the_values_of_the_chart(archive: Path) -> None:
 
 @pytest.fixture
 def applied(cluster: Cluster, archive: Path) -> Iterator[None]:
-    """Apply both manifests of the archive alone, and take them back."""
+    """Apply both manifests of the archive alone, and delete their objects afterwards."""
     cluster.kubectl("apply", "--server-side", "-f", str(archive / "crds.yaml"))
     cluster.kubectl("apply", "--server-side", "-k", str(archive))
     try:

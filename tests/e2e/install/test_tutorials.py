@@ -1,6 +1,7 @@
-"""The tutorials that need a cluster: every command runs as it stands, in its order, with what the page shows saved.
+"""The tutorials that need a cluster: every command runs as it stands, in order, with the page's files saved.
 
-What a reader has is made here: an installed adapter to replace, pods with connections, and nodes with loads.
+What a reader would already have is made here: an installed adapter to replace, pods with connections, and nodes with
+loads.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ _BOTH: Final = {"key": POOL, "operator": "In", "values": ["calm", "busy"]}
 _TERMS: Final = {"nodeSelectorTerms": [{"matchExpressions": [_BOTH]}]}
 AMONG_BOTH: Final = json.dumps({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _TERMS}})
 SERVED: Final = ("get --raw", "get hpa", "why hpa")
-"""Commands that show something once it is there; a reader repeats them."""
+"""Commands that a reader repeats until they show something."""
 
 
 class Reader:
-    """Follows a tutorial; what its commands print is kept by command."""
+    """Follows a tutorial, and keeps the output of each command."""
 
     def __init__(self, shell: Shell, cluster: Cluster, folder: Path) -> None:
         self._shell = shell
@@ -54,7 +55,7 @@ class Reader:
         self.printed: dict[str, str] = {}
 
     def follow(self, name: str, replaced: Callable[[str], str] = str) -> None:
-        """Run all steps. `replaced` puts the addresses of this machine in place of those of the page."""
+        """Run all steps; `replaced` maps the page's addresses to those of this machine."""
         with self._stack:
             for step in steps_of(name):
                 text = replaced(step.text)
@@ -75,7 +76,7 @@ class Reader:
         self.printed[command] = done.stdout
 
     def answer(self, part: str) -> str:
-        """Return what the command with this in it has printed."""
+        """Return the output of the command that contains this part."""
         (found,) = [text for command, text in self.printed.items() if part in command]
         return found
 

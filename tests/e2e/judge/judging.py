@@ -1,4 +1,4 @@
-"""Asks the judge: a Go program that runs kube-scheduler's own filter plugins on a cluster with one pending pod."""
+"""Asks the judge, a Go program that runs kube-scheduler's own filter plugins on a cluster with one pending pod."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ClusterVerdict:
     """The verdict of the nodes of a cluster on the pod."""
 
     refused: frozenset[str] = frozenset()
-    """Why no node was asked; empty if they were."""
+    """Why no node was checked; empty if nodes were."""
     nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By node, why it cannot take the pod; empty if it can."""
+    """For each node, why it cannot take the pod; empty if it can."""
     message: str = ""
-    """Of the event FailedScheduling; empty if a node can take the pod."""
+    """The message of the event FailedScheduling; empty if a node can take the pod."""
 
 
 class JudgeError(RuntimeError):
@@ -37,7 +37,7 @@ class JudgeError(RuntimeError):
 
 
 class Judge:
-    """The running program: one question at a time."""
+    """The running program, which answers one question at a time."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The answers of this project's predicates for the clusters that the judge is asked about."""
+"""This project's predicates answer for the clusters that the judge is asked about."""
 
 from __future__ import annotations
 

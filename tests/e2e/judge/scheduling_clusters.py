@@ -1,6 +1,6 @@
-"""Random clusters with one pending pod, as the API gives their objects: what the judge and this project are asked.
+"""Random clusters with one pending pod, as objects of the API, for the judge and this project.
 
-Names and labels are few, so that constraints meet often.
+Names and labels are few, so that constraints often meet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
 
 def rarely(strategy: st.SearchStrategy[Any], otherwise: object = None, one_in: int = 3) -> st.SearchStrategy[Any]:
-    """Return a strategy that is used once in a while."""
+    """Return a strategy that uses the given one once in a while, and `otherwise` in all other cases."""
     return st.integers(1, one_in).flatmap(lambda number: strategy if number == one_in else st.just(otherwise))
 
 
@@ -248,7 +248,7 @@ _CLASSES: Final = (
 
 @st.composite
 def _claim(draw: st.DrawFn, name: str, namespace: str) -> tuple[Object, Object | None]:
-    """Return a claim, and the volume that it is bound to, if it is."""
+    """Return a claim, and the volume that it is bound to, if any."""
     size = {"requests": {"storage": "1Gi"}}
     modes = [draw(st.sampled_from(("ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod")))]
     storage_class = draw(st.sampled_from([one["metadata"]["name"] for one in _CLASSES]))  # type: ignore[index]
@@ -287,7 +287,7 @@ def _claim(draw: st.DrawFn, name: str, namespace: str) -> tuple[Object, Object |
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Objects:
-    """Return a cluster, as the judge reads it."""
+    """Return a cluster in the form that the judge reads."""
     nodes = NODES[: draw(st.integers(1, len(NODES)))]
     names = ("data", "logs") if draw(st.booleans()) else ()
     made = [draw(_claim(name, namespace)) for namespace in NAMESPACES for name in names]

@@ -1,4 +1,4 @@
-"""Who is let in: through the real aggregator, and past it, straight to a replica in its pod."""
+"""Which callers are served: through the real aggregator, and directly at a replica in its pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEALTH: Final = ("/healthz", "/livez", "/readyz")
 
 @pytest.fixture(scope="module")
 def adapter(cluster: Cluster, pod_metrics: PodMetrics, prometheus: ScrapedPrometheus) -> Iterator[AskedAdapter]:
-    """One replica: what it remembers of a caller is what the next request meets."""
+    """Yield an adapter of one replica, so that the next request meets what it remembers of a caller."""
     with asked_adapter(cluster, pod_metrics, prometheus, 1) as running:
         yield running
 

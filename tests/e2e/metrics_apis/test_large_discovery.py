@@ -1,6 +1,6 @@
-"""Five thousand metrics: the API server's discovery stays whole, and as small as it was.
+"""Five thousand metrics: the API server's discovery stays complete, and as small as before.
 
-How long it takes, `python -m benchmarks.control_plane` tells.
+`python -m benchmarks.control_plane` measures how long it takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 METRICS: Final = 5_000
 OURS: Final = {*(path.removeprefix("/apis/") for path in LISTS), "external.metrics.k8s.io/v1beta1"}
 A_GROUP_VERSION_TAKES: Final = 1_000
-"""Bytes of the document at the most; one entry for each metric would take hundreds of times as much."""
+"""The most bytes of the document for a group version; an entry for each metric would take hundreds of times as much."""
 
 
 @pytest.mark.needs_pods
@@ -60,13 +60,13 @@ def test_with_5000_metrics_no_group_version_is_stale_and_clients_read_no_more_th
 
 
 def resources_without(cluster: Cluster, group: str) -> str | None:
-    """Return what kubectl lists; None while a group is among it."""
+    """Return what kubectl lists; None while the list has the group."""
     found = cluster.kubectl("api-resources")
     return None if group in found else found
 
 
 def read_anew(cluster: Cluster) -> Reply | None:
-    """Return the document when every group version is current, the adapter's among them."""
+    """Return the document once every group version is current, including the adapter's."""
     reply = aggregated(cluster)
     fresh = freshness(reply.document) if reply.status == 200 else {}
     return reply if set(fresh) >= OURS and set(fresh.values()) == {"Current"} else None

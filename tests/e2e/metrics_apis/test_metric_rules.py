@@ -1,4 +1,4 @@
-"""MetricRules beside the rules of the chart: accepted and refused by the real API server, served to their namespace."""
+"""MetricRules beside the rules of the chart: checked by the real API server, and served to their namespace alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/metricrule
 SUM: Final = "sum(<<.Series>>{<<.LabelMatchers>>})"
 REPLICAS: Final = 2
 MOST: Final = 12
-"""Objects of a namespace; the tests of one namespace make fewer."""
+"""The limit of objects in a namespace; the tests of one namespace make fewer."""
 
 
 def metric_rule(namespace: str, called: str, api: str = "external", /, **rule: object) -> Document:
@@ -56,7 +56,7 @@ class Teams:
         return [item["value"] for item in reply.document["items"]] if reply.status == 200 else reply.status
 
     def always(self, namespace: str, metric: str) -> object:
-        """Return what all replicas answer; each connection goes to one of them. None if they differ."""
+        """Return what all replicas answer, each connection going to one of them; None if they differ."""
         answers = [self.values(namespace, metric) for _ in range(10 * REPLICAS)]
         return answers[0] if all(answer == answers[0] for answer in answers) else None
 
@@ -149,7 +149,7 @@ def test_what_only_the_adapter_can_judge_is_told_in_the_status(teams: Teams) -> 
 
 
 def test_replicas_agree_on_a_status(teams: Teams) -> None:
-    """Both have found the same, and neither writes it again."""
+    """Both replicas have found the same, and neither writes the status again."""
     teams.cluster.apply(metric_rule(teams.bank, "steady"))
     teams.wait_until(teams.bank, "steady", ("True", "Served"), ("False", "Accepted"))
     path = f"{API}/namespaces/{teams.bank}/metricrules/steady"

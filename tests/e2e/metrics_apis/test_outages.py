@@ -1,7 +1,7 @@
-"""Prometheus dies, hangs, and is away while the adapter restarts: nothing shrinks, and nothing else is held up.
+"""Prometheus dies, hangs, or is down while the adapter restarts: nothing shrinks, and nothing else is delayed.
 
-Scaling down looks back 0 s, so that a wrong number is acted on in the very next sync. Every test ends with a load
-that has grown, which shows that scaling goes on by itself.
+Scaling down looks back 0 s, so that the very next sync acts on a wrong number. Every test ends with a load that has
+grown, which shows that scaling recovers by itself.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ INACTIVE: Final = {
     "api": ("False", "FailedGetObjectMetric"),
     "sender": ("False", "FailedGetExternalMetric"),
 }
-"""The condition ScalingActive of each HPA once there is no answer any more."""
+"""The condition ScalingActive of each HPA once there are no more answers."""
 _FAILED_SECONDS: Final = 120.0
 _ANSWERS: Final = 12
-"""All of one of two replicas once in 2,000 times: the API server draws one for each request."""
+"""Once in 2,000 times, all of these are from one of two replicas: the API server picks one for each request."""
 
 
 @dataclass(slots=True)
 class Scene:
-    """Three workloads whose loads are exactly right for their size, two replicas of the adapter, one Prometheus."""
+    """Three workloads whose loads exactly fit their sizes, two replicas of the adapter, one Prometheus."""
 
     cluster: Cluster
     adapter: InstalledAdapter
@@ -56,18 +56,18 @@ class Scene:
     size: int = FIRST_SIZE
 
     def load(self) -> None:
-        """Let the loads be right for the size."""
+        """Set the loads that fit the size."""
         total, namespace = TARGET * self.size, self.scalers.namespace
         self.pod_metrics.of_pods("connections", namespace, "app=web", shared(total))
         self.pod_metrics.set("requests_in_flight", total, namespace=namespace, service="api")
         self.pod_metrics.set("queue_length", total, namespace=namespace, queue="mail")
 
     def has_failed(self) -> bool:
-        """Tell whether every HPA says that it has no metric."""
+        """Return whether every HPA reports that it has no metric."""
         return all(self.scalers.conditions(name).get("ScalingActive") == state for name, state in INACTIVE.items())
 
     def assert_unharmed(self, available_since: object) -> None:
-        """Let the controller look again, and assert that nothing shrank and that the APIs stayed Available."""
+        """Let the controller sync again, and assert that nothing shrank and that the APIs stayed Available."""
         self.scalers.wait_for_syncs(1)
         assert self.scalers.sizes() == dict.fromkeys(INACTIVE, self.size)
         assert self.has_failed()
@@ -75,11 +75,11 @@ class Scene:
         assert self.available_since() == available_since
 
     def available_since(self) -> dict[str, str]:
-        """Return when each APIService became Available; it changes when one was not, however shortly."""
+        """Return when each APIService became Available; the time changes if one was unavailable, however briefly."""
         return {name: one["lastTransitionTime"] for name, one in self.adapter.availability().items()}
 
     def assert_namespaces_can_be_deleted(self) -> None:
-        """Every API group must be listed for that, so an aggregated one that is away holds it up for ever."""
+        """Assert that namespaces can be deleted: this lists every API group, and fails while one is unavailable."""
         name = f"{self.scalers.namespace}-empty"
         self.cluster.kubectl("create", "namespace", name)
         self.cluster.kubectl("delete", "namespace", name, "--timeout=50s")
@@ -95,11 +95,11 @@ class Scene:
         self.cluster.wait_for("the loads in each replica", self._is_known, why_not=self._loads)
 
     def _is_known(self) -> bool:
-        """Tell whether all of so many answers are new that each replica has given one of them."""
+        """Return whether all of so many answers are new that each replica has given one of them."""
         return all(set(self._loads().values()) == {TARGET * self.size * 1000} for _ in range(_ANSWERS))
 
     def _loads(self) -> dict[str, int]:
-        """Return each workload's load in thousandths, as a replica of the API server's choice knows it."""
+        """Return each workload's load in thousandths, as known by the replica that the API server picks."""
         replies = {name: self.scalers.ask(one) for name, one in self.scalers.all.items()}
         return {
             name: sum(milli(item["value"]) for item in reply.document.get("items") or ())
@@ -109,7 +109,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetrics) -> Iterator[Scene]:
-    """Answers grow too old after 8 s instead of a minute, which is what the outages wait for."""
+    """Yield a scene in which answers become too old after 8 s instead of a minute, so that outages can be short."""
     values = values_for(prometheus, 2, "--max-answer-age=8s", "--refresh-interval=2s")
     with installed_adapter(cluster, values) as adapter, namespace_of_its_own(cluster, "outages") as namespace:
         at = {"averageValue": str(TARGET)}
@@ -137,7 +137,7 @@ def scene(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetri
 
 @contextmanager
 def killed(prometheus: PrometheusProcess) -> Iterator[None]:
-    """Nothing listens any more: connections are refused."""
+    """Kill Prometheus for the block: nothing listens any more, and connections are refused."""
     prometheus.kill()
     try:
         yield
@@ -147,7 +147,7 @@ def killed(prometheus: PrometheusProcess) -> Iterator[None]:
 
 @contextmanager
 def paused(prometheus: PrometheusProcess) -> Iterator[None]:
-    """Connections are taken, and nothing is answered: only deadlines help."""
+    """Pause Prometheus for the block: connections are accepted and never answered, so that only deadlines help."""
     prometheus.pause()
     try:
         yield
@@ -170,7 +170,7 @@ def test_without_prometheus_nothing_shrinks_and_scaling_goes_on_afterwards(
 
 
 def test_people_are_told_of_an_aged_answer_and_the_controller_is_not(scene: Scene) -> None:
-    """The HPA controller logs each warning that it is sent, with each request."""
+    """The HPA controller would log each warning that it gets, for each request."""
     path = f"{CUSTOM}/namespaces/{scene.scalers.namespace}/pods/*/connections?labelSelector=app%3Dweb"
 
     def warning() -> str | None:

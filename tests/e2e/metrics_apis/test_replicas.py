@@ -1,4 +1,4 @@
-"""Two replicas under 30 requests a second through the aggregator, while one of them ends, as told or not."""
+"""Two replicas serve 30 requests a second through the aggregator while one of them ends, orderly or killed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.needs_pods
 
 PER_SECOND: Final = 30.0
 ENOUGH: Final = 90
-"""Right answers after which things count as in order again."""
+"""Right answers after which the system counts as recovered."""
 FIRST: Final = 10
-"""Right answers after which a load is under way."""
+"""Right answers after which the load counts as started."""
 PASSED_ON_SECONDS: Final = 2.0
-"""In which the API server itself learns what the test has seen of an endpoint, also on a busy machine."""
+"""The time within which the API server itself learns of an endpoint change that the test has seen."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def adapter(cluster: Cluster, pod_metrics: PodMetrics, prometheus: ScrapedPromet
 
 @pytest.fixture
 def load(adapter: AskedAdapter) -> Iterator[SteadyLoad]:
-    """The stream of requests; it is under way when the test begins."""
+    """Yield the stream of requests, which has started when the test begins."""
     client = adapter.through_the_api_server(pair=adapter.reader(f"load-{os.urandom(3).hex()}"))
     with steady_load(lambda: client.get(adapter.metric_path), wrong_with, PER_SECOND) as running:
         answered(adapter, running, FIRST)
@@ -62,7 +62,7 @@ def answered(adapter: AskedAdapter, load: SteadyLoad, count: int = ENOUGH) -> No
 
 
 def gone(adapter: AskedAdapter, pods: list[Document]) -> None:
-    """Wait until none of these pods is there any more, not even one that is ending."""
+    """Wait until none of these pods exists any more, including ones that are ending."""
     path = f"/api/v1/namespaces/{adapter.installed.namespace}/pods"
     names = {pod["metadata"]["name"] for pod in pods}
 
@@ -73,7 +73,7 @@ def gone(adapter: AskedAdapter, pods: list[Document]) -> None:
 
 
 def ready_addresses(adapter: AskedAdapter) -> set[str]:
-    """Return where the API server sends requests."""
+    """Return the addresses to which the API server sends requests."""
     path = f"/apis/discovery.k8s.io/v1/namespaces/{adapter.installed.namespace}/endpointslices"
     slices = adapter.cluster.client.items(path, labelSelector=f"kubernetes.io/service-name={NAME}")
     endpoints = [endpoint for one in slices for endpoint in one["endpoints"] or []]

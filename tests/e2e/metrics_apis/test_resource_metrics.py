@@ -1,7 +1,7 @@
-"""`metrics.k8s.io` without metrics-server: `kubectl top`, HPAs on CPU and memory, and whose API it is.
+"""`metrics.k8s.io` without metrics-server: `kubectl top`, HPAs on CPU and memory, and the owner of the API.
 
-Rules and series are as kube-prometheus has them, but for the window: five seconds, where scrapes are a second apart.
-The controller takes no value of a new pod until it has been Ready for a whole window.
+Rules and series are as in kube-prometheus, except for the window: it is five seconds, with a scrape every second. The
+controller uses no value of a new pod until the pod has been Ready for a whole window.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ MI: Final = 2**20
 CPU: Final = "container_cpu_usage_seconds_total"
 MEMORY: Final = "container_memory_working_set_bytes"
 SERIES: Final = (CPU, MEMORY, "node_cpu_seconds_total", "node_memory_MemAvailable_bytes")
-"""One of each query."""
+"""One series of each query."""
 OTHER_SERVICE: Final = {"namespace": "kube-system", "name": "metrics-server", "port": 443}
 LOOK_SOON: Final = "--serving-certificate-life=5m"
-"""The adapter looks at its APIServices every three seconds then, and not every fifteen."""
+"""With this flag, the adapter checks its APIServices every three seconds instead of every fifteen."""
 _CROSS_CHECKED: Final = timedelta(seconds=30)
-"""A query about a moment further back is the adapter's check of its own plans."""
+"""The age from which a query counts as the adapter's check of its own plans."""
 
 
 def of_metrics_server() -> Document:
@@ -83,7 +83,7 @@ def of_metrics_server() -> Document:
 
 
 def registered(cluster: Cluster) -> tuple[Any, ...]:
-    """Return all that somebody has said in the APIService; its status is the API server's own."""
+    """Return what clients have written into the APIService, without the status, which the API server writes."""
     found = cluster.client.get(f"{REGISTERED}/{RESOURCE_API}")
     return found["metadata"].get("labels"), found["metadata"].get("annotations"), found["spec"]
 
@@ -133,14 +133,14 @@ class Shop:
         self.node = node["metadata"]["name"]
 
     def export(self, app: str, metric: str, values_: Values, container: str) -> None:
-        """Let each pod of a Deployment have a series of a container, and one of the whole pod as cAdvisor does."""
+        """Export for each pod of a Deployment a series of a container, and one of the whole pod as cAdvisor does."""
         of_pods = (metric, self.namespace, f"app={app}")
         for labels, given in (({"container": container}, values_), ({"id": "/kubepods"}, each(1e12))):
             self.metrics.of_pods(*of_pods, given, **labels)
             self.stack.callback(self.metrics.forget_pods, *of_pods, **labels)
 
     def export_node(self) -> None:
-        """Let the node use two cores and 2 GiB of 8."""
+        """Let the node use two cores and 2 of 8 GiB."""
         busy, idle = Work(2.0), Work(998.0)
         self.set("node_cpu_seconds_total", lambda: busy(["node"])["node"], mode="user")
         self.set("node_cpu_seconds_total", lambda: idle(["node"])["node"], mode="idle")
@@ -203,18 +203,18 @@ def listed(cluster: Cluster, namespace: str, selector: str) -> list[Document]:
 
 
 def with_cores(cells: list[str], index: int) -> list[object]:
-    """Return the cells with the one at the index as the number that it tells."""
+    """Return the cells, with the one at the index converted from millicores to cores."""
     assert cells[index].endswith("m"), cells
     return [*cells[:index], int(cells[index][:-1]) / 1000, *cells[index + 1 :]]
 
 
 def about(amount: float) -> object:
-    """Return what a rate is equal to: its counter is written four times between two scrapes, or less often."""
+    """Return a number that equals a measured rate: a counter is written at most four times between two scrapes."""
     return pytest.approx(amount, rel=0.3)
 
 
 def test_kubectl_explains_what_pods_and_nodes_use(cluster: Cluster, adapter: InstalledAdapter) -> None:
-    """Once the API server has the schemas of a group, by both ways of asking, it complains of none in its log."""
+    """Once the API server has the schemas of a group in both formats, it logs no complaint about them."""
     assert adapter.answers()
 
     def explained(what: str) -> str:
@@ -286,14 +286,14 @@ def test_who_may_view_a_namespace_may_top_it_and_no_other(cluster: Cluster, shop
 
 @contextmanager
 def query_log(prometheus: PrometheusProcess) -> Iterator[Path]:
-    """Let Prometheus write each query down."""
+    """Let Prometheus log each query."""
     log = prometheus.folder / "queries.log"
     with reconfigured(prometheus, lambda before: {**before, "global": before["global"] | {"query_log_file": str(log)}}):
         yield log
 
 
 def asked_for_now(log: Path, series: str) -> list[str]:
-    """Return the queries for a series, as they came; checks of what was a while ago are left out."""
+    """Return the queries for a series in their order, without checks of past moments."""
     found = []
     for line in log.read_text().splitlines() if log.exists() else ():
         entry = json.loads(line)
@@ -351,7 +351,7 @@ def test_hpas_on_cpu_and_memory_follow_the_load(cluster: Cluster, shop: Shop, po
 
 
 def examined_by_doctor(adapter: InstalledAdapter, pod: Document, folder: Path) -> dict[str, Line]:
-    """Return what `tidewatch-adapter doctor` has to say, by name."""
+    """Return the findings of `tidewatch-adapter doctor`, by name."""
     config = str(adapter.cluster.kubeconfig)
     (folder / "rules.yaml").write_text(yaml.safe_dump({"resourceRules": resource_rules(WINDOW)}))
     address = f"{pod['status']['podIP']}:{PORT}"
@@ -363,7 +363,7 @@ def examined_by_doctor(adapter: InstalledAdapter, pod: Document, folder: Path) -
 def test_what_another_server_takes_is_left_to_it_and_told(
     cluster: Cluster, shop: Shop, adapter: InstalledAdapter, tmp_path: Path
 ) -> None:
-    """Somebody installs metrics-server over it, as `kubectl apply` of its manifest does."""
+    """Somebody installs metrics-server over the adapter, as `kubectl apply` of its manifest does."""
     assert shop.cluster is cluster
     (pod,) = adapter.wait_until_ready()
     ours = examined_by_doctor(adapter, pod, tmp_path)

@@ -34,15 +34,15 @@ pytestmark = pytest.mark.needs_pods
 
 PER_SECOND: Final = 20.0
 ENOUGH: Final = 60
-"""Right answers after which things count as in order again."""
+"""Right answers after which the system counts as recovered."""
 FIRST: Final = 10
-"""Right answers after which a load is under way."""
+"""Right answers after which the load counts as started."""
 GRANTED: Final = 20
-"""Requests of the adapter to the API server, of all kinds that it makes, after which its token is known to count."""
+"""Requests of the adapter to the API server, of all its kinds, after which its token is known to be valid."""
 PASSED_ON_SECONDS: Final = 10.0
-"""In which everybody takes note of an API server that is ready again; they ask each few seconds."""
+"""The time in which everybody notices that an API server is ready again; they try every few seconds."""
 SHORT_LIFE: Final = "--serving-certificate-life=75s"
-"""The next serving certificate is made after 50 seconds; a busy machine has the rest to bring it about."""
+"""With this flag the next serving certificate is made after 50 seconds; the rest is time for a busy machine."""
 TRUST: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 READER: Final = "rotation-reader"
@@ -61,7 +61,7 @@ def reader(adapter: AskedAdapter) -> KeyPair:
 
 @pytest.fixture
 def load(adapter: AskedAdapter, reader: KeyPair) -> Iterator[SteadyLoad]:
-    """Requests through the API server; they are under way when the test begins."""
+    """Yield requests through the API server, which have started when the test begins."""
     client = adapter.through_the_api_server(pair=reader)
     with steady_load(lambda: client.get(adapter.metric_path), wrong_with, PER_SECOND) as running:
         answered(adapter, running, FIRST)
@@ -78,7 +78,7 @@ def answered(adapter: AskedAdapter, load: SteadyLoad, count: int = ENOUGH) -> No
 
 
 def front_proxy(adapter: AskedAdapter, folder: Path) -> KeyPair:
-    """Return a copy of what the aggregator shows itself with now."""
+    """Return a copy of the certificate that the aggregator now presents."""
     authorities = adapter.cluster.plane.authorities
     copies = folder / f"{os.urandom(3).hex()}.crt", folder / f"{os.urandom(3).hex()}.key"
     replace_file(copies[0], authorities.front_proxy_certificate_file.read_text())
@@ -87,7 +87,7 @@ def front_proxy(adapter: AskedAdapter, folder: Path) -> KeyPair:
 
 
 def spoken_for(client: PlainClient, adapter: AskedAdapter) -> Reply:
-    """Ask as a front proxy does, for the reader."""
+    """Send a request as a front proxy does, on behalf of the reader."""
     return client.get(adapter.metric_path, {"X-Remote-User": READER, "X-Remote-Group": "system:authenticated"})
 
 
@@ -96,7 +96,7 @@ def is_believed(adapter: AskedAdapter, pods: list[Document], pair: KeyPair) -> b
 
 
 def is_cut_off(adapter: AskedAdapter, pods: list[Document], pair: KeyPair) -> bool:
-    """Whether no replica makes a connection with somebody of this certificate."""
+    """Return whether no replica accepts a connection with this certificate."""
     for pod in pods:
         try:
             spoken_for(adapter.directly(pod, pair=pair), adapter)
@@ -107,12 +107,12 @@ def is_cut_off(adapter: AskedAdapter, pods: list[Document], pair: KeyPair) -> bo
 
 
 def starts(pods: list[Document]) -> set[tuple[str, int]]:
-    """Return which pods these are and how often each was started again."""
+    """Return which pods these are and how often each was restarted."""
     return {(pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"]) for pod in pods}
 
 
 def trust_only(adapter: AskedAdapter, authority_file: Path) -> None:
-    """Take all other request-header authorities back: from the API server's file, and from what it has published."""
+    """Stop trusting all other request-header authorities, in the API server's file and in what it has published."""
     bundle = authority_file.read_text()
     replace_file(adapter.cluster.plane.authorities.front_proxy_ca_file, bundle)
 
@@ -209,7 +209,7 @@ def test_the_serving_certificate_is_replaced_and_no_request_fails(
 
 
 def new_token(adapter: AskedAdapter, bound_to: Document | None = None) -> str:
-    """Return a token of the adapter's account; it ends with the Secret that it is bound to."""
+    """Return a token of the adapter's account, which becomes invalid with the Secret that it is bound to."""
     spec: dict[str, Any] = {"expirationSeconds": 3600}
     if bound_to:
         spec["boundObjectRef"] = {
@@ -231,7 +231,7 @@ def new_secret(adapter: AskedAdapter, name: str, content: dict[str, str]) -> Doc
 
 
 def mounted_account(secret: str) -> dict[str, Any]:
-    """Return values of the chart by which a Secret stands in the place of the kubelet's token."""
+    """Return values of the chart that mount a Secret in place of the kubelet's token."""
     return {
         "extraVolumes": [{"name": "account", "secret": {"secretName": secret}}],
         "extraVolumeMounts": [{"name": "account", "mountPath": ACCOUNT, "readOnly": True}],
@@ -277,7 +277,7 @@ def test_the_adapter_takes_its_renewed_token_when_the_old_one_counts_no_more(
 
 
 def tokens_of(adapter: AskedAdapter, pods: list[Document]) -> set[str]:
-    """Return what the pods find in the place of their token."""
+    """Return the content of the token file in each of the pods."""
     folders = [adapter.cluster.plane.pods_folder / pod["metadata"]["uid"] for pod in pods]
     return {(folder / "volumes" / "account" / "token").read_text() for folder in folders}
 

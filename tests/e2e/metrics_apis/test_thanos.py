@@ -1,6 +1,6 @@
 """Two clusters behind a real Thanos querier: no value of the other one, and never a part in place of the whole.
 
-Runs with `make e2e thanos=1` only. Nothing here needs a control plane.
+These tests run with `make e2e thanos=1` only, and need no control plane.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OTHER: Final = "us-1"
 LOAD: Final = "load"
 QUEUE_DEPTH: Final = "queue_depth"
 SERIES: Final = {f'{LOAD}{{namespace="shop",pod="web-0"}}': (3, 1000), f'{QUEUE_DEPTH}{{namespace="shop"}}': (5, 2000)}
-"""The same in both clusters, with their values in ours and in the other one."""
+"""The series of both clusters, with their values in ours and in the other one."""
 OF_OURS: Final = (Decimal(3), Decimal(5))
 OF_BOTH: Final = (Decimal(1003), Decimal(2005))
 RULES: Final = f"""
@@ -49,7 +49,7 @@ externalRules:
 MATCHERS: Final = f'--prometheus-matchers={CLUSTER}="{OURS}"'
 FLAGS: Final = ("--max-answer-age=5s", "--refresh-interval=1s", "--metrics-relist-interval=1s")
 QUERIES: Final = 6
-"""Three for each of both metrics."""
+"""Three queries for each of the two metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Told:
 
     status: int
     value: Decimal | None
-    """None if the answer is an error."""
+    """The value; None if the answer is an error."""
     evaluated_at: float
-    """Unix seconds; 0 if the answer is an error."""
+    """The time in Unix seconds; 0 if the answer is an error."""
 
     @classmethod
     def by(cls, answer: Answer) -> Told:
@@ -72,7 +72,7 @@ class Told:
 
 
 Both = tuple[Told, Told]
-"""The custom metric of the pod, and the external sum."""
+"""The answers for the custom metric of the pod and for the external sum."""
 
 
 def asked(caller: Caller) -> Both:
@@ -87,24 +87,24 @@ def values(both: Both) -> tuple[Decimal | None, Decimal | None]:
 
 
 def are_refused(both: Both) -> bool:
-    """Whether both get the error for a missing value, which differs from the one for an unknown metric."""
+    """Return whether both get the error for a missing value, which differs from the one for an unknown metric."""
     return all(each.status >= 500 for each in both)
 
 
 def are_newer(both: Both, moment: float) -> bool:
-    """Whether both have values that were evaluated later."""
+    """Return whether both have values that were evaluated later."""
     return all(each.evaluated_at > moment for each in both)
 
 
 class Log:
-    """Asks for both metrics, and keeps all that was told: the whole values, or none."""
+    """Asks for both metrics, keeps all answers, and asserts that each value is whole or missing."""
 
     def __init__(self, whole: tuple[Decimal, Decimal]) -> None:
         self._whole = whole
         self.seen: list[Both] = []
 
     def ask(self, caller: Caller) -> Both:
-        """Ask once more."""
+        """Ask for both metrics once more."""
         both = asked(caller)
         for told, whole in zip(both, self._whole, strict=True):
             assert told.value in (None, whole), "another cluster's value, or a part"
@@ -119,7 +119,7 @@ def queries(adapter: Adapter) -> float:
 
 @pytest.fixture(scope="module")
 def querier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Querier]:
-    """One for all tests, each of which leaves it as it was."""
+    """Yield a querier that is shared by all tests, each of which leaves it as it was."""
     at = moments(int(time.time()), step_seconds=15, past_seconds=600)
     clusters = {
         cluster: [
@@ -135,7 +135,7 @@ def querier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Querier]:
 
 @pytest.fixture
 def adapter(querier: Querier, tmp_path: Path, trust: Trust, request: pytest.FixtureRequest) -> Iterator[Adapter]:
-    """One before the querier, with the flags of the test's parameter, which answers."""
+    """Yield an adapter of the querier, with the flags of the test's parameter, once it answers."""
     flags: tuple[str, ...] = request.param
     with started(querier, tmp_path, trust, *flags) as running, running.caller() as caller:
         until(lambda: are_newer(asked(caller), 0.0), PATIENCE_SECONDS)
@@ -143,7 +143,7 @@ def adapter(querier: Querier, tmp_path: Path, trust: Trust, request: pytest.Fixt
 
 
 def started(querier: Querier, folder: Path, trust: Trust, *flags: str) -> AbstractContextManager[Adapter]:
-    """Return an adapter before the querier, whose answers are soon too old to be served."""
+    """Return an adapter of the querier, whose answers are soon too old to be served."""
     objects = {"pods.json": listed(pod("web-0"))}
     return running_adapter(folder, trust, *FLAGS, *flags, prometheus_url=querier.url, rules=RULES, objects=objects)
 

@@ -1,4 +1,4 @@
-"""A real Thanos querier over two clusters: a Prometheus with a sidecar for each. Needs no control plane."""
+"""A real Thanos querier over two clusters, each with a Prometheus and a sidecar; no control plane is needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WITH_THANOS: Final = "E2E_THANOS"
 """The environment variable with which the tests of Thanos run."""
 CLUSTER: Final = "cluster"
-"""The external label that tells the clusters apart."""
+"""The external label by which the clusters are told apart."""
 
 _READY_SECONDS: Final = 60.0
 _HOST: Final = "127.0.0.1"
@@ -44,25 +44,25 @@ class Sidecar:
         self._process: ManagedProcess | None = None
 
     def start(self) -> None:
-        """Start it; the querier tells when it answers."""
+        """Start the sidecar without waiting; the querier shows when it answers."""
         self._process = _component("sidecar", self._flags, self._log_path)
 
     def kill(self) -> None:
-        """End it as a crash would: connections to it are refused."""
+        """End the sidecar as a crash would: connections to it are refused."""
         if self._process is not None:
             self._process.kill()
 
 
 @dataclass(frozen=True, slots=True)
 class Querier:
-    """One address that answers for all clusters, each of whose stores it keeps when that is dead."""
+    """One address that answers for all clusters, and that keeps each cluster's store when the store is down."""
 
     url: str
     sidecars: Mapping[str, Sidecar]
-    """By the cluster's name."""
+    """The sidecars by their cluster's name."""
 
     def ask(self, query: str) -> dict[str, Any]:
-        """Return the whole answer to an instant query, by a way that shares no code with the product."""
+        """Return the whole answer to an instant query, fetched without any code of the product."""
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
         with urllib.request.urlopen(address, timeout=10) as response:
             answer: dict[str, Any] = json.load(response)
@@ -78,7 +78,7 @@ class Querier:
 
     @contextmanager
     def dead(self, cluster: str) -> Iterator[None]:
-        """Kill the sidecar of a cluster; afterwards it is there again."""
+        """Kill the sidecar of a cluster for the block; afterwards it runs again."""
         self.sidecars[cluster].kill()
         try:
             yield
@@ -89,9 +89,9 @@ class Querier:
 
 @contextmanager
 def running_querier(folder: Path, clusters: Mapping[str, Iterable[str]]) -> Iterator[Querier]:
-    """Run all of it, and yield the querier when it answers for every cluster.
+    """Run the querier and its clusters, and yield the querier when it answers for every cluster.
 
-    `clusters` are the samples of each, as lines of OpenMetrics without the cluster's label: that is an external label
+    `clusters` are the samples of each, as lines of OpenMetrics without the cluster's label, which is an external label
     of its Prometheus.
     """
     with ExitStack() as stack:

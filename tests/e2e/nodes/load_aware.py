@@ -1,4 +1,4 @@
-"""`tidewatch-adapter nodes` before a real API server and a real Prometheus, and the schedulers that ask it."""
+"""`tidewatch-adapter nodes` with a real API server and a real Prometheus, and the schedulers that ask it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 ACCOUNT: Final = "nodes"
 REFRESH_SECONDS: Final = 15
-"""The shortest interval in which a refresh may ask for CPU and memory."""
+"""The shortest interval in which a refresh may query CPU and memory."""
 OTHERS: Final = NodeLoad(0.6)
-"""Of the nodes that the test did not make: neither hot nor cold."""
+"""The load of the nodes that the test did not make, which are neither hot nor cold."""
 SHIPPED: Final = CHART / "files"
 _LISTENING_SECONDS: Final = 30.0
 _LOADS_SECONDS: Final = 60.0
@@ -77,7 +77,7 @@ class NodesProgram:
     url: str
     token: str = ""
     context: ssl.SSLContext | None = None
-    """How its certificate is verified; None over plain HTTP."""
+    """How its certificate is verified; None for plain HTTP."""
 
     def get(self, path: str) -> tuple[int, str]:
         """Return status and text of an answer."""
@@ -90,12 +90,12 @@ class NodesProgram:
             return error.code, error.read().decode()
 
     def document(self, path: str) -> dict[str, Any]:
-        """Return an answer of status 200, and nothing of any other."""
+        """Return an answer of status 200, and an empty document for any other status."""
         status, text = self.get(path)
         return dict(json.loads(text)) if status == 200 else {}
 
     def scores(self, policy: str, cpu: str) -> dict[str, float]:
-        """Return what a policy says of each node for a pod with this request."""
+        """Return a policy's score of each node for a pod with this request."""
         found = self.document(f"/scores?policy={policy}&cpu={cpu}")
         return {one["node"]: one["score"] for one in found.get("scores", [])}
 
@@ -125,19 +125,19 @@ class LoadedCluster:
 
     cluster: Cluster
     namespace: str
-    """Of the program's service account."""
+    """The namespace of the program's service account."""
     folder: Path
     host: str
-    """Where programs listen that pods can reach."""
+    """The address on which programs listen that pods can reach."""
     prometheus_url: str
     kubeconfig: Path
-    """Of the program, with the chart's rights alone."""
+    """The kubeconfig of the program, which has only the chart's rights."""
 
     @contextmanager
     def running(
         self, configuration: Mapping[str, Any], *, port: int = 0, token: str = "", authority: Authority | None = None
     ) -> Iterator[NodesProgram]:
-        """Run the program with a SchedulingConfiguration; yields when it knows the load of each node it can know.
+        """Run the program with a SchedulingConfiguration; yield when it knows the load of each node with known load.
 
         With an authority it speaks TLS, and answers only schedulers that have a certificate of the authority.
         """
@@ -175,13 +175,13 @@ class LoadedCluster:
             yield program
 
     def refused_requests(self) -> set[str]:
-        """Return what the program asked of the API server and may not do."""
+        """Return the program's requests that the API server refused for lack of rights."""
         user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
         found = [event for event in self.cluster.audit_events() if event.user == user and event.code == 403]
         return {f"{event.verb} {event.uri}" for event in found}
 
     def asked_requests(self) -> set[str]:
-        """Return verb and resource of what the program asked of the API server."""
+        """Return verb and resource of the program's requests to the API server."""
         user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
         return {f"{event.verb} {event.resource}" for event in self.cluster.audit_events() if event.user == user}
 
@@ -196,7 +196,7 @@ def loaded_cluster(
 ) -> Iterator[LoadedCluster]:
     """Make nodes, named POOL-NUMBER and labelled with their pool, and a Prometheus with the load of each node.
 
-    `name` begins the namespace of the program; `extended` are extended resources that single nodes have beside CPU,
+    The program's namespace begins with `name`; `extended` are extended resources that single nodes have besides CPU,
     memory and pods.
     """
     namespace = f"{name}-{os.urandom(3).hex()}"
@@ -238,7 +238,7 @@ def address_of(node: Document) -> str:
 
 
 def pod(name: str, pool: str, scheduler: str, cpu: str, **spec: object) -> Document:
-    """Return a pod that nobody owns, so that the scheduler's own defaults do not spread it."""
+    """Return a pod without an owner, so that the scheduler's own defaults do not spread it."""
     container = {"name": "main", "image": "shop/web:1", "resources": {"requests": {"cpu": cpu}}}
     return {
         "apiVersion": "v1",

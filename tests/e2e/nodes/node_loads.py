@@ -1,7 +1,7 @@
-"""Loads of nodes in a real Prometheus: what a node_exporter on each node would export, and a quarter of an hour before.
+"""Loads of nodes in a real Prometheus: what a node_exporter on each node exports, and a quarter of an hour before.
 
-Windows are as long as a quarter of an hour, and no test waits for so long: the past is written before Prometheus
-starts, and what is scraped goes on from there.
+Windows are up to a quarter of an hour long, and no test waits for so long: the past is written before Prometheus
+starts, and scrapes continue from there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAST_SECONDS: Final = 1020
-"""The longest window, and two minutes for its first rates."""
+"""The length of the longest window, and two minutes for its first rates."""
 SCRAPE_SECONDS: Final = 5
 _CPUS: Final = 2
 _MEMORY_BYTES: Final = 16 * 2**30
@@ -31,14 +31,14 @@ _CHANGED_EACH_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """How much of a node is in use, as ratios; it stays so."""
+    """The share of each resource of a node that is in use, which stays constant."""
 
     cpu: float
     memory: float = 0.3
 
 
 class NodeExporters:
-    """One exporter for each address. They are scraped as one target, since what is exported has its own labels."""
+    """One exporter for each address; all are scraped as one target, since each series has its own labels."""
 
     def __init__(self, loads: Mapping[str, NodeLoad], began: float) -> None:
         """`loads` is by address. The counters were 0 at `began`, in Unix seconds."""
@@ -57,7 +57,7 @@ class NodeExporters:
         return "\n".join([*lines, "# EOF", ""])
 
     def now(self) -> str:
-        """Return what a scrape at this moment finds."""
+        """Return the samples of a scrape at this moment."""
         seconds = time.time() - self._began
         families = self._families(seconds)
         return "".join(f"{series} {value:.3f}\n" for _, _, samples in families for series, value in samples)
@@ -79,7 +79,7 @@ class NodeExporters:
 
 @contextmanager
 def prometheus_with_loads(folder: Path, host: str, loads: Mapping[str, NodeLoad]) -> Iterator[ScrapedPrometheus]:
-    """Run a Prometheus on this address that has had these loads, by address of the node, for a quarter of an hour."""
+    """Run a Prometheus on this address in which these loads, by node address, have lasted for a quarter of an hour."""
     now = time.time()
     exporters = NodeExporters(loads, now - PAST_SECONDS)
     folder.mkdir()

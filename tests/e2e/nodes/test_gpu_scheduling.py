@@ -1,4 +1,4 @@
-"""The stock kube-scheduler places pods with whole GPUs as `gpu-fragmentation` says."""
+"""The unmodified kube-scheduler places pods with whole GPUs as `gpu-fragmentation` says."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Placing:
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     def allocated(self) -> dict[str, float]:
-        """Return a score that each pod on a node changes."""
+        """Return a score that changes with each pod on a node."""
         return self.program.scores("most-allocated", "400m")
 
     def place(self, name: str, pool: str, gpus: int) -> str:
@@ -67,7 +67,7 @@ class Placing:
 
 @pytest.fixture(scope="module")
 def program(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesProgram]:
-    """The program and a scheduler that asks it, before nodes with GPUs."""
+    """Yield the program, and a scheduler that asks it, in a cluster with GPU nodes."""
     extended = {node: {GPU: str(count)} for node, count in GPUS.items()}
     with (
         loaded_cluster(cluster, tmp_path_factory.mktemp("gpus"), "gpus", POOLS, extended) as loaded,
@@ -79,7 +79,7 @@ def program(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def placing(cluster: Cluster, program: NodesProgram, namespace: str) -> Iterator[Placing]:
-    """The pods of this test, which are gone when it ends: the mix of the next test is its own."""
+    """Yield the placing of this test's pods, which are removed at its end: the next test has a mix of its own."""
     found = Placing(cluster, program, namespace)
     before = found.allocated()
     yield found
@@ -89,7 +89,7 @@ def placing(cluster: Cluster, program: NodesProgram, namespace: str) -> Iterator
 
 
 def test_a_pod_with_two_gpus_finds_room_because_those_with_one_were_packed(placing: Placing) -> None:
-    """Spread over the three nodes with two GPUs each, the first three pods would leave no room."""
+    """If the first three pods were spread over the three nodes with two GPUs each, no node would have two left."""
     single = [placing.place(f"single-{number}", "pairs", 1) for number in range(3)]
     assert sorted(Counter(single).values()) == [1, 2]
     assert placing.place("double", "pairs", 2) not in single

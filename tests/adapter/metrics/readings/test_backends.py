@@ -1,4 +1,4 @@
-"""The connections to the backends of the rules in force, and what each of them may hold up."""
+"""The connections to the backends of the rules in force, and what each backend may delay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Client(ScriptedPrometheus):
 
 
 class House:
-    """Connections, with all that was opened and closed."""
+    """Connections, with a record of all that were opened and closed."""
 
     def __init__(self) -> None:
         self.opened: list[str | None] = []

@@ -1,4 +1,4 @@
-"""Metrics of objects that are in no namespace, asked for within one: what the series of that namespace tell."""
+"""Metrics of cluster-scoped objects, requested within a namespace: what the series of that namespace show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOAD = {"shop": "30", "blog": "7"}
 
 
 def answered(query: str) -> Reply:
-    """Answer by namespace, as far as the query keeps it, what each has of the class `fast`."""
+    """Answer with each namespace's share of the class `fast`, for the namespaces that the query allows."""
     if "queued" in query:
         return reply()
     if "namespace=" not in query and "namespace!=" not in query:

@@ -1,4 +1,4 @@
-"""When no data means that there is none: not before Prometheus has been there for all that a query looks back over."""
+"""Missing data means that there is none only after Prometheus has been up for all that a query looks back over."""
 
 from __future__ import annotations
 

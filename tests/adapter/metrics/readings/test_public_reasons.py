@@ -1,4 +1,4 @@
-"""Failures as callers see them: without anything of other namespaces. Whole texts are for the log."""
+"""Failures as callers see them hold nothing of other namespaces; the log has the whole texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gives a metric while a rule serves as it last held."""
+"""Which rule provides a metric while a rule is served in its last good version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything at once: askers, refreshes, look-ups, reloads, and a Prometheus that fails now and then."""
+"""Askers, refreshes, look-ups, reloads and a Prometheus that sometimes fails, all at once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def everything() -> Reply:
 
 
 class Flaky:
-    """Prometheus as seen on a bad day: every query may fail, wide ones are refused at times."""
+    """Prometheus on a bad day: any query may fail, and wide ones are sometimes refused."""
 
     def __init__(self) -> None:
         self.random = random.Random(7)
@@ -131,7 +131,7 @@ def test_nothing_breaks_when_all_of_it_happens_at_once() -> None:
 
 
 def wait_for_all(house: House, pause: threading.Event) -> None:
-    """Every request gets its value again, within a bounded number of rounds."""
+    """Check that every request gets its value again within a bounded number of rounds."""
     requests = [(name, ns, BySelector(selector)) for name in METRICS for ns in NAMESPACES for selector in SELECTORS]
     for _ in range(200):
         missing = 0

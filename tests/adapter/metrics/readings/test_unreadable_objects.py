@@ -1,4 +1,4 @@
-"""A list of a kind with objects that cannot be read says in a warning that it may lack some."""
+"""A list with unreadable objects of its kind says in a warning that some objects may be missing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whatever Prometheus answers: no value is another namespace's, too old, no number, or made up.
+"""Whatever Prometheus answers, no value is another namespace's, too old, not a number, or made up.
 
-The Prometheus of these tests ignores what it is asked for, as one behind a rule that does not use its matchers.
+The Prometheus of these tests ignores the matchers of its queries, as if a rule did not use them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ resourceRules:{_usage("cpu")}{_usage("memory")}
 """)
 """Queries of every plan, and one whose values may be made up where there is no data."""
 NAMESPACES: Final = ("shop", "other", "bank", "docs", "mail")
-"""More than are asked for one by one."""
+"""More namespaces than are queried one by one."""
 OBJECTS: Final = MadeUpObjects({name: ["web-0", "web-1"] for name in NAMESPACES})
 ALL: Final = BySelector(EVERYTHING)
 MOST_SECONDS: Final = 60
@@ -79,14 +79,14 @@ SAMPLES: Final = st.lists(st.builds(Came, OF_PODS, VALUES, LATE), max_size=5).ma
 
 
 def house_with(samples: tuple[Came, ...]) -> tuple[House, Scripted, dict[str, PrometheusUnreachableError]]:
-    """Return readings, and a dictionary: what is put into it makes all later queries fail."""
+    """Return readings, and a dictionary; an error that is put into it makes all later queries fail."""
     down: dict[str, PrometheusUnreachableError] = {}
     prometheus = Scripted(lambda _query: Script(samples, failure=down.get("down")))
     return make_house(prometheus, rules=RULEBOOK, objects=OBJECTS), prometheus, down
 
 
 def of(samples: tuple[Came, ...], namespace: str, **labels: str) -> list[Came]:
-    """Return the samples of an object, or of a namespace; those without a namespace only if no others are about it."""
+    """Return the samples of an object or of a namespace; those without a namespace only if no others concern it."""
     timely = [came for came in samples if abs(came.seconds_late) <= MOST_SECONDS]
     own = [came for came in timely if {"namespace": namespace, **labels}.items() <= dict(came.labels).items()]
     return own or [
@@ -99,7 +99,7 @@ def number(came: Came) -> float:
 
 
 def asked(house: House, metric: str, namespace: str) -> Iterator[tuple[str, float, bool]]:
-    """Yield each pod, its value, and whether that stands for no data; nothing where the answer is an error."""
+    """Yield each pod, its value, and whether the value stands in for no data; nothing if the answer is an error."""
     try:
         answer = house.readings.objects(house.pods(metric), namespace, ALL, EVERYTHING)
     except ReadingError:

@@ -221,7 +221,7 @@ def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
 
 
 def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
-    """Answers go on until they are too old, then say why; nobody is needed for the recovery."""
+    """Answers go on until they are too old, and then say why; the recovery needs nobody's help."""
     server = start_prometheus(stamped=True)
     server.publish(TEXT, seen='odd{pod="fine"}')
     over = threading.Event()
@@ -253,7 +253,7 @@ def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., Scr
 
 
 def error_of(house: House, metric: str, expected: dict[str, float] | None) -> ReadingError | None:
-    """Ask; a value must be the right one whenever there is one."""
+    """Return the error of the answer, or None if there is a value, which must be the right one."""
     try:
         found = ask(house, metric, "ns3")
     except ReadingError as error:

@@ -31,7 +31,7 @@ def resolve(brand: Resource) -> ResolveResource:
 
 @pytest.fixture
 def read(resolve: ResolveResource) -> Callable[..., Rulebook]:
-    """Texts of rule files, named a.yaml, b.yaml, …, to the rulebook."""
+    """Return a function that reads texts of rule files, named a.yaml, b.yaml and so on, into a rulebook."""
 
     def read_texts(*texts: str) -> Rulebook:
         files = [f"{letter}.yaml" for letter, _ in zip("abc", texts, strict=False)]

@@ -1,4 +1,4 @@
-"""Whatever stands in a rule file or a request: it is understood or refused, and nothing crashes or hangs."""
+"""Whatever a rule file or a request contains, it is understood or refused, and nothing crashes or hangs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Long texts of the worst form are read or refused in time that grows with their length.
 
-Where a test can count the work, it does. Where it cannot, the text is so long that a reader whose time grows with the
-square of the length does not come to an end within the bound, which is a hundred times what a linear one needs.
+Where a test can count the work, it does. Elsewhere the text is so long that a reader whose time grows with the square
+of the length does not finish within the limit, which is a hundred times what a linear reader needs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(text: str) -> str:
 
 
 class CountedList(list[TemplateToken]):
-    """Counts the items that are taken out of it."""
+    """A list that counts the items taken out of it."""
 
     taken = 0
 
@@ -80,7 +80,7 @@ def test_a_range_that_is_left_at_once_makes_no_more_than_it_takes(monkeypatch: p
 
 
 class CountedName(str):
-    """Counts how often it is compared."""
+    """A name that counts how often it is compared."""
 
     __slots__ = ()
     __hash__ = str.__hash__

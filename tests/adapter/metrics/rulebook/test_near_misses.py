@@ -1,4 +1,4 @@
-"""Which rule nearly serves a metric, as told by the rules alone."""
+"""Which rule nearly serves a metric, judged by the rules alone."""
 
 from __future__ import annotations
 

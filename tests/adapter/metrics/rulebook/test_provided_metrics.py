@@ -23,7 +23,7 @@ TEMPLATE = "{template: <<.Resource>>}"
 
 @pytest.fixture
 def rule(read: Callable[..., Rulebook]) -> Callable[..., Rule]:
-    """A rule with the given texts under its keys."""
+    """Return a function that makes a rule with the given texts under its keys."""
 
     def make(key: str = "rules", **changes: str) -> Rule:
         lines = {"seriesQuery": "up", "resources": OVERRIDES, "metricsQuery": "up{<<.LabelMatchers>>}"} | changes

@@ -187,7 +187,7 @@ def skeleton(query: str) -> list[str]:
 
 
 def unchecked(operator: Operator, *values: str) -> Selector:
-    """Return a selector with values that no API server lets through, to see what rendering does by itself."""
+    """Return a selector with values that no API server accepts, to see what rendering does without that check."""
     requirement = Requirement("k", operator, ("a",))
     object.__setattr__(requirement, "values", values)
     return Selector((requirement,))

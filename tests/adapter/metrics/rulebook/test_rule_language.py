@@ -1,4 +1,4 @@
-"""Rules from their text to the queries of their metrics: what each line of prometheus-adapter's format means."""
+"""Rules from their text to the queries of their metrics: the meaning of each line of prometheus-adapter's format."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_external_names_collide_with_each_other_and_not_with_custom_ones(read: R
 
 
 def test_a_namespace_that_a_selector_asks_for_only_narrows(read: Read, resolve: ResolveResource) -> None:
-    """The asker's own namespace is always demanded, and is what templates see."""
+    """The asker's own namespace is always required, and is what templates see."""
     asked = Asked("shop", (), parse_selector("namespace=bank"))
     (metric,) = found(one_rule(read, "externalRules"), resolve, "queue namespace")
     assert exact_query(metric, asked) == 'sum(queue{namespace="bank",namespace="shop"}) by ()'

@@ -1,4 +1,4 @@
-"""The rule files that ship mean what they say."""
+"""The meaning of the rule files that are shipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores are based on metrics; without metrics there are none for five minutes, and then requests decide."""
+"""Scores are based on metrics; without metrics there are none for five minutes, and then they rest on requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of the past is asked for, and when."""
+"""Which part of the past is queried, and when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """The day or the week, which lacks so many queries."""
+    """The day or the week, of which so many queries are missing."""
 
     day = None
 
@@ -40,7 +40,7 @@ class Part:
 
 
 def asked_of(day: int, week: int, refresh_seconds: float, refreshes: int) -> list[str]:
-    """Return what is asked for while refreshes take all queries that they may."""
+    """Return what is queried while each refresh sends as many queries as it may."""
     asked: list[str] = []
     parts = (Part("day", day, asked), Part("week", week, asked))
     keeper = PastKeeper(cast("DayKeeper", parts[0]), cast("WeekKeeper", parts[1]), refresh_seconds)

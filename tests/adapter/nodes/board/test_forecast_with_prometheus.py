@@ -48,7 +48,7 @@ SETTINGS = SchedulingSettings(policies=(POLICIES[PolicyName.PREDICTED_LOAD_PACKI
 
 
 def busy_seconds(node: str, at: float) -> float:
-    """Return how long a node has been busy: steadily by 5%; or by 10%, and for some hours of each day by 80%."""
+    """Return how many seconds a node has been busy: at 5% throughout, or at 10% and for hours of each day at 80%."""
     if node == "steady":
         return 0.05 * (at - AT)
     days, rest = divmod(at - AT, 86_400.0)
@@ -57,7 +57,7 @@ def busy_seconds(node: str, at: float) -> float:
 
 
 def history() -> str:
-    """Return what was scraped: every four minutes long ago, and every 15 seconds in the last twenty minutes."""
+    """Return the scraped samples: every four minutes long ago, and every 15 seconds in the last twenty minutes."""
     times = [*range(AT - DAYS * 86_400, AT - 1200, 240), *range(AT - 1200, AT + 1, 15)]
     lines = ["# TYPE node_cpu_seconds counter"]
     for node in ("quiet-now", "steady"):

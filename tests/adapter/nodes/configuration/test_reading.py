@@ -1,4 +1,4 @@
-"""The scheduling configuration: every key, every default, and what is refused, where and with which repair."""
+"""The scheduling configuration: every key, every default, and each refusal with its place and repair."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def claims(
 
 @dataclass
 class World:
-    """Answers one after the other."""
+    """A world whose exporters are judged again and again."""
 
     past: Mapping[Source, Past] = field(default_factory=dict)
     now: float = AT
@@ -41,7 +41,7 @@ class World:
         self.ownership = Ownership(self.now, self.past)
 
     def answer(self, *parts: Iterable[ExporterClaim], after: float = 30.0) -> dict[str, str]:
-        """Judge what is exported `after` seconds later; return by which exporter each node is measured now."""
+        """Judge what is exported `after` seconds later; return the exporter by which each node is now measured."""
         self.now += after
         found = [replace(one, seen_at=self.now - (AT - one.seen_at)) for part in parts for one in part]
         judgement = judge_claims(self.ownership, found, self.now)

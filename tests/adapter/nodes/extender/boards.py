@@ -1,4 +1,4 @@
-"""Boards of few nodes for tests of what reads them."""
+"""Boards of few nodes for tests of the code that reads boards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAN = float("nan")
 def load(
     resource: LoadResource, averages: Sequence[float], *, estimated: Sequence[int] = (), window: int = 0
 ) -> ResourceLoad:
-    """Return a load whose statistics are all the average; `window` is where it is taken from."""
+    """Return a load whose statistics all equal the average; `window` says which window it is taken from."""
     count = len(averages)
     stats = np.broadcast_to(np.array(averages, float), (len(WINDOWS_SECONDS), len(STATS), count))
     return ResourceLoad(
@@ -99,7 +99,7 @@ def board(
 def pending(
     cpu_milli: int = 0, memory: int = 0, *, gpus: int = 0, limits: Mapping[str, int] | None = None
 ) -> PendingPod:
-    """Return a pod that asks for this."""
+    """Return a pending pod with these requests and limits."""
     requests = {"cpu": cpu_milli, "memory": memory}
     return PendingPod("shop", "web-1", resources=PodResources(requests, limits or {}, requests), gpu_count=gpus)
 

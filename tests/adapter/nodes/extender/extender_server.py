@@ -1,4 +1,4 @@
-"""A server of its own process that answers as an extender, for a board of 5,000 nodes: run it as a module."""
+"""A server in its own process that answers as an extender for a board of 5,000 nodes; it is run as a module."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_SELECTORS = OwnerSelectors()
 
 
 def pending_of(raw: bytes) -> PendingPod:
-    """Return the pod, as the command does."""
+    """Return the pod, read as the command reads it."""
     return pending_pod(POD.decode(raw), NO_SELECTORS, SETTINGS.gpu)
 
 

@@ -36,7 +36,7 @@ NAMES = ["node-1", "node-2", "node-3"]
 
 
 def pending_of(raw: bytes) -> PendingPod:
-    """Return the pod of a Pod that states its CPU as `spec.cpu`."""
+    """Return the pending pod for a Pod that states its CPU as `spec.cpu`."""
     spec = msgspec.json.decode(raw)["spec"]
     if "broken" in spec:
         raise ValueError("spec.cpu is not a quantity")
@@ -47,7 +47,7 @@ def pending_of(raw: bytes) -> PendingPod:
 
 @dataclass
 class Scheduler:
-    """Asks as kube-scheduler does."""
+    """A client that asks as kube-scheduler does."""
 
     board: Board
     settings: SchedulingSettings = field(default_factory=SchedulingSettings)
@@ -92,7 +92,7 @@ def test_missing_metrics_filter_nobody_and_are_no_error(settings: SchedulingSett
 
 
 def test_scores_are_the_policys_in_tenths() -> None:
-    """With the pod the nodes come to 35%, 60% and 95%: 93, 27 and 3 by the table of TargetLoadPacking."""
+    """With the pod the nodes are at 35%, 60% and 95%, which the table of TargetLoadPacking scores with 93, 27 and 3."""
     assert Scheduler(board({"cpu": [0.2, 0.45, 0.8]})).scores(cpu=400) == [9, 3, 0]
 
 
@@ -118,7 +118,7 @@ def test_one_policy_takes_its_arguments_from_the_configuration() -> None:
 
 
 def test_the_scheduler_makes_its_scale_of_an_answer() -> None:
-    """kubernetes/kubernetes, `pkg/scheduler/schedule_one.go`: it adds score * weight * (100 / 10), and never clamps."""
+    """kubernetes/kubernetes, `pkg/scheduler/schedule_one.go`, adds score * weight * (100 / 10), and never clamps it."""
     policy = PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs(target_utilization_percent=40))
     # Half of the target: 70 of 100.
     (answer,) = Scheduler(board({"cpu": [0.2]}), SchedulingSettings(policies=(policy,))).ask(

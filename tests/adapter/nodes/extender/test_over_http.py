@@ -1,4 +1,4 @@
-"""The extender as kube-scheduler reaches it: real gunicorn, connections that stay open."""
+"""The extender as kube-scheduler reaches it, with a real gunicorn and connections that stay open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POD = {"metadata": {"name": "web-1"}, "spec": {"containers": [{"name": "web"}]}}
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.client.HTTPConnection]:
-    """A connection to an extender that knows `node-1` to `node-5000`."""
+    """Yield a connection to an extender that knows `node-1` to `node-5000`."""
     log = tmp_path_factory.mktemp("extender") / "server.log"
     command = [sys.executable, "-m", "tests.adapter.nodes.extender.extender_server"]
     with start(command, log_path=log, name="extender-server", folder=CHECKOUT) as server:
@@ -40,7 +40,7 @@ def _port(log: Path) -> int | None:
 
 
 def post(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[int, str, Any]:
-    """Return the status, what the scores rest on, and the document."""
+    """Return the status, the basis of the scores, and the document."""
     connection.request("POST", path, body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     return response.status, response.getheader("Tidewatch-Basis", ""), json.loads(response.read())
@@ -69,7 +69,7 @@ def test_a_pod_that_cannot_be_read_is_refused_with_the_field(scheduler: http.cli
 
 
 def test_a_request_for_an_unknown_policy_harms_no_later_one(scheduler: http.client.HTTPConnection) -> None:
-    """The body comes after the head, as that of most clients: a route that did not read it would end the connection."""
+    """Most clients send the body after the head: a route that did not read it would end the connection."""
     body = json.dumps({"Pod": POD, "NodeNames": ["node-1"]}).encode()
     scheduler.putrequest("POST", "/scheduler/gpu-clustering/prioritize")
     scheduler.putheader("Content-Length", str(len(body)))
@@ -84,7 +84,7 @@ def test_a_request_for_an_unknown_policy_harms_no_later_one(scheduler: http.clie
 
 
 def test_bodies_of_whole_nodes_are_accepted_up_to_64_mib(scheduler: http.client.HTTPConnection) -> None:
-    """1,000 nodes of 12.5 KB, as a scheduler without `nodeCacheCapable` sends them."""
+    """A scheduler without `nodeCacheCapable` sends 1,000 nodes of 12.5 KB."""
     nodes = [{"metadata": {"name": f"node-{number + 1}", "annotations": {"a": "x" * 12_500}}} for number in range(1000)]
     body = json.dumps({"Pod": POD, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}).encode()
     status, _, scores = post(scheduler, "/scheduler/prioritize", body)

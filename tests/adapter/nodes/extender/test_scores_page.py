@@ -21,7 +21,7 @@ CPU = LoadResource.CPU
 
 
 def asked(query: str, current: Board | None = None) -> tuple[int, Any]:
-    """Return status and document."""
+    """Return the status and the document."""
     (route,) = scores_routes(lambda: current or board({"cpu": [0.45, 0.2, 0.8]}), SchedulingSettings())
     response = route.handle(Request("GET", "/scores", query=query))
     return response.status, json.loads(response.body)
@@ -69,7 +69,7 @@ def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
 
 
 def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
-    """1,000 milli are the default of TargetLoadPacking: 20% and 25% together are 45%, which scores 37."""
+    """TargetLoadPacking's default is 1,000 milli: 20% and 25% together are 45%, which scores 37."""
     _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
 

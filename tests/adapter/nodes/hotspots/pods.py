@@ -19,7 +19,7 @@ def pod(
     phase: str = "Running",
     is_terminating: bool = False,
 ) -> ClusterPod:
-    """Return a pod of `node-1`; `kind` is that of its controller, empty for none, unless `owner` is."""
+    """Return a pod of `node-1`; `kind` is its controller's kind, empty for no controller, unless `owner` is given."""
     requests = {"cpu": cpu_milli, "memory": memory}
     return ClusterPod(
         namespace="shop",

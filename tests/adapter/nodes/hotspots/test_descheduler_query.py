@@ -24,7 +24,7 @@ NOW = WINDOW_END + 20
 
 
 def asked(current: Board, query: str = GOOD, *, now: float = NOW, method: str = "GET", **more: str) -> tuple[int, Any]:
-    """Return status and document."""
+    """Return the status and the document."""
     (route,) = query_routes(lambda: current, lambda: now, HotspotSettings())
     fields = urlencode({"query": query, **more})
     in_target, in_body = (fields, b"") if method == "GET" else ("", fields.encode())
@@ -123,7 +123,7 @@ def test_any_follows_the_limits_that_are_configured() -> None:
 
 
 def test_a_node_of_which_cpu_or_memory_is_not_measured_has_no_sample_of_any() -> None:
-    """It might be below by the one and hot by the other, so it is neither relieved nor a destination."""
+    """By one resource it might be below the limit and by the other hot, so it is neither relieved nor a destination."""
     assert any_of([0.9, NAN, 0.4], [NAN, 0.9, 0.0]) == {"node-3": "0.5"}
     assert str(any_of([NAN], [0.9])).startswith("there is no cpu and memory avg over 15m of node-1: see")
 

@@ -37,7 +37,7 @@ def test_pods_that_would_return_or_are_leaving_cannot_move(bound: object) -> Non
     ids=str,
 )
 def test_owners_that_are_made_up_hide_no_pod(owner: ControllerReference) -> None:
-    """Attack: whoever makes a pod writes its owners, and wants others to leave the hot node first."""
+    """In an attack, the creator of a pod makes up its owners so that others leave the hot node first."""
     found = movable_pods([pod("evil", 900, owner=owner), pod("web", 100)], {"cpu": 500.0}, {"uid-cni"}, "uid-node-1")
     assert [(each.pod.name, each.is_match) for each in found] == [("evil", True), ("web", False)]
 

@@ -1,4 +1,4 @@
-"""Node objects of which only names and addresses matter."""
+"""Node objects of which only names and addresses are needed."""
 
 from __future__ import annotations
 

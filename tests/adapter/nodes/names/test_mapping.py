@@ -1,4 +1,4 @@
-"""From the labels of a series to its node."""
+"""How the labels of a series name its node."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ END = 100_000.0
 def resources(
     cpu: str | None = None, memory: str | None = None, limit: str | None = None, gpus: int = 0
 ) -> PodResources:
-    """Return the resources of a pod with one container; `limit` is of CPU."""
+    """Return the resources of a pod with one container; `limit` applies to CPU."""
     requests = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus or None}
     stated = {name: text for name, text in requests.items() if text is not None}
     return pod_resources(PodSpecResources((ContainerSpec("c", stated, {"cpu": limit} if limit else {}),)))
@@ -102,7 +102,7 @@ def loads(
 
 
 def predicted(found: PodResources) -> float:
-    """Predict the limit of each container, else one and a half of its request, else a core."""
+    """Predict each container's limit, or one and a half times its request, or a core if it has neither."""
     return found.overhead_cpu_milli + sum(
         container.cpu_limit_milli
         if container.cpu_limit_milli is not None

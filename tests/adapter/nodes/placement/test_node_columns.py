@@ -1,4 +1,4 @@
-"""Columns of nodes, made at once and kept up to date."""
+"""Columns of nodes equal each other whether they are made at once or kept up to date."""
 
 from __future__ import annotations
 

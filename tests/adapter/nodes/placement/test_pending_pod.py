@@ -1,4 +1,4 @@
-"""The pod to be placed, from the Pod that kube-scheduler sends."""
+"""The pending pod is read from the Pod that kube-scheduler sends."""
 
 from __future__ import annotations
 

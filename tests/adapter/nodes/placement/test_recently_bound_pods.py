@@ -1,4 +1,4 @@
-"""Recently bound pods: what the metrics cannot contain yet, and never more."""
+"""Recently bound pods add what the metrics cannot contain yet, and never more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOTH = loads({"a": 0.2, "b": 0.2})
 
 
 def columns(load: LoadSnapshot | None, *ages: float, now: float = END, end: float = END) -> NodeColumns:
-    """Return the columns with pods on node `a` that were bound so long before the end of the metrics."""
+    """Return the columns with pods on node `a`, each bound so long before the end of the metrics."""
     pods = [
         a_pod(str(number), asks=resources("200m", "90Mi", limit="400m"), bound_at=end - age)
         for number, age in enumerate(ages)

@@ -1,4 +1,4 @@
-"""Zones of nodes, and what pods leave of GPUs."""
+"""Zones of nodes, and which GPUs pods leave free."""
 
 from __future__ import annotations
 

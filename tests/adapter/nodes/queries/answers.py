@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.query_steps import QueryPiece
 
 Series = tuple[dict[str, str], "Mapping[int, float]"]
-"""Labels, and values by Unix seconds."""
+"""Labels, and values by time in Unix seconds."""
 
 
 def matrix_body(series: Sequence[Series], **envelope: object) -> bytearray:
@@ -29,7 +29,7 @@ def matrix_body(series: Sequence[Series], **envelope: object) -> bytearray:
 
 
 def read_matrix(body: bytes | bytearray, piece: QueryPiece, limits: RangeLimits = RANGE_LIMITS) -> SeriesMatrix:
-    """Return what a reader makes of a body."""
+    """Return what a reader reads from a body."""
     reader = MatrixReader("up", piece, limits, UNPACED)
     (part,) = range_parts(piece.first, piece.last, piece.step_seconds)
     reader.add(part, bytearray(body))

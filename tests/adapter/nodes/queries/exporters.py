@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 MODES = {"idle": 0.9, "iowait": 0.08, "steal": 0.02, "user": 0.7, "system": 0.3}
-"""Share of each mode of the time that is idle, or busy."""
+"""The share of each mode in the idle time or in the busy time."""
 IDLE_MODES = ("idle", "iowait", "steal")
 FAMILIES = {
     "node_cpu_seconds": "counter",
@@ -53,7 +53,7 @@ class NodeExporter:
 
 
 def devices_at(seconds: float) -> Iterator[tuple[str, str, str, float]]:
-    """Yield family, name, label and value of the samples of devices, so long after the start."""
+    """Yield family, name, label and value of the devices' samples, `seconds` after the start."""
     for device in ("eth0", "veth0"):
         own = f'device="{device}"'
         factor = 1 if device == "eth0" else 2
@@ -100,7 +100,7 @@ def text_of(exporters: Iterable[NodeExporter], start: float, end: float) -> str:
 
 
 def counter(exporter: NodeExporter, mode: str, at: float, start: float) -> float:
-    """Return a CPU counter, which began at 0 an hour before the start, or at a reset."""
+    """Return a CPU counter that began at 0 an hour before the start, or at a reset."""
     since = exporter.reset_at if at >= exporter.reset_at else start - 3600
     if exporter.stuck:
         at = since + 3600

@@ -39,7 +39,7 @@ EVIL = {"job": "pods", "namespace": "evil"}
 
 
 def made_up(modes: tuple[str, ...], label: str) -> list[NodeExporter]:
-    """Return exporters of one pod; `label` is one of its own that has another value for each."""
+    """Return exporters of one pod; its label `label` has another value for each of them."""
     return [
         NodeExporter(
             "10.9.9.9:8080",
@@ -92,7 +92,7 @@ def test_made_up_gpus_are_not_asked_for(start_prometheus: Callable[..., ScrapedP
 
 
 def gpu(instance: str, namespace: str) -> str:
-    """Return the samples of a DCGM exporter's only GPU, of a job that all annotated pods share."""
+    """Return the samples of a DCGM exporter's only GPU, in a job that all annotated pods share."""
     labels = f'instance="{instance}",job="pods",namespace="{namespace}",gpu="0"'
     return "".join(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 50 {at}\n" for at in range(AT - 60, AT + 1, 15))
 

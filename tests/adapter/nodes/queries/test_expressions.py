@@ -1,4 +1,4 @@
-"""The text of the queries; what they evaluate to is in the tests with a real Prometheus."""
+"""The text of the queries; tests with a real Prometheus show what they evaluate to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps are asked for, in which order, and for how long."""
+"""Which steps are queried, in which order, and for how long."""
 
 from __future__ import annotations
 

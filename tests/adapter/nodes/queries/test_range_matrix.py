@@ -21,7 +21,7 @@ A, B = {"instance": "a"}, {"instance": "b", "odd": '},{"metric":{'}
 
 
 def joined(body: bytearray) -> tuple[RangeSeries, ...]:
-    """Return what the reader of any range query makes of the answer."""
+    """Return the answer as the general reader of range queries reads it."""
     (part,) = range_parts(PIECE.first, PIECE.last, PIECE.step_seconds)
     joiner = RangeJoiner("up", RangeLimits(), UNPACED)
     joiner.add(part, body)

@@ -1,4 +1,4 @@
-"""After an outage the samples that Prometheus has are available again soon, with a Prometheus that is scripted."""
+"""After an outage of a scripted Prometheus, the samples that it has are soon available again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INTERVAL = 30.0
 
 
 class Scripted:
-    """Answers range queries with a steady load, with nothing, or not in time."""
+    """A Prometheus that answers range queries with a steady load, with nothing, or too late."""
 
     mode = "steady"
 
@@ -58,7 +58,7 @@ class Scripted:
 
 
 class Surveyed(Scripted):
-    """Answers the survey too: so many series of each resource."""
+    """A Prometheus that also answers the survey, with so many series for each resource."""
 
     def __init__(self, series: float, envelope: dict[str, Any]) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -
 def test_a_survey_that_is_partial_or_no_count_is_not_believed(
     series: float, envelope: dict[str, Any], measured: set[LoadResource]
 ) -> None:
-    """One of several stores is away, and the others have no series of a resource: nothing is known of the first."""
+    """If one of several stores is down and the others have no series of a resource, nothing is known of the first."""
 
     prometheus = Surveyed(series, envelope)
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
@@ -123,7 +123,7 @@ def test_the_first_exporters_are_seen_at_the_next_refresh() -> None:
 
 
 def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none() -> None:
-    """Only the survey is asked while no node is measured, so its failure is that of all resources."""
+    """While no node is measured, only the survey is sent, so its failure is that of all resources."""
     prometheus = Surveyed(0, {})
     refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
     assert refresher.refresh(START, None, None).failures == {}
@@ -136,7 +136,7 @@ def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none
 
 
 def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> None:
-    """Somebody may have begun to export thousands of made-up nodes, which the survey counts."""
+    """Somebody may have begun to export thousands of made-up nodes, and the survey counts them."""
     prometheus, clock = Surveyed(8, {}), [0.0]
     refresher = SampleRefresher(
         cast("PrometheusClient", prometheus),
@@ -172,7 +172,7 @@ def test_series_that_change_places_or_names_keep_their_loads() -> None:
 
 
 def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
-    """Heartbeats make new Node objects all the time, which must not hide that one has another address."""
+    """Heartbeats make new Node objects all the time, which must not hide that an address has changed."""
 
     def nodes(*addresses: str) -> tuple[ClusterNode, ...]:
         return tuple(

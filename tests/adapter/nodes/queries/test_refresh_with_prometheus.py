@@ -64,7 +64,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
 
 
 def recorded_rules() -> str:
-    """Return what our rules recorded of one node: another load than its counters show, to tell them apart."""
+    """Return recorded series of one node, whose load differs from its counters so that tests can tell them apart."""
     return "".join(
         f'{rule}{{instance="ruled:9100",cluster="recorded"}} {value} {at}\n'
         for rule, value in ((RULES[LoadResource.CPU], 0.77), (ACCOUNTED_RULE, 1.0))
@@ -290,7 +290,7 @@ def test_a_query_that_was_too_large_is_asked_in_smaller_pieces(prometheus: Scrap
 
 
 class RecordingClient(PrometheusClient):
-    """Notes the ranges that are asked for, and refuses longer ones as a small Prometheus does."""
+    """A client that records the ranges of its queries, and refuses longer ones as a small Prometheus does."""
 
     def __init__(self, settings: PrometheusSettings, most_steps: int = 11_000) -> None:
         super().__init__(settings)

@@ -1,4 +1,4 @@
-"""The scrape interval as series show it."""
+"""The scrape interval, derived from the times of samples."""
 
 from __future__ import annotations
 

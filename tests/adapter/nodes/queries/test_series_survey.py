@@ -72,7 +72,7 @@ def test_a_crowd_counts_neither_in_the_size_of_queries_nor_for_rules() -> None:
 
 
 def test_a_crowd_of_gpu_exporters_costs_its_namespace_alone() -> None:
-    """Recorded series of GPUs have no namespace by which the crowd could be left out of them."""
+    """Recorded series of GPUs have no namespace, so the crowd could not be left out of them."""
     ours, evil = {"job": "pods", "namespace": "ours"}, {"job": "pods", "namespace": "evil"}
     found = survey_of(
         [

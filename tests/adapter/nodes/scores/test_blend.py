@@ -1,4 +1,4 @@
-"""The mean of several policies, and which policies take part while metrics are missing."""
+"""The mean of several policies, and which of them take part while metrics are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases of kube-scheduler's plugins and of the GPU packing baseline."""
+"""The test cases of kube-scheduler's plugins and of the GPU packing baseline."""
 
 from __future__ import annotations
 

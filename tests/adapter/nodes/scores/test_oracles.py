@@ -1,4 +1,4 @@
-"""Scores against scalar oracles, written from the descriptions of the plugins, for random nodes and arguments."""
+"""Scores are compared with scalar oracles, written from the plugins' descriptions, for random nodes and arguments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def some_node(random: Random, name: str) -> Node:
 
 
 def nearest(score: float | None) -> set[float | None]:
-    """Return what the score may be rounded to: both numbers where it lies between two of them."""
+    """Return what the score may be rounded to: both neighbours if it lies between two integers."""
     if score is None:
         return {None}
     return {float(math.floor(score + 0.5 + change)) for change in (-1e-4, 1e-4)}
@@ -123,7 +123,7 @@ def balancing(node: Node, requests: Mapping[str, int], args: LoadVariationRiskBa
 
 
 def beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function by Lentz's method."""
+    """Return the regularised incomplete beta function by Lentz's method."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
@@ -147,7 +147,7 @@ def beta(x: float, a: float, b: float) -> float:
 
 
 def load_within(node: Node, resource: LoadResource, window: int) -> float:
-    """The probability that the load is within the requests."""
+    """Return the probability that the load is within the requests."""
     capacity = (node.allocatable or {})[resource]
     mean, deviation = min(node.mean[resource], 1.0), min(node.std[resource], 1.0) * math.sqrt(window)
     requested, limit = min(node.requested[resource], capacity) / capacity, node.limits[resource] / capacity

@@ -1,4 +1,4 @@
-"""Properties that hold for every policy, whatever the nodes are."""
+"""Properties of every policy for any nodes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ARGS: Final[Mapping[PolicyName, PolicyArgs]] = {**DEFAULT_ARGS, PolicyName.PEAKS
 RATIO = st.one_of(st.just(0.0), st.just(float("nan")), st.floats(1e-9, 1.0))
 IN_ORDER: Final = list(range(len(NAMES)))
 AMOUNT = st.integers(0, 2**20)
-"""Scaled by a power of two it stays exact."""
+"""An amount that stays exact when it is scaled by a power of two."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""The cases of Trimaran's plugins: TargetLoadPacking, LoadVariationRiskBalancing, LowRiskOverCommitment and Peaks."""
+"""The cases of Trimaran's plugins TargetLoadPacking, LoadVariationRiskBalancing, LowRiskOverCommitment and Peaks."""
 
 from __future__ import annotations
 

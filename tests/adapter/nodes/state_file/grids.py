@@ -13,7 +13,7 @@ END = 1_700_000_010
 
 
 def grid(resource: LoadResource, names: tuple[str, ...], columns: int = 4, end: int = END) -> SampleGrid:
-    """Return samples of nodes; the first sample of each node is missing."""
+    """Return samples of nodes, of which each node's first is missing."""
     shape = len(names), columns
     values = np.random.default_rng(1).random(shape)
     values[:, :1] = np.nan

@@ -1,4 +1,4 @@
-"""The state file of the week: what is written is read, and nothing else."""
+"""The state file of the week: it reads what was written, and refuses everything else."""
 
 from __future__ import annotations
 

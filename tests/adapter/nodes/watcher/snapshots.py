@@ -33,7 +33,7 @@ OWN_WINDOW = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One resource of one node; the same in all windows."""
+    """The load of one node and resource, equal in all windows."""
 
     average: float
     deviation: float = NAN

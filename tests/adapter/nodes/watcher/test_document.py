@@ -151,7 +151,7 @@ def test_many_numbers_are_written_as_each_one_is(values: list[float]) -> None:
 
 
 def test_nodes_of_every_form_stand_beside_each_other() -> None:
-    """An entry is put together from parts that most nodes share; each must still be that of its node."""
+    """An entry is put together from parts that most nodes share; each part must still be its own node's."""
     forms: list[Mapping[LoadResource, Measured]] = [
         {CPU: Measured(0.5, 0.1), MEMORY: Measured(0.2, 0.3)},
         {CPU: Measured(0.4)},

@@ -31,14 +31,14 @@ def samples(base: float = 0.5, **at: float) -> Floats:
 
 
 def first_missing(columns: int) -> Floats:
-    """Return samples of which the oldest of the 15-minute window are missing."""
+    """Return samples without the oldest ones of the 15-minute window."""
     values = samples()
     values[: COLUMNS - 60 + columns] = NAN
     return values
 
 
 def with_value(value: float, *, ago: int = 0) -> Floats:
-    """Return samples of which the newest, or one before it, has this value."""
+    """Return samples whose newest, or one `ago` steps before it, has this value."""
     values = samples()
     values[-1 - ago] = value
     return values
@@ -47,7 +47,7 @@ def with_value(value: float, *, ago: int = 0) -> Floats:
 def judged(
     grid: SampleGrid, now: float = END, pod_at: float = NAN, *, from_file: bool = False, window_end: int = END
 ) -> ResourceLoad:
-    """Return the load, with another resource in the set so that the windows end at `window_end` at least."""
+    """Return the load; another resource in the set makes the windows end at `window_end` or later."""
     other = grid_of([0.5], nodes=grid.nodes[:1], end=window_end, resource=LoadResource.MEMORY)
     pods = np.full(len(grid.nodes), pod_at)
     sample_set = SampleSet({LoadResource.CPU: grid, LoadResource.MEMORY: other}, from_file)
@@ -150,7 +150,7 @@ def test_each_verdict_at_its_limits(
 
 @pytest.mark.parametrize(("factor", "expected"), [(5.9, V.FRESH), (6.1, V.JUMPED)])
 def test_a_jump_is_more_than_six_median_deviations(factor: float, expected: NodeVerdict) -> None:
-    """Of 59 samples 0.4, 0.5 or 0.6 the median is 0.5 and the median deviation 0.05."""
+    """59 samples of 0.4, 0.5 or 0.6 have a median of 0.5 and a median deviation of 0.05."""
     values = 0.5 + 0.05 * np.resize([-1.0, 1.0, 0.0, -1.0, 1.0], COLUMNS)
     values[-1] = 0.5 + 0.05 * factor
     assert verdict_of(judged(grid_of(values))) is expected

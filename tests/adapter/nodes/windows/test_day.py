@@ -1,4 +1,4 @@
-"""Windows of an hour and a day, from the means of five minutes."""
+"""Windows of an hour and a day, made of five-minute means."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def day_grid(*means: list[float], end: int = END, names: tuple[str, ...] | None 
 
 
 def one_node(slots: dict[int, float]) -> LoadDay:
-    """Return the day of a node with the means of these slots, counted back from the last."""
+    """Return the day of a node with these means, in slots that are counted back from the last."""
     values = np.full(SLOTS, NAN)
     for ago, mean in slots.items():
         values[SLOTS - 1 - ago] = mean

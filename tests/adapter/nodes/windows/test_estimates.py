@@ -62,7 +62,7 @@ def bad_for_long(before: Mapping[str, float], requested: dict[LoadResource, Floa
 
 
 def test_an_estimate_is_the_requests_times_what_the_node_used_of_them() -> None:
-    """Node `a` used 0.3 where 0.5 was requested; now 0.7 is requested."""
+    """Node `a` used 0.3 when 0.5 was requested; now 0.7 is requested."""
     state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
     bad = snapshot_of({"b": 0.5, "c": 0.5}, END + 600)
     found = with_estimates(bad, state, requests(0.7, 0.5, 0.5)).resources[CPU]
@@ -84,7 +84,7 @@ def test_a_node_that_never_had_metrics_is_estimated_by_the_median_of_the_others(
 
 @pytest.mark.parametrize(("requested", "expected"), [(0.0, 0.4), (5e-324, 0.4), (0.0099, 0.4), (0.01, 1.0)])
 def test_hardly_any_requests_say_nothing_of_what_a_node_uses_of_them(requested: float, expected: float) -> None:
-    """Then the median of the others counts, which use 0.4 where 0.5 is requested."""
+    """The median of the other nodes is used instead, which use 0.4 where 0.5 is requested."""
     state = bad_for_long({"a": 0.3, "b": 0.4, "c": 0.4}, requests(requested, 0.5, 0.5))
     found = with_estimates(snapshot_of({"b": 0.4, "c": 0.4}, END + 600), state, HALF).resources[CPU]
     assert found.stats[0, AVG, 0] == pytest.approx(expected)
@@ -130,7 +130,7 @@ def test_a_node_that_recovers_is_bad_no_longer() -> None:
 
 
 def test_estimates_do_not_count_as_measured() -> None:
-    """Otherwise a node would be well again with its own estimate, and the next estimate be made of that."""
+    """Otherwise a node would become well again by its own estimate, which the next estimate would be made from."""
     state = bad_for_long({"a": 0.3, "b": 0.5})
     estimated = with_estimates(snapshot_of({"b": 0.5}, END + 600), state, requests(0.7, 0.5, 0.5))
     assert is_measured(estimated.resources[CPU]).tolist() == [False, True, False]

@@ -1,4 +1,4 @@
-"""How much of the true deviation a rate over a few scrapes shows: the table in `docs/node-windows.md`."""
+"""How much of the true deviation a rate over a few scrapes shows, compared with the table in `docs/node-windows.md`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_documented_error_of_the_rate_between_the_last_two_scrapes(
 
 @pytest.mark.parametrize("scrapes", [2.0, 2.5, 3.0, 4.0])
 def test_with_scrapes_each_15_s_what_is_served_is_within_a_fifth_of_the_truth(scrapes: float) -> None:
-    """From the samples to the snapshot, for each node and not only on average."""
+    """The samples are followed to the snapshot, for each node and not only on average."""
     values = rates(15, scrapes * 15, STEP, columns=kept_columns(STEP))
     grid = grid_of(values, end=END)
     load = next(
@@ -70,13 +70,13 @@ def test_a_five_minute_rate_hides_the_deviation() -> None:
 
 
 def test_the_deviation_does_not_depend_on_steps_finer_than_scrapes() -> None:
-    """Steps between two scrapes repeat what is known; they are not more samples."""
+    """Steps between two scrapes repeat what is known, and do not count as more samples."""
     at_scrapes = window_statistics(rates(30, 60.0, 30, columns=30), 30)[0, STD].mean()
     between = window_statistics(rates(30, 60.0, 15, columns=60), 15)[0, STD].mean()
     assert between == pytest.approx(at_scrapes, rel=0.02)
 
 
 def test_a_rate_over_exactly_two_scrapes_misses_some_steps() -> None:
-    """A scrape that is a little late leaves a single sample in the range; half an interval more prevents that."""
+    """A scrape that is a little late leaves one sample in the range; a range half an interval longer prevents that."""
     assert np.isnan(rates(15, 30.0, STEP, columns=60)).any()
     assert not np.isnan(rates(15, 37.5, STEP, columns=60)).any()

@@ -90,7 +90,7 @@ def test_join_keeps_the_nodes_of_either_part() -> None:
 
 
 def test_join_never_holds_more_than_what_is_kept() -> None:
-    """A file of last year costs no memory."""
+    """Joining a file of last year takes no memory for the time between."""
     found = join(grid_of(np.full(40, 0.1)), grid_of([0.2], end=END + 365 * 86_400))
     assert found.values.shape == (1, kept_columns(STEP))
     assert np.nansum(found.values) == 0.2

@@ -1,4 +1,4 @@
-"""From samples to the snapshot."""
+"""The snapshot is made from samples."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_resources_may_have_steps_of_their_own() -> None:
 
 
 def test_samples_from_the_future_are_not_counted() -> None:
-    """After the clock was set back, the file has later steps than now."""
+    """After the clock was set back, the file has steps that are later than now."""
     values = np.concatenate([np.full(COLUMNS - 10, 0.2), np.full(10, 0.9)])
     found = assemble(sample_set(grid_of(values)), ("node-0000",), replace(FACTS, now=END - 150.0))
     assert found.window_end == END - 150

@@ -1,4 +1,4 @@
-"""Whether the next hour of a node is predicted from its own week, and what is predicted."""
+"""Whether the next hour of a node is predicted from its own week, and the prediction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIME: Final = np.arange(QUARTERS)
 OF_DAY: Final = TIME % QUARTERS_A_DAY
 """The last quarter of an hour of the week is the last one of its day."""
 BY_DAY: Final = np.where(OF_DAY >= 2, 0.7, 0.2)
-"""Half an hour after the end of the week the load rises from 20 to 70%, as on each day before."""
+"""Half an hour after the end of the week the load rises from 20 to 70%, as on every day before."""
 
 
 def week_of(*rows: Floats) -> LoadWeek:

@@ -1,4 +1,4 @@
-"""Several series of one node."""
+"""Several series of one node are combined."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows_of(
 
 
 def test_a_restarted_exporter_is_averaged_by_samples_and_not_by_series() -> None:
-    """The article's numbers: an old series at 0.2 with 47 samples, a new one at 0.8 with 12 (facts 7.6)."""
+    """The numbers are the article's: an old series at 0.2 with 47 samples, a new one at 0.8 with 12 (facts 7.6)."""
     values = np.full((2, 59), NAN)
     values[0, :47], values[1, 47:] = 0.2, 0.8
     found = mean_by_node(values, np.array([0, 0]), 1)

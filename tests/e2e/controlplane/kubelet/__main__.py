@@ -25,7 +25,7 @@ _CAPACITY: Final = {"cpu": "1000", "memory": "4000Gi", "pods": "60000", "ephemer
 
 
 def main() -> None:
-    """Be all nodes until SIGTERM; then end all pods' processes."""
+    """Act as the kubelet of all nodes until SIGTERM; then end all pods' processes."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     settings = read(Path(sys.argv[1]))

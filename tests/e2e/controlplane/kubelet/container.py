@@ -1,4 +1,4 @@
-"""Runs in the container's process before its program: goes into the pod's network, makes the root, gives up rights.
+"""Runs in the container's process before its program: enters the pod's network, makes the root, drops privileges.
 
 The root is this machine's own, read-only, with the pod's volumes at their places: a tmpfs in which every folder that
 leads to a volume is made anew, and everything beside it is bound to what the machine has there.
@@ -32,26 +32,26 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """All that the container's process has to know."""
 
     network_of: int
-    """A process that is in the pod's network."""
+    """The process id of a process in the pod's network."""
     root: str
     """An empty folder in which the root file system is made."""
     binds: tuple[Bind, ...]
     hosts: str
-    """A file that stands for /etc/hosts."""
+    """The file that becomes /etc/hosts."""
     files: tuple[str, ...]
-    """Folders of this machine that must be there even where a volume covers them."""
+    """Folders of this machine that must be visible even where a volume covers them."""
     command: tuple[str, ...]
     environment: dict[str, str]
     working_folder: str
     user: int | None
-    """None: stay who we are; only the machine's root can become others."""
+    """The user id; None keeps the present user, since only the machine's root can become others."""
     group: int
     groups: tuple[int, ...]
     new_privileges: bool
 
 
 def main() -> None:
-    """Become the container's program. Ends with a message where that cannot be."""
+    """Become the container's program, or end with a message if that is impossible."""
     path = Path(sys.argv[1])
     order = msgspec.json.decode(path.read_bytes(), type=Order)
     # It may hold secrets.
@@ -91,7 +91,7 @@ def _make_root(order: Order) -> None:
 
 
 def _real_path(path: str) -> Path:
-    """Return where a path of the container is: links of the image, such as /var/run, are followed."""
+    """Return the path with the image's links followed, such as /var/run."""
     return Path(path).resolve()
 
 
@@ -113,7 +113,7 @@ def _copy_folder(source: Path, target: Path, wanted: set[tuple[str, ...]]) -> No
 
 
 def show(entry: os.DirEntry[str], target: Path) -> None:
-    """Show a file, a folder or a link of this machine at a path of the container."""
+    """Bind a file, a folder or a link of this machine to a path of the container."""
     try:
         if entry.is_symlink():
             target.symlink_to(Path(entry.path).readlink())
@@ -136,7 +136,7 @@ def _bind(source: str, target: Path) -> None:
 
 
 def _uncover(file: str, target: Path) -> None:
-    """Bind a folder of this machine at its own path: a volume may cover what is above it."""
+    """Bind a folder of this machine at its own path, in case a volume covers what is above it."""
     target.mkdir(parents=True, exist_ok=True)
     _bind(file, target)
     kernel.make_read_only(str(target))

@@ -23,22 +23,22 @@ class Surroundings:
     """The sources of a container's environment besides its own specification."""
 
     pod: Document
-    """With the node's name in it."""
+    """The pod, with the node's name in it."""
     pod_address: str
     node_address: str
     api_host: str
     api_port: int
     services: Sequence[Document]
-    """Of the pod's namespace; none where the pod wants no service links."""
+    """The Services of the pod's namespace; none if the pod wants no service links."""
     config_map: Callable[[str], Mapping[str, str] | None]
-    """The data of a ConfigMap of the pod's namespace, or None."""
+    """Returns the data of a ConfigMap of the pod's namespace, or None."""
     secret: Callable[[str], Mapping[str, str] | None]
     hosts: Callable[[], str]
-    """The content of /etc/hosts, as of now."""
+    """Returns the present content of /etc/hosts."""
 
 
 def compose(container: Container, around: Surroundings) -> dict[str, str]:
-    """Return the container's environment. Raises RefusedError where a required object or key is missing."""
+    """Return the container's environment. Raises RefusedError if a required object or key is missing."""
     found = dict(container.image_environment)
     found["HOSTNAME"] = around.pod["metadata"]["name"]
     found |= _of_the_api(around)
@@ -53,7 +53,7 @@ def compose(container: Container, around: Surroundings) -> dict[str, str]:
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` as Kubernetes does: names that are not there stay as they are, `$$` is one dollar."""
+    """Replace `$(NAME)` as Kubernetes does: unknown names stay as they are, and `$$` is one dollar."""
 
     def replacement(match: re.Match[str]) -> str:
         return "$" if match[1] is None else environment.get(match[1], match[0])
@@ -62,7 +62,7 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
 
 
 def field(path: str, around: Surroundings) -> str:
-    """Return what a `fieldRef` means. Raises RefusedError."""
+    """Return the value of a `fieldRef`; raises RefusedError."""
     metadata = around.pod["metadata"]
     if match := _MAP_FIELD.match(path):
         return str((metadata.get(match[1]) or {}).get(match[2], ""))
@@ -121,7 +121,7 @@ def _links(service: Document) -> dict[str, str]:
 
 
 def _link_variables(name: str, address: str, ports: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """Yield what a Service adds to the environment of its namespace's pods; Docker's links are where it comes from."""
+    """Yield the variables that a Service adds to its namespace's pods; their form comes from Docker's links."""
     prefix = name.upper().replace("-", "_")
     first = ports[0]
     yield f"{prefix}_SERVICE_HOST", address

@@ -1,4 +1,4 @@
-"""The stand-in itself: one thread that does for every pod what is due, so that nothing of a pod needs a lock."""
+"""The stand-in's loop: one thread does what is due for every pod, so that no pod needs a lock."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Kubelet:
         self._remove_at: dict[str, float] = {}
         self._written: dict[str, Document] = {}
         self._node_names: dict[str, str] = {}
-        """By uid."""
+        """The names of nodes by uid."""
         self._node_addresses: dict[str, str] = {}
-        """By name."""
+        """The addresses of nodes by name."""
         self._awaiting_node: dict[str, Document] = {}
         self._numbers = itertools.count()
 
@@ -66,7 +66,7 @@ class Kubelet:
         self._todo.put(call)
 
     def run(self, is_ended: Callable[[], bool]) -> None:
-        """Work until told to end."""
+        """Work until `is_ended` is set."""
         while not is_ended():
             try:
                 self._todo.get(timeout=_TICK_SECONDS)()
@@ -82,7 +82,7 @@ class Kubelet:
             pod.close()
 
     def node_changed(self, node: Document) -> None:
-        """Take in a node as it is now."""
+        """Process a node as it is now."""
         addresses = {one["type"]: one["address"] for one in node["status"].get("addresses") or []}
         name = self._node_names[node["metadata"]["uid"]] = node["metadata"]["name"]
         self._node_addresses[name] = addresses.get("InternalIP", self._settings.address)
@@ -91,7 +91,7 @@ class Kubelet:
             self.changed(pod)
 
     def node_gone(self, uid: str) -> None:
-        """Remove the pods of a node that is no more."""
+        """Remove the pods of a node that no longer exists."""
         name = self._node_names.pop(uid)
         del self._node_addresses[name]
         known = [one.pod for group in (self._running, self._ordinary, self._refused) for one in group.values()]
@@ -99,7 +99,7 @@ class Kubelet:
             self.changed(pod)
 
     def changed(self, pod: Document) -> None:
-        """Take in a pod as it is now."""
+        """Process a pod as it is now."""
         try:
             self._take(pod)
         except (ApiError, urllib3.exceptions.HTTPError) as e:
@@ -109,7 +109,7 @@ class Kubelet:
             self._again.append((time.monotonic() + _RETRY_SECONDS, pod))
 
     def gone(self, uid: str) -> None:
-        """Forget a pod that is no more."""
+        """Forget a pod that no longer exists."""
         if pod := self._running.pop(uid, None):
             pod.close()
         self._ordinary.pop(uid, None)
@@ -140,7 +140,7 @@ class Kubelet:
             self._admit(pod)
 
     def _is_ours_to_bind(self, spec: Document) -> bool:
-        """Tell whether no scheduler is responsible for the pod."""
+        """Return whether no scheduler is responsible for the pod."""
         takes = self._settings.takes_unscheduled_pods and not spec.get("schedulingGates")
         return takes and spec.get("schedulerName", _DEFAULT_SCHEDULER) == _DEFAULT_SCHEDULER
 

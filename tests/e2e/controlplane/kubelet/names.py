@@ -1,6 +1,6 @@
 """Names of headless Services in a container's /etc/hosts, in place of the cluster's DNS.
 
-They are those that exist when the container starts. Other Services have addresses that nothing answers here.
+The names are those that exist when the container starts. Addresses of other Services are not answered here.
 """
 
 from __future__ import annotations

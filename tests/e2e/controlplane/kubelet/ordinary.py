@@ -1,4 +1,4 @@
-"""Ordinary pods: nothing runs, their status says that it does."""
+"""Ordinary pods: nothing runs, but their status says so."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 READY_ANNOTATION: Final = "e2e.tidewatch.io/ready"
 """`"false"` keeps a pod from being Ready, or makes it unready again."""
 START_UP_ANNOTATION: Final = "e2e.tidewatch.io/start-up-seconds"
-"""In place of the cluster's own time from the node to Ready."""
+"""How long this pod takes from its node to Ready, in place of the cluster's own time."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryPod:
-    """One pod; `address` is nobody's."""
+    """One ordinary pod; nobody listens at its `address`."""
 
     pod: Document
     address: str
     ready_at: float
-    """When it is Ready, on the caller's clock."""
+    """When the pod becomes Ready, on the caller's clock."""
     started: str
 
     def states(self, now: float) -> list[ContainerState]:
-        """Return what is to be told of its containers."""
+        """Return the states of its containers that are to be reported."""
         running = now >= self.ready_at
         ready = running and _annotation(self.pod, READY_ANNOTATION, "true") != "false"
         return [
@@ -54,7 +54,7 @@ def ordinary_address(number: int) -> str:
 
 
 def started_at(unix_now: float, seconds: float) -> str:
-    """Return when the containers of a pod that is taken now will have started."""
+    """Return when the containers of a pod that gets its node now will have started."""
     return moment(unix_now + seconds)
 
 

@@ -64,7 +64,7 @@ class _Token:
 
 
 class Tokens:
-    """Tokens of one pod's service account, asked for by TokenRequest and renewed in time."""
+    """Tokens of one pod's service account, requested by TokenRequest and renewed in time."""
 
     def __init__(self, client: ApiClient, pod: Document) -> None:
         self._client = client
@@ -72,7 +72,7 @@ class Tokens:
         self._kept: dict[tuple[str, int], _Token] = {}
 
     def token(self, audience: str, seconds: int) -> bytes:
-        """Return a token that is good for at least a fifth of `seconds`."""
+        """Return a token that is valid for at least a fifth of `seconds`."""
         kept = self._kept.get((audience, seconds))
         if kept is None or time.time() >= kept.renewed_at:
             kept = self._kept[audience, seconds] = self._request(audience, seconds)
@@ -100,7 +100,7 @@ class Sources:
 
 
 def files_of(volume: Document, sources: Sources) -> dict[str, File] | None:
-    """Return what a volume holds now; None for an emptyDir. Raises RefusedError where it cannot be made."""
+    """Return the present content of a volume; None for an emptyDir. Raises RefusedError if it cannot be made."""
     (kind,) = set(volume) - {"name"}
     of = volume[kind]
     if kind == "emptyDir":

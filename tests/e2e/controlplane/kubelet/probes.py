@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def succeeds(probe: Probe, host: str) -> bool:
-    """Ask once."""
+    """Send the probe once."""
     try:
         if probe.scheme == "tcp":
             socket.create_connection((host, probe.port), probe.timeout).close()
@@ -42,7 +42,7 @@ def _status(probe: Probe, host: str) -> int:
 
 
 class Prober:
-    """Asks again and again, in a thread of its own, and tells each change of the verdict."""
+    """Sends a probe again and again, in a thread of its own, and reports each change of the verdict."""
 
     def __init__(self, probe: Probe, host: str, told: Callable[[bool], None], *, at_first: bool) -> None:
         """`told` is called from the prober's thread. `at_first` is the verdict before the first answer."""
@@ -57,7 +57,7 @@ class Prober:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask no more; an answer that is under way is not waited for, and tells nothing."""
+        """Stop probing; an answer that is under way is not waited for, and is not reported."""
         self._ended.set()
 
     def _run(self) -> None:

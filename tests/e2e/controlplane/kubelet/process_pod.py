@@ -55,7 +55,7 @@ class ProcessPod:
         ]
 
     def advance(self, now: float, unix_now: float) -> None:
-        """Do what is due. Raises RefusedError where a container cannot be made."""
+        """Do what is due. Raises RefusedError if a container cannot be made."""
         if now >= self._volumes_at:
             self._volumes_at = now + _VOLUMES_SECONDS
             self._fill_volumes()
@@ -73,11 +73,11 @@ class ProcessPod:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was told to end, and nothing of it runs any more."""
+        """Return whether the pod was told to end and nothing of it runs any more."""
         return self._ending and not any(container.is_running for container in self._containers)
 
     def close(self) -> None:
-        """End what still runs and remove the network; volumes go, logs stay."""
+        """End what still runs and remove the network; volumes are removed, and logs are kept."""
         for container in self._containers:
             container.kill()
         self._sandbox.stop()

@@ -34,7 +34,7 @@ class Place:
 
     folder: Path
     volumes: Path
-    """The folder that holds the pod's volumes by name."""
+    """The folder with the pod's volumes by name."""
     network_of: int
     address: str
 
@@ -43,7 +43,7 @@ class RunningContainer:
     """A container from its first start to the end of its pod. All methods are called from one thread."""
 
     def __init__(self, container: Container, place: Place, post: Callable[[Callable[[], None]], None]) -> None:
-        """`post` lets the thread that owns the container call something: probes answer in threads of their own."""
+        """`post` lets the owning thread make a call: probes answer in threads of their own."""
         self.container = container
         self._place = place
         self._post = post
@@ -66,7 +66,7 @@ class RunningContainer:
         return self._process is not None
 
     def state(self) -> ContainerState:
-        """Return what is to be told of it."""
+        """Return the container's state as it is to be reported."""
         return ContainerState(
             name=self.container.name,
             image=self.container.image,
@@ -80,7 +80,7 @@ class RunningContainer:
         )
 
     def advance(self, now: float, unix_now: float, around: Surroundings) -> None:
-        """Do what is due: notice an end, start again, carry a termination on. Raises RefusedError."""
+        """Do what is due: notice an end, restart, continue a termination. Raises RefusedError."""
         if self._process is not None and not self._process.is_running:
             self._note_end(now)
         if self._process is None and not self._ending and self._start_at is not None and now >= self._start_at:
@@ -90,13 +90,13 @@ class RunningContainer:
         self._carry_termination_on(now)
 
     def end(self, now: float, grace: float) -> None:
-        """End it for good: preStop, SIGTERM, and SIGKILL when the grace period is over."""
+        """End the container for good: preStop, SIGTERM, and SIGKILL when the grace period is over."""
         self._ending = True
         if self._process is not None and (self._kill_at is None or now + grace < self._kill_at):
             self._terminate(now, grace)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the container at once."""
         self._ending = True
         self._stop_probers()
         if self._process is not None:
@@ -215,6 +215,6 @@ class RunningContainer:
 
 
 def may_change_users() -> bool:
-    """Whether this process may run programs as other users: root of the machine, not of a user namespace."""
+    """Return whether this process may run programs as other users: only the machine's root may."""
     with open("/proc/self/uid_map") as mapped:  # noqa: PTH123 - a line of the kernel's
         return os.geteuid() == 0 and int(mapped.readline().split()[2]) > 1

@@ -29,7 +29,7 @@ class Sandbox:
     """The network of one pod; `stop` ends it, and so does the end of the process that made it."""
 
     def __init__(self, number: int, address: str, log_path: Path) -> None:
-        """Make it; returns when the address is up. `number` tells it from other sandboxes. Raises SandboxError."""
+        """Make the network and return when the address is up; `number` is unique. Raises SandboxError."""
         self.address = address
         with log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -53,7 +53,7 @@ class Sandbox:
         return self._process.pid
 
     def stop(self) -> None:
-        """Remove the network with all that is in it."""
+        """Remove the network with everything in it."""
         self._process.kill()
         self._process.communicate()
 

@@ -20,7 +20,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     group: int = 0
     working_folder: str = "/"
     files: tuple[str, ...] = ()
-    """Folders that the programs need, and that must not be hidden by a volume: on this machine they may lie in /tmp."""
+    """Folders that the programs need and that no volume may hide: on this machine they may be in /tmp."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     certificate_file: str
     key_file: str
     folder: str
-    """For volumes and logs."""
+    """The folder for volumes and logs."""
     node: str = "e2e-node"
     address: str
     api_host: str
@@ -40,17 +40,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runs_pods: bool
     """Whether pods of `images` run as processes; otherwise they are refused."""
     images: dict[str, Image] = {}
-    """By repository, without registry and tag: `tidewatch`."""
+    """Images by repository, without registry and tag, for example `tidewatch`."""
     takes_unscheduled_pods: bool = True
     start_up_seconds: float = 1.0
 
 
 def read(path: Path) -> Settings:
-    """Return the settings of a file."""
+    """Return the settings in a file."""
     return msgspec.json.decode(path.read_bytes(), type=Settings)
 
 
 def image_of(settings: Settings, reference: str) -> Image | None:
-    """Return what stands for an image reference, or None for images that are not run."""
+    """Return the stand-in for an image reference, or None for images that are not run."""
     name = reference.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return settings.images.get(name)

@@ -1,7 +1,7 @@
 """A pod's specification, read strictly: every key is either honoured, known to mean nothing here, or refused.
 
-The refusal is a container that waits with reason `CreateContainerConfigError`, as on a real node whose kubelet cannot
-make the container.
+A refused pod has a container that waits with reason `CreateContainerConfigError`, as on a real node whose kubelet
+cannot make the container.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How a container is asked for its state; all times in seconds."""
+    """How a container's state is probed; all times are in seconds."""
 
     scheme: str
     """http, https or tcp."""
@@ -126,7 +126,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """As whom the container runs."""
+    """The user and groups that the container runs as."""
 
     user: int
     group: int
@@ -135,7 +135,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container, ready to be run but for its environment."""
+    """One container, complete except for its environment."""
 
     name: str
     image: str
@@ -167,7 +167,7 @@ class Pod:
 
 
 def read_pod(pod: Document, images: Mapping[str, Image]) -> Pod:
-    """Return the pod's specification. `images`: what stands for each container's image. Raises RefusedError."""
+    """Return the pod's specification; `images` has the stand-in for each container's image. Raises RefusedError."""
     spec = pod["spec"]
     _only(spec, _POD_HONOURED | _POD_WITHOUT_MEANING, "spec")
     security = spec.get("securityContext") or {}

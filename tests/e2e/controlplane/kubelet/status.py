@@ -1,4 +1,4 @@
-"""Pod statuses as a kubelet writes them: pure."""
+"""Pod statuses as a kubelet writes them, without side effects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class ContainerState:
     ready: bool
     restarts: int
     pid: int | None = None
-    """Of the running process; None: none runs."""
+    """The id of the running process; None if none runs."""
     started: str | None = None
-    """RFC 3339; the start of the one that runs, or ran last."""
+    """When the present or last process started, in RFC 3339."""
     reason: str = "ContainerCreating"
-    """Why it waits."""
+    """Why the container waits."""
     message: str = ""
     exit_code: int | None = None
-    """Of the last one that ended."""
+    """The exit code of the last process that ended."""
 
 
 def moment(seconds: float) -> str:
@@ -39,7 +39,7 @@ def moment(seconds: float) -> str:
 def pod_status(
     containers: Sequence[ContainerState], node_address: str, pod_address: str | None, started: str, now: str
 ) -> Document:
-    """Return the whole status of a pod. `now` is when a condition that changed has changed."""
+    """Return the whole status of a pod; `now` becomes the transition time of conditions that have changed."""
     ready = bool(containers) and all(container.ready for container in containers)
     running = bool(containers) and all(container.started for container in containers)
     status: Document = {
@@ -61,7 +61,7 @@ def pod_status(
 
 
 def same_conditions(old: Document, new: Document) -> Document:
-    """Return the new status with the times of the conditions that have not changed."""
+    """Return the new status, in which unchanged conditions keep their transition times."""
     before = {condition["type"]: condition for condition in old.get("conditions") or []}
     kept = []
     for condition in new["conditions"]:

@@ -1,7 +1,8 @@
-"""Volumes as folders: written the way a kubelet writes them, so that programs that watch them meet the real thing.
+"""Volumes as folders, written as a kubelet writes them, so that programs that watch them meet the real behaviour.
 
-Files of ConfigMaps, Secrets and projections are links into `..data`, which itself is a link to a folder of one moment.
-An update makes a new folder and swaps that one link: all files change together, and an inode once opened never does.
+Files of ConfigMaps, Secrets and projections are links into `..data`, which itself is a link to a folder with one
+version. An update makes a new folder and switches that one link: all files change together, and an opened file never
+changes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class File:
 
 
 def write_atomically(folder: Path, files: Mapping[str, File], group: int | None = None) -> bool:
-    """Make the folder hold exactly these files, by paths relative to it; return whether anything changed."""
+    """Give the folder exactly these files, by paths relative to it; return whether anything changed."""
     if _current(folder) == files:
         return False
     old = _data_folder(folder)
@@ -46,12 +47,12 @@ def write_atomically(folder: Path, files: Mapping[str, File], group: int | None 
 
 
 def readable_by_group(files: Mapping[str, File]) -> dict[str, File]:
-    """Return the files as a pod with a `fsGroup` gets them: its group may read them."""
+    """Return the files as a pod with a `fsGroup` gets them, readable by its group."""
     return {name: File(file.content, file.mode | 0o440) for name, file in files.items()}
 
 
 def make_empty(folder: Path, group: int | None) -> None:
-    """Make an emptyDir: everybody may write, and files belong to the pod's group."""
+    """Make an emptyDir that everybody may write to, and whose files belong to the pod's group."""
     folder.mkdir(parents=True, exist_ok=True)
     if group is not None:
         os.chown(folder, -1, group)
@@ -59,7 +60,7 @@ def make_empty(folder: Path, group: int | None) -> None:
 
 
 def _current(folder: Path) -> dict[str, File] | None:
-    """Return what was written last, as it was asked for; None before the first time."""
+    """Return the files that were written last, as they were passed in; None before the first time."""
     data = _data_folder(folder)
     if data is None:
         return None

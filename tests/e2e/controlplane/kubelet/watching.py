@@ -1,4 +1,4 @@
-"""Follows a collection in a thread of its own and hands each event on; it survives restarts of the API server."""
+"""Follows a collection in a thread of its own and passes each event on; it survives restarts of the API server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAUSE_SECONDS: Final = 0.2
 
 
 class Watch:
-    """Calls `changed` for each object that is there or has changed, and `gone` with the uid of each that is not."""
+    """Calls `changed` for each object that exists or has changed, and `gone` with the uid of each deleted one."""
 
     def __init__(
         self, client: ApiClient, path: str, changed: Callable[[Document], None], gone: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""How old an answer is by the times that its samples state: a cache before Prometheus may return an earlier one."""
+"""The age of an answer by the times that its samples state: a cache before Prometheus may return an earlier one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOW = 1_800_000_000.0
 MOST_SECONDS = 60.0
-"""`--max-answer-age`."""
+"""The value of `--max-answer-age`."""
 
 
 def pods(house: House) -> ObjectsAnswer:

@@ -1,4 +1,4 @@
-"""Series that fall silent: too old, and not gone, when they have left Prometheus's look-back."""
+"""Series that fall silent: they count as too old, and not as gone, once they have left Prometheus's look-back."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def sum_of(house: House, selector: str = "queue=a", namespace: str = "shop") -> 
 
 
 def answers(house: House, seconds: float, **asked: str) -> list[float | type[ReadingError]]:
-    """Ask each five seconds, and return what the answers were, those that follow each other once."""
+    """Ask every five seconds, and return the answers; equal ones that follow each other are listed once."""
     found: list[float | type[ReadingError]] = []
     for _ in range(int(seconds / 5)):
         answer = sum_of(house, **asked)
@@ -173,7 +173,7 @@ externalRules:
 
 
 def silence_of_all(house: House, _shards: Shards) -> None:
-    """Nobody asks, until the demand has expired and with it the queries."""
+    """Let nobody ask until the demand has expired, and the queries with it."""
     house.pass_time(700, step=5)
 
 

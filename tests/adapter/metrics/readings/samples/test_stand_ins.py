@@ -1,4 +1,4 @@
-"""A value stands for no data only where Prometheus has none, whatever it answers and however widely it was asked."""
+"""A value stands in for no data only where Prometheus has none, whatever it answers and however widely it was asked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RULE = """
 SHARED = "<<.Series>>{<<.LabelMatchers>>}"
 EXACT = "topk(9, <<.Series>>{<<.LabelMatchers>>})"
 RENAMED = 'label_replace(<<.Series>>{<<.LabelMatchers>>}, "pod", "$1", "name", "(.*)")'
-"""Gives series of other names than were asked for."""
+"""A query that gives series with other names than those of the selected ones."""
 QUERIES = {"shared": SHARED, "exact": EXACT, "renamed": RENAMED, "fixed": "rows"}
 
 
@@ -81,7 +81,7 @@ def _house(foreign: str, limit: int) -> tuple[House, ScriptedPrometheus]:
 
 
 def _sent(found: Reply, query: str) -> Reply:
-    """Return what a Prometheus gives of these rows to a query by its matchers; all of them where it has none."""
+    """Return the rows that a Prometheus selects by the query's matchers; all of them if the query has none."""
 
     def fits(labels: Mapping[str, str]) -> bool:
         return all(_matches(labels.get(label, ""), sign, value) for label, sign, value in wanted)

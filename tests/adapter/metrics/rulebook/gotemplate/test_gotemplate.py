@@ -1,4 +1,4 @@
-"""Go's template language; every output in these tables and in `go_templates.json` is that of Go 1.26."""
+"""Go's template language; every output in these tables and in `go_templates.json` was made by Go 1.26."""
 
 from __future__ import annotations
 

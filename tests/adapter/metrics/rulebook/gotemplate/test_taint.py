@@ -1,4 +1,4 @@
-"""Text that came from a caller stays marked, whatever a template does with it; and no template can tell."""
+"""Text that came from a caller stays marked, whatever a template does with it, and templates cannot see the mark."""
 
 from __future__ import annotations
 

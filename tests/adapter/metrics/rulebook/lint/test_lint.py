@@ -1,4 +1,4 @@
-"""Lint findings about valid rules, each with similar rules that must have none."""
+"""Lint findings about valid rules, each beside similar rules that must have none."""
 
 from __future__ import annotations
 

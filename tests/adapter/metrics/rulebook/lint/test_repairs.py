@@ -1,4 +1,4 @@
-"""Repairs change what they mean to change, and nothing else."""
+"""Repairs change what they are meant to change, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that no parser can read, and queries that some can."""
+"""Queries that no parser can read, and queries that some parsers can read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_nobody_can_read_is_told_with_its_place(query: str, words: str) -> 
     ],
 )
 def test_what_somebody_may_read_has_no_flaw(query: str) -> None:
-    """Newer functions, VictoriaMetrics's templates, escapes and commas, and what only looks like a bracket."""
+    """These queries have newer functions, VictoriaMetrics's templates, escapes, commas, or apparent brackets."""
     assert flaw_of(query) is None
 
 

@@ -1,4 +1,4 @@
-"""Rule files: what is taken in, what is refused, and what is said about it."""
+"""Rule files: what is accepted, what is refused, and which findings are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOOD = """\
 
 
 def rule(**changes: str) -> str:
-    """Return a good rule of six lines, with lines changed, added, or left out where the change is empty."""
+    """Return a good rule of six lines, with lines changed or added, or left out where the change is empty."""
     lines = {
         "seriesQuery": "some_series",
         "seriesFilters": "[{is: some}]",

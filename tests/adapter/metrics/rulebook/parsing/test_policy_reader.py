@@ -1,4 +1,4 @@
-"""`onNoData`, `maxSampleAge`, `refresh` and `window`: what they say, and what is said of what they cannot say."""
+"""`onNoData`, `maxSampleAge`, `refresh` and `window`: what their values mean, and which values are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`resourceRules`: what is taken in, what is refused and why, and what the queries become."""
+"""`resourceRules`: what is accepted, what is refused and why, and what the queries become."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NODES = "sum by (<<.GroupBy>>) (1 - irate(node_cpu_seconds_total{mode='idle',<<.
 
 
 def cpu(**changed: str | None) -> str:
-    """A good rule for CPU, with some keys changed or, with None, left out."""
+    """Return a good rule for CPU, with some keys changed or, if None, left out."""
     keys: dict[str, str | None] = {
         "containerQuery": f"'{CONTAINERS}'",
         "nodeQuery": f'"{NODES}"',

@@ -1,4 +1,4 @@
-"""A Prometheus with the samples that plans are tried on, for all tests of a run."""
+"""A Prometheus, shared by all tests of a run, with the samples on which plans are tried."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Proven plans never differ from the exact query, on random queries and random series in a real Prometheus.
 
-More of the same, and figures: `python -m benchmarks.plan_proof`.
+For more trials, and for figures, run `python -m benchmarks.plan_proof`.
 """
 
 from __future__ import annotations

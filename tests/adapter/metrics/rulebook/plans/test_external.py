@@ -1,4 +1,4 @@
-"""The forms in which an external metric is asked once for everybody, and the text that is sent then."""
+"""The forms in which an external metric is queried once for everybody, and the text that is then sent."""
 
 from __future__ import annotations
 

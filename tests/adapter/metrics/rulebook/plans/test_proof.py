@@ -1,7 +1,7 @@
 """The proof table, row by row, on metrics of pods and of nodes.
 
-`F` stands for `http_requests_total{<<.LabelMatchers>>}`, which the request restricts, `G` for another such,
-`C` for `kube_pod_container_resource_limits`, which it does not restrict, and `K` for `<<.GroupBy>>`.
+`F` stands for `http_requests_total{<<.LabelMatchers>>}`, which the request restricts, `G` for another such series, `C`
+for `kube_pod_container_resource_limits`, which the request does not restrict, and `K` for `<<.GroupBy>>`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The query for the times of samples: made of the rule's own selectors, or not made at all."""
+"""The query for the times of samples is made from the rule's own selectors, or not at all."""
 
 from __future__ import annotations
 

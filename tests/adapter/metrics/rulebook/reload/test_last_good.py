@@ -1,4 +1,4 @@
-"""Which former version of a rule goes on serving while its new text is refused."""
+"""Which former version of a rule is served while its new text is refused."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 RESOLVE = partial(find_resource, BUILT_IN)
 BROKEN = "!"
-"""At the end of a rule's letter: an error in what it asks."""
+"""Written after a rule's letter: the rule has an error in its query."""
 
 
 def text(letters: str) -> str:
-    """Return a rule file: one rule a letter; `a2` asks otherwise than `a`, `a!` is broken, `?!` lacks a seriesQuery."""
+    """Return a rule file, one rule per letter: `a2` has another query than `a`, `a!` is broken, `?!` no seriesQuery."""
     return "rules:\n" + "".join(map(_entry, letters.split()))
 
 
@@ -45,7 +45,7 @@ def changed(former: Rulebook, letters: str) -> Retention:
 
 
 def after(*versions: str) -> Retention:
-    """Return what is in force after the file said all of this, one after the other."""
+    """Return what is in force after the file has had these contents, one after the other."""
     retention = Retention(parsed({"rules.yaml": text(versions[0])}))
     for version in versions[1:]:
         retention = changed(retention.rulebook, version)
@@ -53,7 +53,7 @@ def after(*versions: str) -> Retention:
 
 
 def served(rulebook: Rulebook) -> list[str]:
-    """Return the letters and variants of what serves, in order."""
+    """Return the letters and variants of the rules that are served, in order."""
     return [
         rule.series_query[len("series_") :].partition("{")[0] + rule.metrics_query.text.rpartition(" * 1")[2]
         for rule in rulebook.rules
@@ -196,7 +196,7 @@ def rules(series: str, name: str, query: str) -> Rulebook:
 def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
     now: tuple[str, str, str], *, goes_on: bool
 ) -> None:
-    """A rule that was taken out, as one that leaked, must not serve for the broken one that came in its place."""
+    """A rule that was removed, for example because it leaked data, must not serve for a broken one in its place."""
     former = rules("salaries", "paid", OWN)
     broken = rules(*now)
     assert [refused.id for refused in broken.refused] == ["rules[0]"]
@@ -206,7 +206,7 @@ def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
 
 
 def one_series(*entries: str) -> Rulebook:
-    """Return the rules of these names, all for one series; `a!` is broken, `a?` has an unreadable name as well."""
+    """Return rules with these names, all for one series; `a!` is broken, and `a?` also has an unreadable name."""
     text_of_rules = ""
     for entry in entries:
         rule = RULE.replace("SERIES", "requests").replace("NAME", entry[0]).replace("QUERY", GENERIC)

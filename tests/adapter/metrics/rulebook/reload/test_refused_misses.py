@@ -1,4 +1,4 @@
-"""Which refused rule is named to a caller whose metric is missing."""
+"""Which refused rule is named to a caller who asks for a metric that is missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Values in every place of a query, and attempts to break out of them.
 
-For any value of any asker, either the query is refused, or its tree differs from that of a harmless value only in the
-literal that holds the value.
+For any value of any asker, the query is refused, or its tree differs from that of a harmless value only in the literal
+that holds the value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POD = '<<index .LabelValuesByName "pod">>'
 
 
 def selecting(value: str, key: str = "k") -> Selector:
-    """Return a selector with a value that may be one which no API server lets through."""
+    """Return a selector whose value may be one that no API server accepts."""
     requirement = Requirement("a", Operator.EQUALS, ("a",))
     object.__setattr__(requirement, "key", key)
     object.__setattr__(requirement, "values", (value,))
@@ -223,7 +223,7 @@ HARMLESS = ("madeupvalue", "madeuppod")
 
 
 def query_of(template: str, key: str, value: str, pod: str) -> str | None:
-    """Return the query, None if the asker is refused."""
+    """Return the query, or None if the request is refused."""
     try:
         return exact_query(metric(template), Asked("shop", (pod,), selecting(value, key)))
     except RenderError:
@@ -238,7 +238,7 @@ def _tree(query: str) -> Node | None:
 
 
 def leaves(node: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Yield what stands at the ends of a query's tree; matchers and lists of labels without their order."""
+    """Yield the leaves of a query's tree; matchers and lists of labels come without their order."""
     if is_dataclass(node):
         for field in fields(node):
             yield from leaves(getattr(node, field.name), f"{path}.{type(node).__name__}.{field.name}")

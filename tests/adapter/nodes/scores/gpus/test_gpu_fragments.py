@@ -1,4 +1,4 @@
-"""The fragments of a node, as published, and what the scores of `gpu-fragmentation` make of them."""
+"""The published fragments of a node, and the scores that `gpu-fragmentation` gives for them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_pod_with_one_gpu_leaves_two_together_for_the_next() -> None:
 
 
 def test_what_was_seen_decides() -> None:
-    """Where nobody wants two GPUs, the CPU decides; where everybody does, single ones are filled at any cost."""
+    """Where no pod wants two GPUs, the CPU decides; where every pod does, single GPUs are filled at any cost."""
     nodes = [node(0, 1000, cpu=16_000), node(1000, 1000, cpu=1000)]
     for seen, best in (({TWO: 1.0}, 0), ({GpuPodKind(2000, 1, 1000): 1.0}, 1)):
         found = scores(wanted(1), nodes, seen)
@@ -107,7 +107,7 @@ def test_what_was_seen_decides() -> None:
 
 
 def test_a_share_does_not_leave_a_piece_that_nothing_fills() -> None:
-    """Two shares of 470 fill a GPU, and three of 320: one of 320 beside one of 470 leaves 210, which nobody wants."""
+    """Two shares of 470 fill a GPU, and so do three of 320; one of each leaves 210, into which no pod fits."""
     seen = {GpuPodKind(0, 1, 470): 1.0, GpuPodKind(0, 1, 320): 1.0}
     beside_470, beside_two_320 = node(530), node(360)
     assert scores(wanted(1, 320), [beside_470, beside_two_320], seen)[1] == 100

@@ -1,4 +1,4 @@
-"""gpu-packing: a perfect fit first, then the least left; and the integers that the scheduler reads still say so."""
+"""gpu-packing: a perfect fit comes first, then the least left over; the scheduler's integers keep that order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CPU = {"cpu": 16_000.0, "memory": 64.0 * 2**30}
 
 
 def free(count: int, size: int = 8, cpu: float = 0.0) -> Node:
-    """Return a node with so many free GPUs of so many, and so much CPU requested."""
+    """Return a node of which so many GPUs are free and so much CPU is requested."""
     return Node(capacity=CPU, requested={"cpu": cpu}, gpu_left=(0,) * (size - count) + (1000,) * count)
 
 
 def priorities(nodes: Sequence[Node], count: int, milli: int = 1000) -> list[int]:
-    """Return what the scheduler reads."""
+    """Return the priorities that the scheduler reads."""
     wanted = pod({"cpu": 1000, "memory": 2**30}, gpu_count=count, gpu_milli=milli)
     scores = gpu_packing.score(wanted, columns(*nodes), rows(len(nodes)), GpuPackingArgs())
     assert all(scores.reason(position) for position in range(len(nodes)))
@@ -107,14 +107,14 @@ def test_the_fewest_free_gpus_that_are_enough_are_strictly_best(nodes: list[tupl
 
 
 def test_a_node_in_use_comes_before_an_empty_one_as_in_the_simulator() -> None:
-    """Its points are 48 and 25 (hkust-adsl/kubernetes-scheduler-simulator, `gpu_packing_score_test.go`)."""
+    """The simulator gives 48 and 25 points (hkust-adsl/kubernetes-scheduler-simulator, `gpu_packing_score_test.go`)."""
     used, empty = Node(capacity=CPU, gpu_left=(200, 1000, 1000, 500)), Node(capacity=CPU, gpu_left=(1000,) * 8)
     first, second = priorities([used, empty], 2)
     assert first > second
 
 
 def test_parts_of_gpus_that_are_in_use_come_before_whole_ones_as_in_the_simulator() -> None:
-    """Its points are 93 where two parts are free (hkust-adsl/kubernetes-scheduler-simulator, likewise)."""
+    """The simulator gives 93 where two parts are free (hkust-adsl/kubernetes-scheduler-simulator, in the same file)."""
     used, empty = Node(capacity=CPU, gpu_left=(200, 1000, 1000, 500)), Node(capacity=CPU, gpu_left=(1000,) * 8)
     first, second = priorities([used, empty], 2, 200)
     assert first > second

@@ -1,4 +1,4 @@
-"""The beta distribution: the cases of LowRiskOverCommitment, and what holds for every distribution function."""
+"""The beta distribution: the cases of LowRiskOverCommitment, and properties of every distribution function."""
 
 from __future__ import annotations
 

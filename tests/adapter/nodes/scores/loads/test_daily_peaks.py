@@ -1,4 +1,4 @@
-"""daily-peaks: numbers of crane-scheduler's formula, and what differs from it."""
+"""daily-peaks: numbers of crane-scheduler's formula, and where this policy differs from it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ asked = st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=8)
 
 
 class Squares:
-    """Computes squares and cubes, and remembers of what."""
+    """Computes squares and cubes, and records the inputs."""
 
     def __init__(self) -> None:
         self.computed: list[int] = []
@@ -64,7 +64,7 @@ def test_threads_share_the_work() -> None:
 
 
 def test_scores_of_later_requests_are_those_of_new_columns() -> None:
-    """The kept risk of the load must not carry anything of the pod, or of the order, of an earlier request."""
+    """The cached risk of the load must not contain anything of an earlier request's pod or order."""
     nodes = [
         Node(f"n{number}", SIZE, requested=asks, limits=asks, mean={CPU: 0.1 * number, MEMORY: 0.5}, std={CPU: 0.1})
         for number in range(1, 9)

@@ -1,4 +1,4 @@
-"""predicted-load-packing: target-load-packing by the next hour where that is predicted, and exactly it elsewhere."""
+"""predicted-load-packing is target-load-packing by the predicted next hour, and equal to it without a prediction."""
 
 from __future__ import annotations
 
