@@ -32,7 +32,7 @@ SCHEMAS: Final[dict[str, tuple[str, Section[Any]]]] = {
 
 
 def reference_pages() -> dict[str, str]:
-    """Return the pages of `docs/reference` by the name of the file."""
+    """Return the pages of `docs/reference` by the names of their files."""
     programs = {f"{program.name}.md": flags_page(program) for program in PROGRAMS}
     files = {
         f"{Path(name).stem}.md": keys_page(title, name, file_schema(title, section))

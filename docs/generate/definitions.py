@@ -1,4 +1,4 @@
-"""The chart's templates of CustomResourceDefinitions, which are made from the strict readers."""
+"""The chart's templates of CustomResourceDefinitions, which are generated from the strict readers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DEFINITIONS: Final[dict[str, tuple[str, Callable[[], Mapping[str, Any]]]]] = {
     "helm/tidewatch/templates/crd-metricrules.yaml": ("adapter", metric_rule_crd),
     "helm/tidewatch/templates/crd-recommendations.yaml": ("recommendations", recommendations),
 }
-"""Component and CustomResourceDefinition by the path of the template in the checkout."""
+"""Component and CustomResourceDefinition, by the path of the template in the checkout."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes each value in full, also those that occur twice."""
+    """Writes every value in full, even if it occurs twice."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - as the library has it
-        """Return True."""
+        """Return True, so that no aliases are written."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of MetricRule; made from the one strict reader of rules."""
+"""The CustomResourceDefinition of MetricRule, generated from the one strict reader of rules."""
 
 from __future__ import annotations
 

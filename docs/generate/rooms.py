@@ -1,4 +1,4 @@
-"""Every folder of the product with what each of its modules does: the first sentences of their docstrings."""
+"""Every folder of the product and the purpose of each of its modules: the first sentences of their docstrings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _section(folder: Path, checkout: Path) -> str:
 
 
 def first_sentence(path: Path) -> str:
-    """Return the first sentence of a module's docstring on one line; empty where there is none."""
+    """Return the first sentence of a module's docstring on one line; empty if there is none."""
     text = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0].split())
     end = 0
     for match in _SENTENCE.finditer(text):

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that are outside of `docs/`, and links to files that are no pages.
+"""Hooks of MkDocs: pages outside of `docs/`, and links to files that are not pages.
 
 The pages are written for the repository, where a link may lead to any file of it. On the site, such a link leads to
 the file in the public repository, if the checkout has it.
@@ -25,9 +25,9 @@ OUTSIDE: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "helm/tidewatch/README.md": "chart.md",
 }
-"""Pages of the site by their path in the repository."""
+"""The names of pages on the site by their paths in the repository."""
 NOT_SEARCHED: Final = frozenset({"rooms.md", "changelog.md"})
-"""Long lists of names, which would come before the pages that explain them."""
+"""Pages that are long lists of names, which the search would rank above the pages that explain them."""
 _CODE_OR_LINK: Final = re.compile(
     r"^ *```.*?^ *```|`[^`\n]*`|\]\((?!https?:|mailto:|#)(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)",
     re.MULTILINE | re.DOTALL,
@@ -66,8 +66,8 @@ def _without_backslash(code: re.Match[str]) -> str:
 def links_for_the_site(markdown: str, name: str, pages: frozenset[str]) -> str:
     """Return a page of this name with its links, which are relative to its place in the repository, for the site.
 
-    `pages` are the names of all files of the site. A link to what the checkout does not have stays as it is, so that
-    the strict build fails.
+    `pages` are the names of all files of the site. A link to a file that the checkout does not have stays as it is, so
+    that the strict build fails.
     """
     source = next((path for path, page in OUTSIDE.items() if page == name), f"docs/{name}")
 

@@ -73,7 +73,7 @@ class _Used:
 
 
 class Backends:
-    """The Prometheus servers of the rules in force. `of` is for any number of threads, `use` for one at a time."""
+    """The Prometheus servers of the rules in force. Thread-safe."""
 
     def __init__(self, default: Source, connect: Connect | None = None, clock: Clock | None = None) -> None:
         """`default` is the Prometheus of the flags. Without `connect` there is no other, as for MetricRule objects."""

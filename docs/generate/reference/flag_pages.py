@@ -38,7 +38,7 @@ def _section(command: CommandFlags) -> str:
 
 
 def _groups(command: CommandFlags, groups: list[str]) -> Iterator[str]:
-    """Yield a table for each group; of a single group the table alone."""
+    """Yield a table for each group; if there is only one group, only its table."""
     for group in groups:
         if len(groups) > 1:
             yield f"**{group}**\n"

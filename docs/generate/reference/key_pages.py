@@ -25,7 +25,7 @@ _TYPES: Final = {
     "string": "text",
 }
 _FREE: Final = {"string", "number", "boolean"}
-"""What a text may be written as without quotes."""
+"""Types whose values may be written without quotes where a text is expected."""
 
 
 def keys_page(title: str, file: str, schema: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ def keys_page(title: str, file: str, schema: dict[str, Any]) -> str:
 
 
 def _sections(schema: dict[str, Any], path: str) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Yield each mapping that names its keys, with a row for each of these."""
+    """Yield each mapping that names its keys, with a row for each key."""
     properties: dict[str, Any] = schema.get("properties", {})
     if properties:
         required = set(schema.get("required", ()))
@@ -62,7 +62,7 @@ def _row(name: str, schema: dict[str, Any], is_required: bool) -> tuple[str, ...
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """Return what may be written."""
+    """Return the type of a key's values, as the page shows it."""
     if "enum" in schema:
         return ", ".join(code(str(value)) for value in schema["enum"] if value is not None)
     if _DURATION in schema.get("pattern", ""):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; empty without rows."""
+    """Return a table; empty if there are no rows."""
     lines = [_row([_cell(text) for text in row]) for row in rows]
     return "\n".join([_row(heads), f"|{'---|' * len(heads)}", *lines, ""]) if lines else ""
 

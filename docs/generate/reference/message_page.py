@@ -1,4 +1,4 @@
-"""Every message with its repair: what the code spells out, the codes of findings, and the alerts."""
+"""Every message with its repair: those that the code spells out, the codes of findings, and the alerts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PARTS: Final = {
     "recommender": "The running recommender",
     "adapter": "Both programs",
 }
-"""Headings by the folder that the messages are in: the first that fits."""
+"""Headings by the folder of the messages; the first folder that fits counts."""
 _REPAIRS: Final = frozenset(
     {
         *("add", "aggregate", "allow", "ask", "begin", "choose", "check", "configure", "correct", "create", "delete"),
@@ -56,21 +56,21 @@ _REPAIRS: Final = frozenset(
         *("upgrade", "use", "wait", "write"),
     }
 )
-"""Words with which what to do begins."""
+"""Words that begin a repair."""
 _REQUIRED: Final = "it must "
-"""A message with these words says what to do by what it requires."""
+"""A message with these words states a requirement, which is its repair."""
 _OF_KINDS: Final = frozenset({"Scalar", "checked"})
-"""Calls whose first text says what a value should be."""
+"""Calls whose first text states what a value should be."""
 _FORMAT: Final = re.compile(r"%[sdr]|%\.\d+f|\{\w+\}")
-"""A value that is put in later. A brace with more than a name in it is an example of YAML."""
+"""A placeholder for a value. A brace with more than a name in it is an example of YAML."""
 
 
 _PLACE: Final = re.compile(rf"^{UNKNOWN}:(?:\d+:)?")
-"""Before a message: a file with its line, or another place."""
+"""The place that begins a message: a file with its line, or another place."""
 
 
 def messages_page(checkout: Path) -> str:
-    """Return the page."""
+    """Return the page of all messages."""
     found: dict[str, dict[tuple[str, str], None]] = {heading: {} for heading in PARTS.values()}
     for top in ("adapter", "recommender"):
         for path in sorted((checkout / top).rglob("*.py")):
@@ -101,7 +101,7 @@ def messages_of(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_calls(scope: ast.Module | ast.FunctionDef, constants: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the messages that calls are given with their repair as the next argument."""
+    """Yield the messages that are arguments of calls and are followed by their repairs."""
     local = constants if isinstance(scope, ast.Module) else constants_of(scope)
     for node in ast.walk(scope):
         if isinstance(node, ast.Call):
@@ -128,7 +128,7 @@ def _is_repair(text: str) -> bool:
 
 
 def _shown(text: str) -> str:
-    """Return a text without the place that it begins with."""
+    """Return a text without the place at its beginning."""
     return _PLACE.sub("", _FORMAT.sub(UNKNOWN, text), count=1).strip("; ")
 
 

@@ -1,6 +1,6 @@
-"""Labels of the metrics whose samples the code draws as text, or with a function of its own.
+"""Labels of the metrics whose samples the code writes as text, or with a function of its own.
 
-`tests/helm/test_dashboards.py` holds them against what a Prometheus has scraped.
+`tests/helm/test_dashboards.py` compares them with the series that a Prometheus has scraped.
 """
 
 from __future__ import annotations
@@ -56,4 +56,4 @@ LABELS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "tidewatch_unschedulable_pods": _RECOMMENDATION,
     }
 )
-"""By the name of the metric. With `forEach`, a target's status carries its labels too."""
+"""Names of labels by the name of the metric. With `forEach`, a target's status has its labels, too."""

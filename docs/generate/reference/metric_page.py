@@ -1,4 +1,4 @@
-"""Every metric of the programs, from the calls and tables in the code that name it together with its help."""
+"""Every metric of the programs, from the calls and tables in the code that state its name and its help."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ _KINDS: Final = {
     "_gauge": "gauge",
 }
 _PREFIXES: Final = frozenset({"prefix", "self._prefix", "options.metrics_prefix"})
-"""Expressions that are the program's own prefix."""
+"""Expressions whose value is the program's own prefix."""
 _PROGRAMS: Final = {"adapter": "tidewatch_adapter", "recommender": "tidewatch_recommender"}
 _SHARED: Final = "adapter/foundation"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Metric:
-    """One family."""
+    """One family of metrics."""
 
     name: str
-    """As Prometheus has it: that of a counter ends in `_total`."""
+    """The name in Prometheus: that of a counter ends in `_total`."""
     kind: str
     labels: tuple[str, ...]
     about: str
 
 
 def metrics_page(checkout: Path) -> str:
-    """Return the page: one table, by name."""
+    """Return the page: one table, sorted by name."""
     rows = [
         (code(each.name), each.kind, ", ".join(map(code, labels_of(each))), plain(each.about))
         for each in exposed_metrics(checkout)
@@ -84,7 +84,7 @@ def _metrics(checkout: Path) -> Iterator[Metric]:
 
 
 def _of_module(path: str, module: ast.Module, sources: Mapping[str, str]) -> Iterator[Metric]:
-    """Yield the metrics that a module names; those with a program's prefix once for each program that has them."""
+    """Yield the metrics that a module names; a metric with a program's prefix once for each program that has it."""
     constants = constants_of(module)
     given = _given(module, sources)
     for top in module.body:
@@ -101,7 +101,7 @@ def _of_module(path: str, module: ast.Module, sources: Mapping[str, str]) -> Ite
 
 
 def _given(module: ast.Module, sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of metrics that callers give a module's parameters: constants with the names of these."""
+    """Return the names of metrics that are passed to a module's parameters, as constants named after the parameters."""
     names = {
         argument.arg
         for node in ast.walk(module)
@@ -121,7 +121,7 @@ def _given(module: ast.Module, sources: Mapping[str, str]) -> dict[str, str]:
 def _prefixes(path: str, name: str, sources: Mapping[str, str]) -> list[str]:
     """Return the prefixes of the programs that use a class or function of a module.
 
-    What other shared modules use is in the servers of both programs.
+    Modules that are used by other shared modules belong to the servers of both programs.
     """
     if not path.startswith(_SHARED):
         return [_PROGRAMS[path.partition("/")[0]]]
@@ -132,7 +132,7 @@ def _prefixes(path: str, name: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def _of_table(node: ast.Dict, constants: Mapping[str, str]) -> Iterator[Metric]:
-    """Yield the metrics of a dictionary of helps by name; all of them are gauges."""
+    """Yield the metrics of a dictionary from names to helps, all of which are gauges."""
     for key, value in zip(node.keys, node.values, strict=True):
         name = text_of(key, constants) if key is not None else None
         about = text_of(value, constants)
@@ -163,7 +163,7 @@ def _of_call(node: ast.Call, constants: Mapping[str, str], module: ast.Module) -
 
 
 def _of_helper(module: ast.Module, helper: str, name: str, constants: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return name and labels of what a module's own function of gauges makes; an empty name if it has none."""
+    """Return the name and labels of the metric that a module's helper for gauges makes; an empty name if none."""
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.name == helper:
             known = constants_of(node, {**constants, node.args.args[0].arg: name})

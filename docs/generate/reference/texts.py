@@ -1,4 +1,4 @@
-"""Texts that the code spells out, with `…` in the place of what is only known when it runs."""
+"""Texts that the code spells out, with `…` in place of the parts that are only known when it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN: Final = "…"
 
 
 def text_of(node: ast.expr | None, constants: Mapping[str, str]) -> str | None:
-    """Return the text that an expression makes; None if it is not one that spells out any of it."""
+    """Return the text that an expression yields; None if no part of the text is spelled out."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -31,7 +31,7 @@ def text_of(node: ast.expr | None, constants: Mapping[str, str]) -> str | None:
 def constants_of(
     scope: ast.Module | ast.FunctionDef, known: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Return the texts that a module or a function gives names at its top level, beside those that are known."""
+    """Return the names that a module or a function gives to texts at its top level, in addition to the known ones."""
     found = dict(known)
     for node in scope.body:
         match node:

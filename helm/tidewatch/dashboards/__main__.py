@@ -8,7 +8,7 @@ from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write the JSON of all dashboards."""
     for name, build in DASHBOARDS.items():
         (Path(__file__).with_name(f"{name}.json")).write_text(text_of(build()))
 

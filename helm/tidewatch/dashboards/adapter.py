@@ -24,7 +24,7 @@ _RULE_FILES: Final = {0: ("refused", "red"), 1: ("in force", "green")}
 
 
 def dashboard() -> models.Dashboard:
-    """Return its model."""
+    """Return the dashboard's model."""
     return dashboard_of(
         Dashboard("Tidewatch / Adapter")
         .uid("tidewatch-adapter")

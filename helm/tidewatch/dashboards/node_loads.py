@@ -23,7 +23,8 @@ _CHOSEN: Final = f'{SCRAPED},resource="$resource",window="$window"'
 _BUSIEST: Final = 10
 _BAND_PERCENT: Final = 10
 _XY_CHART_VERSION: Final = "11.1.0"
-"""The version of Grafana whose options an `xychart` has. Without it, Grafana takes them for those of older versions."""
+"""The version of Grafana that defines the options of an `xychart`; without it, Grafana reads them as those of older
+versions."""
 
 
 def _of_nodes(stat: str) -> str:
@@ -32,7 +33,7 @@ def _of_nodes(stat: str) -> str:
 
 
 def _band(lower_percent: int) -> Dataquery:
-    """Return how many nodes have an average within a band; the lowest one has idle nodes, the highest full ones."""
+    """Return how many nodes have an average within a band; the lowest band has idle nodes, the highest full ones."""
     upper_percent = lower_percent + _BAND_PERCENT
     above = f" > {lower_percent / 100:g}" if lower_percent else ""
     below = f" <= {upper_percent / 100:g}" if upper_percent < 100 else ""
@@ -40,7 +41,7 @@ def _band(lower_percent: int) -> Dataquery:
 
 
 def loads() -> Row:
-    """Return the row."""
+    """Return the row of the nodes' loads."""
     return Row(
         "Load",
         (

@@ -28,7 +28,7 @@ _BASIS_NAMES: Final = {0: ("metrics", "green"), 1: ("none", "orange"), 2: ("requ
 
 
 def dashboard() -> models.Dashboard:
-    """Return its model."""
+    """Return the dashboard's model."""
     return dashboard_of(
         Dashboard("Tidewatch / Nodes")
         .uid("tidewatch-nodes")
@@ -108,7 +108,7 @@ def _nodes(state: str) -> Dataquery:
 
 
 def _basis() -> str:
-    """Return PromQL of the basis of each replica as the numbers of `_BASIS_NAMES`."""
+    """Return the PromQL for the basis of each replica, as one of the numbers in `_BASIS_NAMES`."""
     named = (f'{number} * ({_BASIS}{{{SCRAPED},basis="{name}"}} == 1)' for number, (name, _) in _BASIS_NAMES.items())
     return f"max by (instance) ({' or '.join(named)})"
 

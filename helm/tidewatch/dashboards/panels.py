@@ -1,4 +1,4 @@
-"""What the dashboards have in common: panels, rows and links, by the builders of Grafana's foundation SDK."""
+"""Elements that the dashboards share: panels, rows and links, made by the builders of Grafana's foundation SDK."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_CHARTS_BESIDE: Final = 3
 
 
 class _AnyPanel(Protocol):
-    """What the builders of all kinds of panels have in common; they have no class in common."""
+    """The methods that the builders of all kinds of panels have in common; they have no common base class."""
 
     def title(self, title: str) -> Self: ...
     def description(self, description: str) -> Self: ...
@@ -89,7 +89,7 @@ def chart(
 
 
 def limit_line(lines: timeseries.Panel, name: str) -> timeseries.Panel:
-    """Return the chart with a series that is a limit as a red, dashed line."""
+    """Return the chart with one series drawn as a limit: a red, dashed line."""
     red = models.FieldColor(mode=models.FieldColorModeId.FIXED, fixed_color="red")
     dashes = common.LineStyle(fill="dash", dash=[8.0, 6.0])
     properties = [models.DynamicConfigValue("color", red), models.DynamicConfigValue("custom.lineStyle", dashes)]
@@ -97,7 +97,7 @@ def limit_line(lines: timeseries.Panel, name: str) -> timeseries.Panel:
 
 
 def counts(title: str, description: str, *targets: Dataquery, alert: str = "") -> timeseries.Panel:
-    """Return a chart of whole things, such as pods, whose lines have steps."""
+    """Return a chart of whole numbers, such as counts of pods, whose lines have steps."""
     lines = chart(title, description, *targets, unit=units.NoUnit, alert=alert)
     return lines.decimals(0).line_interpolation(common.LineInterpolation.STEP_AFTER)
 
@@ -112,7 +112,7 @@ def stat(
     unit: str = units.NoUnit,
     alert: str = "",
 ) -> stat_builders.Panel:
-    """Return one number of now, or its name: green by default, and from each limit on in that colour.
+    """Return the present number, or its name: green by default, and from each limit on in the limit's colour.
 
     The query is instant: a series that has ended shows nothing, and not its last value.
     """
@@ -161,7 +161,7 @@ def dashboard(
     annotations: Sequence[Builder[models.AnnotationQuery]],
     rows: Sequence[Row],
 ) -> models.Dashboard:
-    """Return the dashboard with what all of them have, and its rows laid out."""
+    """Return the dashboard with the elements that all dashboards have, and its rows laid out."""
     others = builders.DashboardLink("Tidewatch").type(models.DashboardLinkType.DASHBOARDS).tags(["tidewatch"])
     builder = (
         builder.tags(["tidewatch"])
@@ -189,12 +189,12 @@ def dashboard(
 
 
 def link(title: str, url: str) -> builders.DashboardLink:
-    """Return a link that opens beside the dashboard."""
+    """Return a link that opens in another tab."""
     return builders.DashboardLink(title).type(models.DashboardLinkType.LINK).url(url).target_blank(target_blank=True)
 
 
 def entry_of(recommendation: str = "${__field.labels.recommendation:percentencode}") -> builders.DashboardLink:
-    """Return the link to a recommendation on the recommender's page; by default to that of the series."""
+    """Return the link to a recommendation on the recommender's page; by default, that of the clicked series."""
     return link("Entry on the page", f"${{page:raw}}/?show={recommendation}")
 
 
@@ -204,7 +204,7 @@ def _thresholds(below: str, limits: Sequence[tuple[float, str]]) -> builders.Thr
 
 
 def _with_row(builder: builders.Dashboard, heading: builders.Row, row: Row) -> builders.Dashboard:
-    """Return the dashboard with a row, whose panels are part of it if it is collapsed, and else follow it."""
+    """Return the dashboard with a row; the row's panels are inside it if it is collapsed, and follow it otherwise."""
     if row.is_collapsed:
         for one in row.panels:
             heading = heading.with_panel(one)

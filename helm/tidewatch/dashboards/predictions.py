@@ -25,11 +25,11 @@ _COST: Final = "tidewatch_forecast_cost_ratio"
 _TRIALS: Final = f"{_LOAD}_model_trials_total"
 HORIZONS: Final = ("2m", "1m", "3m", "5m", "10m", "15m", "30m", "1h", "2h")
 BAND: Final = (DynamicConfigValue("custom.fillBelowTo", "median"), DynamicConfigValue("custom.fillOpacity", 20))
-"""What fills the area between the upper quantile and the median."""
+"""The settings that fill the area between the upper quantile and the median."""
 
 
 def dashboard() -> models.Dashboard:
-    """Return its model."""
+    """Return the dashboard's model."""
     return dashboard_of(
         Dashboard("Tidewatch / Predictions")
         .uid("tidewatch-predictions")
@@ -189,7 +189,7 @@ def _models() -> Row:
 
 
 def _regret() -> str:
-    """Return PromQL of the shortage of the model in use above the least one; that of plain headroom is 1."""
+    """Return the PromQL for the shortage of the model in use above the smallest one; that of plain headroom is 1."""
     shortage, active = f"{_SHORTAGE}{{{CHOSEN}}}", f"tidewatch_model_active{{{CHOSEN}"
     in_use = f"{shortage} and on (namespace, job, instance, recommendation, model) {active}}} > 0"
     headroom = f'({active},model="headroom"}} > 0) ^ 0'

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 _NAME: Final = "{{target_namespace}}/{{target_name}}"
 _CALLS: Final = "tidewatch_scale_calls_total"
 STATUS_NAMES: Final = {0: ("ok", "green"), 1: ("held", "yellow"), 2: ("stale", "orange"), 3: ("error", "red")}
-"""By the numbers of `worst_status`."""
+"""Names and colours by the numbers of `worst_status`."""
 BINDING_NAMES: Final = {1: ("decides", "blue")}
 
 
 def dashboard() -> models.Dashboard:
-    """Return its model."""
+    """Return the dashboard's model."""
     return dashboard_of(
         Dashboard("Tidewatch / Recommendations")
         .uid("tidewatch-recommendations")

@@ -1,4 +1,4 @@
-"""All dashboards by the names of their files, and the text of one."""
+"""All dashboards by the names of their files, and their texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variables of the dashboards: a reader chooses their values at the top."""
+"""The variables of the dashboards, whose values readers choose at the top."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def choices(name: str, metric: str, label: str = "", matchers: str = "") -> buil
 
 
 def one_of(name: str, metric: str, label: str = "", matchers: str = "") -> builders.QueryVariable:
-    """Return a variable with one of the values of a label, the first one at first."""
+    """Return a variable with one value of a label; at first, the first value is selected."""
     series = f"{metric}{{{matchers}}}" if matchers else metric
     return (
         builders.QueryVariable(name)

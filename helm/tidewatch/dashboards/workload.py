@@ -1,4 +1,4 @@
-"""The dashboard of one workload: its connections, the room that it has for more, its size, and who decides it."""
+"""The dashboard of one workload: its connections, its spare capacity, its size, and who decides on the size."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _TARGET: Final = f'{_BY_RECOMMENDER},{_NAMED},target_kind="$kind"'
 _OF_ENTRY: Final = (
     f'{_BY_RECOMMENDER},recommendation="$recommendation",target_namespace=~"|$namespace",target_name=~"|$name"'
 )
-"""The matchers of an entry's own series; with `forEach` they have the labels of the target, and else none."""
+"""The matchers of an entry's own series; with `forEach`, they have the labels of the target, and otherwise none."""
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Of the suffixes that Kubernetes makes (k8s.io/apimachinery, util/rand)."""
+"""The alphabet of the suffixes that Kubernetes generates (k8s.io/apimachinery, util/rand)."""
 _PODS: Final = f'namespace="$namespace",pod=~"${{name}}-([{_ALPHABET}]{{1,10}}-)?[{_ALPHABET}]{{5}}|${{name}}-[0-9]+"'
 """The matchers of the pods of the workload, by the names that a Deployment, DaemonSet or StatefulSet gives them."""
 _HPA: Final = (
@@ -43,7 +43,7 @@ _NO_SIDECAR: Final = "no sidecar"
 
 
 def dashboard() -> models.Dashboard:
-    """Return its model."""
+    """Return the dashboard's model."""
     return dashboard_of(
         Dashboard("Tidewatch / Workload")
         .uid("tidewatch-workload")
@@ -68,7 +68,7 @@ def _entry() -> DashboardLink:
 
 
 def _max(metric: str, matchers: str = _TARGET) -> str:
-    """Return PromQL of a gauge; of several replicas, the largest value counts."""
+    """Return the PromQL for a gauge; of several replicas, the largest value counts."""
     return f"max({metric}{{{matchers}}})"
 
 
