@@ -1,4 +1,4 @@
-"""Several clusters at a time: each worker has a network of its own, and modules are shared out by their durations."""
+"""Several clusters at a time: each worker has a network of its own, and modules are distributed by their durations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Builds Go programs with the tool chain on the PATH, which `make e2e` puts there (`.ci/go`).
 
-Nothing is fetched but the modules that a module's own go.mod and go.sum name, and nothing of it lands in the checkout:
+Only the modules that a module's own go.mod and go.sum name are downloaded, and nothing is written into the checkout:
 modules and build results are kept in the user's cache, by version of Go.
 """
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BUILD_SECONDS: Final = 1200
-"""The longest that one command of Go may take; the largest build needs four minutes on two cores."""
+"""The longest that one Go command may take; the largest build needs four minutes on two cores."""
 
 
 class ToolchainError(RuntimeError):
-    """Go is missing, or refuses its work; the message says what to do."""
+    """Go is missing, or has failed; the message says what to do."""
 
 
 def go(*arguments: str, folder: Path) -> str:
-    """Run a command of Go in a module's folder and return what it prints; raises ToolchainError."""
+    """Run a Go command in a module's folder and return its output; raises ToolchainError."""
     return _run(["go", *arguments], folder)
 
 
 def unformatted(folder: Path) -> str:
-    """Return the names of the module's files that gofmt would change, one a line."""
+    """Return the names of the module's files that gofmt would change, one per line."""
     return _run(["gofmt", "-l", "."], folder)
 
 
@@ -40,9 +40,9 @@ def build(folder: Path, program: Path) -> Path:
 
 
 def go_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment that Go's commands run in: the user's, with what makes builds repeatable.
+    """Return the environment in which Go's commands run: the user's, with settings that make builds reproducible.
 
-    Which proxy modules come from is the user's own setting.
+    The module proxy is the user's own setting.
     """
     cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidewatch" / _version(environ)
     return {

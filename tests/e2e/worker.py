@@ -1,6 +1,6 @@
-"""A Python in a network of its own, with Python's own options: what pytest-xdist starts for each worker.
+"""A Python in a network of its own, with Python's own options, which pytest-xdist starts for each worker.
 
-The network is entered before Python starts anew, since a process with threads cannot get a user namespace.
+The network is entered before Python is executed again, since a process with threads cannot get a user namespace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MODULE: Final = "tests.e2e.worker"
 
 
 def main() -> None:
-    """Enter the network and become the Python that was asked for."""
+    """Enter the network and become the requested Python."""
     network.enter()
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 

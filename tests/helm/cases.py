@@ -1,4 +1,4 @@
-"""Values that people give the chart, each set by a name."""
+"""Values that people set in the chart, each set by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS: Final = {"namespace": "namespace", "instance": "node", "pod": "pod"}
 
 
 def _resource_rule(containers: str, nodes: str) -> dict[str, Any]:
-    """Return a resource rule as kube-prometheus writes them."""
+    """Return a resource rule as kube-prometheus writes it."""
     return {
         "containerQuery": f"sum by (<<.GroupBy>>) ({containers})",
         "nodeQuery": f"sum by (<<.GroupBy>>) ({nodes})",
@@ -116,5 +116,5 @@ CASES: Final[dict[str, dict[str, Any]]] = {
 
 @cache
 def rendered(case: str) -> Release:
-    """Return what Helm makes of a set of values; rendered once."""
+    """Return what Helm renders from a set of values, computed once."""
     return render(CASES[case])

@@ -1,7 +1,7 @@
-"""The chart as Helm renders it, and as Kubernetes would take it.
+"""The chart as Helm renders it, and as Kubernetes would accept it.
 
-Helm is the real one, of the version that `tests/helm/go` pins (`.ci/helm` builds it). It is no part of the checkout's
-environment, so what needs it is among the end-to-end tests.
+Helm is the real one, of the version that `tests/helm/go` pins (`.ci/helm` builds it). It is not part of the checkout's
+environment, so the tests that need it are end-to-end tests.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Object: TypeAlias = "dict[str, Any]"
 CHART: Final = CHECKOUT / "helm" / "tidewatch"
 NAMESPACE: Final = "monitoring"
 NAME: Final = "tidewatch-adapter"
-"""Of most objects, for a release of the name tidewatch."""
+"""The name of most objects, for a release with the name tidewatch."""
 HELM_SECONDS: Final = 60
 
 
 class HelmError(RuntimeError):
-    """Helm refused its work, in its own words."""
+    """Helm failed; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +57,22 @@ class Release:
 
     @property
     def pod(self) -> Object:
-        """The specification of the adapter's pods."""
+        """Return the specification of the adapter's pods."""
         return self._pod("adapter")
 
     @property
     def recommender(self) -> Object:
-        """The specification of the recommender's pods."""
+        """Return the specification of the recommender's pods."""
         return self._pod("recommender")
 
     @property
     def nodes(self) -> Object:
-        """The specification of the pods with the loads of nodes."""
+        """Return the specification of the pods with the loads of nodes."""
         return self._pod("nodes")
 
     @property
     def scheduler(self) -> Object:
-        """The specification of the second scheduler's pods."""
+        """Return the specification of the second scheduler's pods."""
         return self._pod("scheduler")
 
     def _pod(self, component: str) -> Object:
@@ -95,7 +95,7 @@ class Release:
 
     @property
     def flags(self) -> FlagValues:
-        """Those arguments, as the program reads them."""
+        """Return those arguments as the program reads them."""
         return parse_flags(SERVE, self.arguments, {})
 
 
@@ -105,14 +105,14 @@ def component_of(one: Object) -> str:
 
 
 def selector_of(one: Object) -> dict[str, str]:
-    """Return the labels that an object of whichever kind selects pods by."""
+    """Return the labels by which an object, of any kind, selects pods."""
     spec = one["spec"]
     selector = spec.get("podSelector") or spec["selector"]
     return dict(selector.get("matchLabels", selector))
 
 
 def helm(*arguments: str, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None) -> str:
-    """Return what Helm prints; raises HelmError. Without a kubeconfig it reaches no cluster."""
+    """Return Helm's output; raises HelmError. Without a kubeconfig Helm reaches no cluster."""
     program = shutil.which("helm")
     assert program is not None, "helm is not on the PATH: run `make e2e`, or put the folder that .ci/helm prints there"
     text = "" if values is None else yaml.safe_dump(dict(values))
@@ -134,13 +134,13 @@ def render(
     kubeconfig: Path | None = None,
     namespace: str = NAMESPACE,
 ) -> Release:
-    """Return what a release of the name tidewatch would install; raises HelmError."""
+    """Return what a release with the name tidewatch would install; raises HelmError."""
     command = ("template", "tidewatch", str(CHART), "--namespace", namespace, *options)
     return Release(tuple(_objects(helm(*command, values=values, kubeconfig=kubeconfig))))
 
 
 def _objects(printed: str) -> Sequence[Object]:
-    """Read each document strictly: a key that stands twice, as two templates may leave it, is an error."""
+    """Return each document, read strictly: a duplicate key, as two templates may produce it, is an error."""
     texts = [text for text in printed.split("\n---\n") if text.strip().removeprefix("---").strip()]
     for text in texts:
         root = load_documents(text, "rendered").root

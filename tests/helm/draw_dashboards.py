@@ -1,4 +1,4 @@
-"""Draws the dashboards into docs/images, laid out as Grafana does, from programs that run for a minute.
+"""Draws the dashboards into docs/images, laid out as in Grafana, from programs that run for a minute.
 
 python -m tests.helm.draw_dashboards [NAME …]
 """
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 75.0
 _SKIPPED_SECONDS: Final = 14.0
-"""At the start, where rates have too few samples."""
+"""The seconds at the start, left out since rates have too few samples."""
 _WIDTH_INCHES: Final = 16.0
 _UNIT_INCHES: Final = 0.33
-"""Of Grafana's unit of height."""
+"""Inches for Grafana's unit of height."""
 _DOTS_PER_INCH: Final = 90
 _MARGINS_INCHES: Final = {
     "timeseries": (0.62, 0.15, 0.34, 1.1),
@@ -45,7 +45,7 @@ _MARGINS_INCHES: Final = {
     "heatmap": (0.75, 0.15, 0.38, 0.3),
     "xychart": (0.7, 0.25, 0.38, 0.45),
 }
-"""To the left, right, top and bottom of what a kind of panel draws."""
+"""The margins to the left, right, top and bottom of what a kind of panel draws."""
 
 
 def main(names: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class Answers:
         ]
 
     def marks(self) -> list[Mark]:
-        """Return the times that the annotations mark, the first of each time that lasts."""
+        """Return the times that the annotations mark; of a mark that lasts, its first time."""
         marks = []
         for annotation in model_of(self.name)["annotations"]["list"]:
             for one in self._query_result(annotation["expr"]):
@@ -150,7 +150,7 @@ class _Box:
 
 
 def _panels_with_places(name: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield rows and panels with their place from the top once every row is open."""
+    """Yield rows and panels, each with its distance from the top when every row is open."""
     opened = 0
     for panel in model_of(name)["panels"]:
         yield panel, panel["gridPos"]["y"] + opened

@@ -14,10 +14,10 @@ COLORS: Final = {
     "green": "#56a64b", "yellow": "#f2cc0c", "orange": "#ff780a", "red": "#e02f44", "blue": "#3274d9",
     "purple": "#a352cc", "text": "#52575f",
 }  # fmt: skip
-"""Grafana's names of colours."""
+"""Grafana's colour names."""
 _PALETTE: Final = ("#56a64b", "#e0b400", "#3274d9", "#ff780a", "#e02f44", "#a352cc", "#37872d", "#1f60c4", "#fa6400")
 _LEGEND_LINES: Final = 4
-"""Grafana scrolls a legend that is longer."""
+"""The most lines of a legend before Grafana scrolls it."""
 _SMALL: Final = 7
 _MOST_TICKS: Final = 5
 _TIME_STEPS: Final = (
@@ -35,7 +35,7 @@ class Series:
 
     name: str
     times: tuple[float, ...]
-    """Seconds since the chart begins."""
+    """Seconds since the beginning of the chart."""
     values: tuple[float, ...]
 
 
@@ -65,7 +65,7 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def tick_step(top: float, unit: str) -> float | None:
-    """Return the distance of the ticks of an axis that ends at `top`, at most five; None: matplotlib's choice is round.
+    """Return the distance of the ticks of an axis up to `top`, at most five; None if matplotlib's choice is round.
 
     Times are counted in sixties and in hours of the day, and bytes in powers of two.
     """
@@ -124,7 +124,7 @@ def draw_lines(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], m
 
 
 def _draw_legend(axis: Axes, defaults: Mapping[str, Any], series: Sequence[Series], colors: Sequence[str]) -> None:
-    """Write the names below the chart, the largest present value first."""
+    """Write the names below the chart, ordered by present value, the largest first."""
     decimals = int(defaults.get("decimals", 9))
     order = sorted(range(len(series)), key=lambda index: -series[index].values[-1])
     for line, index in enumerate(order[:_LEGEND_LINES]):
@@ -141,7 +141,7 @@ def _draw_legend(axis: Axes, defaults: Mapping[str, Any], series: Sequence[Serie
 
 
 def _colors(panel: Mapping[str, Any], series: Sequence[Series]) -> tuple[list[str], set[str]]:
-    """Return the colour of each series, and the names of those that an override dashes."""
+    """Return the colour of each series, and the names of those that an override draws dashed."""
     properties = {
         one["matcher"]["options"]: {each["id"]: each["value"] for each in one["properties"]}
         for one in panel["fieldConfig"]["overrides"]
@@ -152,7 +152,7 @@ def _colors(panel: Mapping[str, Any], series: Sequence[Series]) -> tuple[list[st
 
 
 def _fill_band(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series]) -> None:
-    """Fill what an override fills below a series."""
+    """Fill the area below a series if an override asks for it."""
     named = {one.name: one for one in series}
     for override in panel["fieldConfig"]["overrides"]:
         values = {one["id"]: one["value"] for one in override["properties"]}
@@ -163,7 +163,7 @@ def _fill_band(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series]) -
 
 
 def draw_states(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], _marks: Sequence[Mark]) -> None:
-    """Draw a row for each series, with a bar for each time in which its state stays."""
+    """Draw a row for each series, with a bar for each time in which its state stays the same."""
     for row, one in enumerate(reversed(series)):
         for begin, end, value in _runs(one):
             text, color = mapped(panel, value) or (f"{value:g}", COLORS["green"])
@@ -178,7 +178,7 @@ def draw_states(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], 
 
 
 def _runs(series: Series) -> list[tuple[float, float, float]]:
-    """Return begin, end and value of each time without a change and without a gap."""
+    """Return begin, end and value of each time without a change or a gap."""
     runs: list[tuple[float, float, float]] = []
     for at, value in zip(series.times, series.values, strict=True):
         if runs and runs[-1][2] == value and at - runs[-1][1] < 1.5:
@@ -189,7 +189,7 @@ def _runs(series: Series) -> list[tuple[float, float, float]]:
 
 
 def draw_cells(axis: Axes, _panel: Mapping[str, Any], series: Sequence[Series], _marks: Sequence[Mark]) -> None:
-    """Draw a row of cells for each series, from the lowest up."""
+    """Draw a row of cells for each series, the lowest series at the bottom."""
     width = min(len(one.values) for one in series)
     decorate(axis, "none")
     cells = [one.values[-width:] for one in series]
@@ -211,7 +211,7 @@ def draw_points(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], 
 
 
 def decorate(axis: Axes, unit: str) -> None:
-    """Make the axes as Grafana's: a light grid, units at the left, and seconds below."""
+    """Give the axes Grafana's look: a light grid, units at the left, and seconds below."""
     axis.tick_params(labelsize=_SMALL, length=0)
     axis.grid(color="#e8e8e8", linewidth=0.6)
     axis.set_axisbelow(True)
@@ -227,4 +227,4 @@ DRAWING: Final = {
     "heatmap": draw_cells,
     "xychart": draw_points,
 }
-"""By kind of panel, apart from `stat`."""
+"""The drawing function of each kind of panel except `stat`."""

@@ -1,7 +1,7 @@
-"""Whether an object is one that Kubernetes takes: every field known and of its type, all that are required there.
+"""Checks that Kubernetes accepts an object: every field is known and has its type, and no required one is missing.
 
-The API server drops unknown fields with a warning at best, so a misspelt `readOnlyRootFilesystem` would go unseen. The
-models of the package `kubernetes` are made from Kubernetes' own OpenAPI document and know all of them.
+The API server drops unknown fields with a warning at best, so a misspelt `readOnlyRootFilesystem` would go unnoticed.
+The models of the package `kubernetes` are made from Kubernetes' own OpenAPI document and know all fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FieldError(ValueError):
 
 
 def check_fields(document: dict[str, Any]) -> None:
-    """Raise FieldError unless the object is whole and of its kind."""
+    """Raise FieldError unless the object is complete and fits its kind."""
     _value_of_model(MODELS[document["kind"]], document, document["kind"])
 
 

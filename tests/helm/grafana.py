@@ -1,4 +1,4 @@
-"""The dashboards as Grafana imports them, and their queries as it sends them."""
+"""The dashboards as Grafana imports them, and their queries as Grafana sends them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _VARIABLE: Final = re.compile(r"\$\{?(\w+)(?::\w+)?\}?")
 
 @cache
 def model_of(name: str) -> dict[str, Any]:
-    """Return a dashboard as JSON has it."""
+    """Return a dashboard as decoded JSON."""
     model: dict[str, Any] = json.loads(text_of(DASHBOARDS[name]()))
     return model
 
 
 def panels_of(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the panels in the order in which they are shown, those of collapsed rows too, and no rows."""
+    """Yield the panels in the order shown, including those of collapsed rows but not the rows."""
     for panel in model_of(name)["panels"]:
         if panel["type"] == "row":
             yield from panel["panels"]
@@ -50,7 +50,7 @@ def as_sent(name: str, expr: str) -> str:
 
 
 def queries(name: str) -> dict[str, str]:
-    """Return the queries of a dashboard by panel and letter, and of annotations, whether they mark a time or not."""
+    """Return the queries of a dashboard by panel and letter, and those of all its annotations."""
     of_panels = {
         f"{panel['title']} {target['refId']}": target["expr"]
         for panel in panels_of(name)

@@ -20,7 +20,7 @@ PAST_SECONDS: Final = 1200
 NODES: Final = tuple(f"node-{index:02}" for index in range(16))
 _STRANGER: Final = "10.9.9.9:9100"
 _GONE: Final = NODES[3]
-"""Scraped until ten minutes ago."""
+"""The node that was scraped until ten minutes ago."""
 _MEMORY_BYTES: Final = 8 * 2**30
 _WAVE_SECONDS: Final = 300.0
 
@@ -37,7 +37,7 @@ def objects() -> dict[str, Any]:
 
 
 def series_at(now: int) -> Iterator[str]:
-    """Yield the samples of all series as lines of OpenMetrics, none of the future: it would refuse to scrape."""
+    """Yield the samples of all series as lines of OpenMetrics, none in the future, since a scrape would refuse them."""
     times = moments(now, STEP_SECONDS, PAST_SECONDS, 0)
     for index, instance in enumerate((*NODES, _STRANGER)):
         busy = partial(_busy_seconds, index, times[0])
@@ -52,7 +52,7 @@ def series_at(now: int) -> Iterator[str]:
 
 
 def _busy_seconds(index: int, first: int, moment: float) -> float:
-    """Return the CPU seconds that were used: around a mean of the node's own, in waves that are its own too."""
+    """Return the CPU seconds used, around a mean and in waves that are the node's own."""
     mean, height = 0.08 + 0.75 * index / len(NODES), 0.15 * (1 + index * 7 % 5) / 5
     passed, turn = moment - first, 2 * math.pi / _WAVE_SECONDS
     waves = (math.cos(index) - math.cos(passed * turn + index)) / turn

@@ -81,5 +81,5 @@ NODE_CASES: Final[dict[str, dict[str, Any]]] = {
 
 @cache
 def rendered_nodes(case: str) -> Release:
-    """Return what Helm makes of a set of values; rendered once."""
+    """Return what Helm renders from a set of values, computed once."""
     return render(NODE_CASES[case])

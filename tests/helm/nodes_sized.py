@@ -1,4 +1,4 @@
-"""Cluster sizes that are made up, for the dashboard of recommendations."""
+"""Made-up cluster sizes, for the dashboard of recommendations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PRICE: Final = 0.4
 
 
 def sized_record(now: float, number: int) -> Record:
-    """Return the Nth decision: a group that grows to its maximum, and one whose nodes are not needed any more."""
+    """Return the Nth decision: one group grows to its maximum, and another one's nodes are no longer needed."""
     recommended = min(_MOST, 4 + number // 20)
     reached = min(recommended, 4 + max(0, number - 15) // 20)
     going = number // 30 % 3

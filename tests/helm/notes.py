@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def notes(values: Mapping[str, Any], folder: Path, *options: str) -> str:
-    """Return what Helm prints at the end. It does so after an installation alone, so a copy has it as an object."""
+    """Return the notes, rendered as an object of a copy: Helm prints them only after an installation."""
     shutil.copytree(CHART, folder / "tidewatch")
     templates = folder / "tidewatch" / "templates"
     text = (templates / "NOTES.txt").read_text()

@@ -1,4 +1,4 @@
-"""Forecasts that are made up, shown by the recommender's own collectors."""
+"""Made-up forecasts, shown by the recommender's own collectors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from demo.machine.exporter import Exporter
 
 PREDICTED_SECONDS: Final = 2
-"""How far ahead forecasts are."""
+"""How far ahead the forecasts are."""
 _WAVE_SECONDS: Final = 60.0
 _BRAKE_SECONDS: Final = 20.0
 _TARGET: Final = TargetReference("apps/v1", KIND, NAMESPACE, NAME)
@@ -49,7 +49,7 @@ class PredictionsAtWork:
         self._scaled = 0.0
 
     def work(self, number: int) -> None:
-        """Make a forecast, and be scraped with it; now and then download, fit, and fail to."""
+        """Make a forecast and expose it for a scrape; in some calls also download and fit, with or without success."""
         now = time.time()
         record = _record(now, number)
         self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
@@ -68,14 +68,14 @@ class PredictionsAtWork:
         self._exporter.publish(scraped + self._fleet.text(_load(now), replicas, record.replicas or 0))
 
     def _scale(self, record: Record) -> None:
-        """Count a scale call for a change of the size, not too often."""
+        """Count a scale call for a change of the size, but not too often."""
         current = record.targets[0].current_replicas
         if record.replicas != current and record.time - self._scaled > _BRAKE_SECONDS:
             self._scaled = record.time
             self._telemetry.scale_call(RECOMMENDATION, ScaleResult.OK)
 
     def close(self) -> None:
-        """End the children."""
+        """End the child processes."""
         self._children.close()
 
 

@@ -232,7 +232,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
 """The configuration of the recommender in each case."""
 
 PLURALS: Final = {"Rollout": "rollouts", "FleetPolicy": "fleetpolicies"}
-"""Of the kinds above that are not Kubernetes' own."""
+"""Plurals of the kinds above that are not Kubernetes' own."""
 
 SWITCHES: Final[dict[str, Any]] = {
     "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prom"}}},
@@ -347,5 +347,5 @@ RECOMMENDER_CASES: Final[dict[str, dict[str, Any]]] = {
 
 @cache
 def rendered_recommender(case: str) -> Release:
-    """Return what Helm makes of a set of values; rendered once."""
+    """Return what Helm renders from a set of values, computed once."""
     return render(RECOMMENDER_CASES[case])

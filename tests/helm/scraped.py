@@ -1,6 +1,6 @@
 """The programs behind the dashboards, scraped by a real Prometheus.
 
-The recommender's part is its own collectors behind an exporter.
+The recommender is represented by its own collectors behind an exporter.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns
 
 @contextmanager
 def scraped_adapter(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run an adapter whose metrics are scraped; yield the Prometheus, and what sends it the Nth request."""
+    """Run a scraped adapter; yield the Prometheus, and a function that sends the adapter the Nth request."""
     trust = Trust.made_in(folder / "trust")
     rules = CHECKOUT / "rules" / "adapter" / "websocket.yaml"
     with ObjectApiServer() as cluster, _scraping(folder) as (prometheus, file):
@@ -75,7 +75,7 @@ def scraped_adapter(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[
 
 @contextmanager
 def scraped_recommender(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run the recommender's collectors behind an exporter; yield the Prometheus, and what makes the Nth decision."""
+    """Run the recommender's collectors behind an exporter; yield the Prometheus, and a function that decides."""
     with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
         _name_target(file, exporter.target)
         yield prometheus, _Recommending(exporter).work
@@ -83,7 +83,7 @@ def scraped_recommender(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
 
 @contextmanager
 def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run the collectors of forecasts behind an exporter; yield the Prometheus, and what makes the Nth forecast."""
+    """Run the collectors of forecasts behind an exporter; yield the Prometheus, and a function for the Nth forecast."""
     with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
         _name_target(file, exporter.target)
         predicting = PredictionsAtWork(exporter)
@@ -93,7 +93,7 @@ def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
 
 @contextmanager
 def scraped_nodes(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run `nodes` on a cluster of the last twenty minutes; yield the Prometheus, and a function that asks `nodes`."""
+    """Run `nodes` on a cluster with twenty minutes of past; yield the Prometheus, and a function that asks `nodes`."""
     with (
         _scraping(folder, past=loading.series_at(int(time.time()))) as (prometheus, file),
         _nodes_at_work(folder, prometheus) as (target, work),
@@ -127,12 +127,12 @@ SCRAPED: Final = {
     "predictions": scraped_predictions,
     "nodes": scraped_nodes,
 }
-"""By name of the dashboard."""
+"""The function that runs the programs of each dashboard."""
 TOGETHER: Final = {
     ("adapter",): scraped_adapter,
     ("recommendations", "workload", "predictions", "nodes"): scraped_together,
 }
-"""By names of dashboards that one Prometheus can serve."""
+"""The function that runs the programs of several dashboards with one Prometheus, by the dashboards' names."""
 
 
 class _Recommending:
@@ -148,7 +148,7 @@ class _Recommending:
         ReloadMetrics(self._registry, "tidewatch_recommender")
 
     def work(self, number: int) -> None:
-        """Decide once, be refused now and then, and be scraped with that."""
+        """Make a decision, sometimes a refused one, and expose it for a scrape."""
         replicas = 3 + number // 40
         present = replicas - (number % 40 < 20)
         action = TargetAction.NONE if present == replicas else TargetAction.REFUSED
@@ -178,7 +178,7 @@ class _Recommending:
 
 
 def _scrape(job: str, file: Path) -> dict[str, Any]:
-    """Return a scrape configuration whose target is known only later."""
+    """Return a scrape configuration whose target becomes known later."""
     return {"job_name": job, "scrape_interval": "1s", "file_sd_configs": [{"files": [str(file)]}]}
 
 
@@ -188,7 +188,7 @@ def _name_target(file: Path, *targets: str) -> None:
 
 @contextmanager
 def _nodes_at_work(folder: Path, prometheus: ScrapedPrometheus) -> Iterator[tuple[str, Callable[[int], None]]]:
-    """Run `tidewatch-adapter nodes`; yield where it is scraped, and what asks it as the scheduler does."""
+    """Run `tidewatch-adapter nodes`; yield its scrape address, and a function that asks it as the scheduler does."""
     configuration = folder / "scheduling.yaml"
     configuration.write_text(loading.SCHEDULING)
     flags = (
@@ -209,9 +209,9 @@ def _nodes_at_work(folder: Path, prometheus: ScrapedPrometheus) -> Iterator[tupl
 
 @contextmanager
 def _scraping(folder: Path, past: Iterable[str] = ()) -> Iterator[tuple[ScrapedPrometheus, Path]]:
-    """Run a Prometheus with an exporter, and one target whose name is to be written to the file.
+    """Run a Prometheus with an exporter, and one target whose address is written to the file later.
 
-    `past` are samples that it has already.
+    `past` are samples that Prometheus already has.
     """
     file = folder / "targets.json"
     if lines := list(past):
@@ -226,7 +226,7 @@ def _scraping(folder: Path, past: Iterable[str] = ()) -> Iterator[tuple[ScrapedP
 
 
 def _adapter_flags(folder: Path, cluster: ObjectApiServer) -> tuple[str, ...]:
-    """Return the flags with which everything is exposed: objects of a cluster, and a certificate of its own."""
+    """Return the flags with which all metrics are exposed: objects of a cluster, and a kept certificate."""
     kubeconfig = cluster.kubeconfig(folder / "config")
     return (
         "--objects=",
@@ -244,7 +244,7 @@ def _adapter_flags(folder: Path, cluster: ObjectApiServer) -> tuple[str, ...]:
 
 
 def _client(cluster: ObjectApiServer, trust: Trust) -> ssl.SSLContext:
-    """Return the front proxy's way to the adapter, which trusts what the adapter has published."""
+    """Return the front proxy's TLS context, which trusts the CA bundle that the adapter has published."""
     found = until(lambda: cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)["spec"].get("caBundle"))
     context = ssl.create_default_context(cadata=base64.b64decode(found).decode())
     context.check_hostname = False

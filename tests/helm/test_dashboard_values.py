@@ -1,4 +1,4 @@
-"""Dashboards show the right numbers where a query does more than add up."""
+"""Dashboards show the right numbers where a query does more than add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboards: their JSON is that of their code, and no panel is empty when the programs are scraped."""
+"""The dashboards: their JSON matches their code, and no panel is empty when the programs are scraped."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_first_row_is_of_statistics_and_at_most_twelve_panels_are_open(name:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_a_number_of_now_is_asked_for_now(name: str) -> None:
-    """A range query's last value would outlive its series by hours."""
+    """With a range query, the last value would outlive its series by hours."""
     shown = [panel for panel in panels_of(name) if panel["type"] == "stat"]
     assert [panel["title"] for panel in shown for target in panel["targets"] if target.get("instant") is not True] == []
 
@@ -105,7 +105,7 @@ def test_legends_are_sorted_by_the_present_value(name: str) -> None:
 
 
 def links_of(value: object) -> Iterator[str]:
-    """Yield the addresses anywhere in a model."""
+    """Yield the addresses anywhere in a dashboard."""
     if isinstance(value, dict):
         if isinstance(value.get("url"), str):
             yield value["url"]
@@ -174,7 +174,7 @@ def label_values(prometheus: ScrapedPrometheus, label: str) -> set[str]:
 
 
 def unanswered_variables(prometheus: ScrapedPrometheus, name: str) -> list[str]:
-    """Return the variables of a dashboard whose query names a label or series that nothing has."""
+    """Return the variables of a dashboard whose query names a label or series that nothing exports."""
     found = []
     for variable in model_of(name)["templating"]["list"]:
         if variable["type"] == "query":
@@ -196,7 +196,7 @@ def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
 
 
 def misdescribed(prometheus: ScrapedPrometheus) -> list[str]:
-    """Return the series of the programs whose labels are not those of docs/reference/metrics.md."""
+    """Return the programs' series whose labels differ from those in docs/reference/metrics.md."""
     described = {metric.name: {*labels_of(metric)} for metric in exposed_metrics(CHECKOUT)}
     found = set()
     for row in prometheus.query('{job="tidewatch"}'):

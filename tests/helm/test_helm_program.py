@@ -1,4 +1,4 @@
-"""`.ci/helm` finds a program before it builds one."""
+"""`.ci/helm` looks for an installed program before it builds one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PINNED = re.search(r"^\thelm\.sh/helm/v3 (v\S+)", (CHECKOUT / "tests/helm/go/go.
 
 
 def program(folder: Path, version: str) -> Path:
-    """Write a helm that tells this version."""
+    """Write a program `helm` that reports this version."""
     folder.mkdir(parents=True)
     (folder / "helm").write_text(f"#!/bin/sh\necho {version}\n")
     (folder / "helm").chmod(0o755)
@@ -26,7 +26,7 @@ def program(folder: Path, version: str) -> Path:
 
 
 def found(cache: Path, path: str = "", binary: str = "") -> subprocess.CompletedProcess[str]:
-    """Run it where there is no Go, so that nothing can be built."""
+    """Run the script where there is no Go, so that nothing can be built."""
     environ = {"PATH": f"{path}:/usr/bin:/bin", "XDG_CACHE_HOME": str(cache), "GO": "/nowhere/go", "HOME": os.devnull}
     environ |= {"HELM_BINARY": binary} if binary else {}
     command = ["/bin/bash", str(CHECKOUT / ".ci" / "helm")]

@@ -1,4 +1,4 @@
-"""Values, schema and files of the chart hold together. What Helm makes of them is tested end to end."""
+"""Values, schema and files of the chart agree; end-to-end tests check what Helm renders from them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_value_is_in_the_schema_and_every_property_of_the_schema_is_a_valu
 
 
 def objects(schema: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each schema of a mapping, and where it stands."""
+    """Yield each schema of a mapping, and its path."""
     if not isinstance(schema, dict):
         return
     if schema.get("type") == "object":

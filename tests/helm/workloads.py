@@ -29,13 +29,13 @@ _RULES: Final = ReadinessRules("websocket_connections", connection_limit(LIMIT, 
 
 
 class Fleet:
-    """Pods with a sidecar each."""
+    """Pods that have a sidecar each."""
 
     def __init__(self) -> None:
         self._boards = {f"{NAME}-7d9f8b6c5d-x2k4{suffix}": ReadinessBoard(_RULES) for suffix in _POD_SUFFIXES}
 
     def text(self, load: float, replicas: int, wish: int) -> str:
-        """Return what is scraped of pods that share a load, the first one with the most, and of their HPA."""
+        """Return a scrape of the HPA and of pods that share a load, of which the first has the most."""
         lines: list[str] = []
         for index, (pod, board) in enumerate(islice(self._boards.items(), replicas)):
             share = 1 + _UNEVEN_RATIO * (1 - 2 * index / max(1, replicas - 1))
@@ -51,7 +51,7 @@ class Fleet:
 
 
 def _labelled_samples(text: str, labels: Mapping[str, str]) -> list[str]:
-    """Return the samples with the labels that a scrape of a pod gives them."""
+    """Return the samples with the labels that the scrape of a pod adds."""
     families = text_string_to_metric_families(text)
     return [_line(one.name, {**one.labels, **labels}, one.value) for family in families for one in family.samples]
 

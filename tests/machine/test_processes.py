@@ -1,4 +1,4 @@
-"""Child processes: started, stopped in time, and never left behind."""
+"""Child processes are started, stopped in time, and never left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in front of the other commands of `tidewatch-adapter`."""
+"""User mistakes with the other commands of `tidewatch-adapter`."""
 
 from __future__ import annotations
 

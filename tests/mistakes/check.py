@@ -1,4 +1,4 @@
-"""Mistakes in front of `tidewatch-adapter check`."""
+"""User mistakes with `tidewatch-adapter check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in front of `tidewatch-adapter check`: files that hold something else, and flags."""
+"""User mistakes with `tidewatch-adapter check`: files that hold something else, and flags."""
 
 from __future__ import annotations
 

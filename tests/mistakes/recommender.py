@@ -1,4 +1,4 @@
-"""Mistakes in front of `tidewatch-recommender`."""
+"""User mistakes with `tidewatch-recommender`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in the configuration file of `tidewatch-recommender`."""
+"""User mistakes in the configuration file of `tidewatch-recommender`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEDULE: Final = PREDICTIVE.replace(
 
 
 def _in_file(name: str, text: str, place: str, cause: str, repair: str, status: int = 2) -> Mistake:
-    """Return a mistake in the configuration; one in an entry refuses the entry, and ends with 1."""
+    """Return a mistake in the configuration; one in an entry refuses only the entry, and the exit status is 1."""
     command = "run --config r.yaml --validate"
     return Mistake(name, command, place, cause, repair, {"r.yaml": HEAD + text}, status)
 

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One mistake of a person, and what the program says about it."""
+    """One user mistake, and what the program says about it."""
 
     name: str
     command: str
-    """The command line without the program, as for a shell; `{name}` stands for a file or server of the test."""
+    """The command line without the program, as typed into a shell; `{name}` stands for a file or server of the test."""
     place: str
     """The place that the message names: file and line, flag or variable, URL."""
     cause: str
     repair: str
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    """Contents by name, in the working folder."""
+    """Contents of files in the working folder, by name."""
     status: int = 2
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The mistakes of people: each message names the place, the cause and the repair, in ten lines at most."""
+"""User mistakes: each message names the place, the cause and the repair, in ten lines at most."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The servers and files that a command line may name: down, locked, empty or of another kind."""
+    """Yield the servers and files that a command line may name: down, locked, empty or of another kind."""
     folder = tmp_path_factory.mktemp("servers")
     with ExitStack() as stack:
         locked = stack.enter_context(raw_server(answering(b"", "401 Unauthorized")))

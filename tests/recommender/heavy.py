@@ -1,4 +1,4 @@
-"""Functions that children run in tests."""
+"""Functions that child processes run in tests."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def be_unpicklable() -> object:
 
 
 class Treacherous:
-    """Can be pickled, but not unpickled."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return int, ("no number",)

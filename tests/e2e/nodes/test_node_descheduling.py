@@ -1,4 +1,4 @@
-"""The real descheduler with the policy that the chart ships moves pods away from hot nodes, and they stay away."""
+"""With the policy that the chart ships, the real descheduler moves pods away from hot nodes, and they stay away."""
 
 from __future__ import annotations
 
@@ -230,12 +230,12 @@ def test_replicas_that_share_a_hot_node_are_named_and_the_policy_spreads_them(
 
 
 def replicas_on_hot_nodes(program: NodesProgram, namespace: str) -> list[Document]:
-    """Return what `/hotspots` names of a namespace."""
+    """Return the replicas of a namespace that `/hotspots` lists."""
     return [one for one in program.document("/hotspots")["replicas"] if one["namespace"] == namespace]
 
 
 def directed(cluster: Cluster, namespace: str, program: NodesProgram, policy: dict[str, Any]) -> dict[str, Any]:
-    """Return a policy that asks this program with its token, which is in a Secret of the namespace."""
+    """Return a policy that queries this program with its token, which is in a Secret of the namespace."""
     prometheus = policy["metricsProviders"][0]["prometheus"]
     prometheus["url"] = program.url
     reference = prometheus["authToken"]["secretReference"] = {"namespace": namespace, "name": "nodes-token"}
@@ -258,5 +258,5 @@ def names(pods: list[Document]) -> set[str]:
 
 
 def places(cluster: Cluster, namespace: str) -> set[str]:
-    """Return the nodes of the Deployment's pods; a pod that waits is nowhere."""
+    """Return the nodes of the Deployment's pods; pods that wait have none."""
     return {one["spec"].get("nodeName", "") for one in web(cluster, namespace)}

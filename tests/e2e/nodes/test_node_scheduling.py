@@ -1,4 +1,4 @@
-"""The stock kube-scheduler with the configuration that the chart ships, and `nodes` as its extender."""
+"""The unmodified kube-scheduler with the configuration that the chart ships, and `nodes` as its extender."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ NAME: Final = "by-load"
 ALONE: Final = "by-load-alone"
 MANY: Final = "by-load-many"
 KNOWN, STRANGER = "by-load-known", "by-load-stranger"
-"""Of schedulers that a test starts beside the one that the others share."""
+"""Profiles of schedulers that a test starts beside the shared one."""
 BESIDE: Final = "by-request"
 """A second profile of the same scheduler. Extenders are called for the pods of all profiles."""
 PODS: Final = int(os.environ.get("SCHEDULED_PODS", "60"))
-"""How many pods are placed with and without the extender; 500 for figures."""
+"""How many pods are placed with and without the extender; set it to 500 for published figures."""
 
 # Pods are placed one after another, and the program is started again.
 pytestmark = pytest.mark.timeout(180 + PODS)
@@ -58,7 +58,7 @@ POOLS: Final = {
 
 @pytest.fixture(scope="module")
 def loaded(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadedCluster]:
-    """The nodes of all tests of this module."""
+    """Yield the nodes of all tests of this module."""
     with loaded_cluster(cluster, tmp_path_factory.mktemp("loaded"), "scheduling", POOLS) as found:
         yield found
 
@@ -70,14 +70,14 @@ def configuration() -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def program(loaded: LoadedCluster) -> Iterator[NodesProgram]:
-    """A program that no test stops."""
+    """Yield a program that no test stops."""
     with loaded.running(configuration()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def scheduler(cluster: Cluster, program: NodesProgram) -> Iterator[Scheduler]:
-    """A scheduler that asks it."""
+    """Yield a scheduler that asks `program`."""
     with cluster.start_scheduler(scheduler_configuration(program.url, NAME, BESIDE)) as found:
         yield found
 
@@ -97,7 +97,7 @@ class Pods:
         self.cluster.client.create(self.path, pod(name, pool, scheduler, cpu))
 
     def place_of(self, name: str) -> str:
-        """Return the node that a pod was bound to, once it is."""
+        """Return the node that a pod is bound to, once it is."""
 
         def place() -> str:
             return str(self.cluster.client.get(f"{self.path}/{name}")["spec"].get("nodeName", ""))
@@ -111,13 +111,13 @@ class Pods:
         return [event["message"] for event in found]
 
     def refusal_of(self, name: str) -> str:
-        """Return why a pod could not be placed, once it could not."""
+        """Return why a pod could not be placed, once the scheduler has said so."""
         return self.cluster.wait_for(f"a refusal of {name}", lambda: self.refusals(name))[0]
 
 
 @pytest.fixture
 def pods(cluster: Cluster, namespace: str) -> Pods:
-    """The pods of this test."""
+    """Return the pods of this test."""
     return Pods(cluster, namespace)
 
 
@@ -125,10 +125,10 @@ def pods(cluster: Cluster, namespace: str) -> Pods:
 def test_a_node_is_filled_up_to_its_target_and_the_hot_one_is_avoided(
     cluster: Cluster, pods: Pods, program: NodesProgram
 ) -> None:
-    """A pod is expected to take 15% of a node: the one at 20% comes nearest to the target of 40% without passing it.
+    """A pod is expected to take 15% of a node: the node at 20% comes nearest to the target of 40% without passing it.
 
-    The second pod would pass it there, though no metrics show the first one yet; so it goes to the node at 5%, and a
-    third one too.
+    A second pod would pass the target there, though no metrics show the first one yet; so it goes to the node at 5%,
+    and so does a third.
     """
     places = []
     for number in range(3):
@@ -212,7 +212,7 @@ def test_a_scheduler_with_a_certificate_is_answered_and_one_without_is_refused_a
 
 
 def over_tls(program: NodesProgram, name: str, authority: Authority, certificate: dict[str, str]) -> dict[str, Any]:
-    """Return the configuration of a scheduler that verifies the extender, and shows it this certificate."""
+    """Return the configuration of a scheduler that verifies the extender, and presents this certificate."""
     found = scheduler_configuration(program.url, name)
     tls = {"caFile": str(authority.ca_file), **certificate}
     found["extenders"][0] |= {"enableHTTPS": True, "tlsConfig": tls}
@@ -220,7 +220,7 @@ def over_tls(program: NodesProgram, name: str, authority: Authority, certificate
 
 
 def refusal_of(program: NodesProgram) -> tuple[int, str]:
-    """Return status and message of the answer to somebody who asks without a certificate as a scheduler does."""
+    """Return status and message of the answer to a caller without a scheduler's certificate."""
     body = urllib.request.Request(f"{program.url}/scheduler/filter", data=b"{}", method="POST")
     try:
         with urllib.request.urlopen(body, timeout=5, context=program.context) as answer:
@@ -268,7 +268,7 @@ def test_placing_many_pods_takes_the_extender_little_time(
 
 @contextmanager
 def waiting_pods(pods: Pods, prefix: str) -> Iterator[Callable[[], float]]:
-    """Make pods that wait for a scheduler; yields what returns the seconds from the first that is bound to the last."""
+    """Make pods that wait for a scheduler; yield a function for the seconds from the first binding to the last."""
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: pods.create(f"{prefix}{number}", "many", "100m", MANY), range(PODS)))
         version = pods.cluster.client.get(pods.path)["metadata"]["resourceVersion"]
@@ -277,7 +277,7 @@ def waiting_pods(pods: Pods, prefix: str) -> Iterator[Callable[[], float]]:
 
 
 def _seconds_to_bind(pods: Pods, prefix: str, version: str) -> float:
-    """Return the seconds from the first pod that is bound to the last, of those that wait at this version."""
+    """Return the seconds from the first binding to the last, of the pods that wait at this version."""
     times: dict[str, float] = {}
     end = time.monotonic() + _BINDING_SECONDS
     while time.monotonic() < end:

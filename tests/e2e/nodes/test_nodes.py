@@ -1,4 +1,4 @@
-"""The base of tests of scheduling: nodes of their own, pods that wait for their scheduler, and the real scheduler."""
+"""The basis for tests of scheduling: nodes of their own, pods that wait for their scheduler, and the real scheduler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONFIGURATION: Final[dict[str, Any]] = {
         }
     ]
 }
-"""Fills one node before it begins with the next, where the default spreads pods."""
+"""A configuration that fills one node before it begins with the next, whereas the default spreads pods."""
 
 
 def deployment(namespace: str, name: str, replicas: int, **pod: object) -> Document:
@@ -51,7 +51,7 @@ def deployment(namespace: str, name: str, replicas: int, **pod: object) -> Docum
 
 
 def places(cluster: Cluster, namespace: str) -> list[str | None]:
-    """Return the node of each pod that is there, in order; None for one that waits."""
+    """Return the node of each existing pod, in order; None for one that waits."""
     found = [pod["spec"].get("nodeName") for pod in cluster.pods(namespace)]
     return sorted(found, key=str)
 

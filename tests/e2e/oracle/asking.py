@@ -1,4 +1,4 @@
-"""Asks the oracle: a Go program that says what Go's own libraries make of texts."""
+"""Asks the oracle, a Go program that says how Go's own libraries read texts."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 SOURCE: Final = Path(__file__).parent
 ANSWER_SECONDS: Final = 60
-"""For a whole batch; ten thousand questions take less than one."""
+"""The limit for a whole batch; ten thousand questions take less than one second."""
 
 Question: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Any
-"""A value of JSON, or `Refused`."""
+"""A JSON value, or `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The answer to a text that is not accepted; two are equal whatever their reasons."""
+    """The answer to a text that is not accepted; two such answers are equal whatever their reasons."""
 
     reason: str = field(compare=False)
 
 
 class OracleError(RuntimeError):
-    """The oracle has not answered; the message says what it had been asked."""
+    """The oracle has not answered; the message says what it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """The program, built."""
+    """The built program."""
 
     program: Path
 
     def ask(self, op: str, questions: Sequence[Question]) -> list[Answer]:
-        """Return an answer to each question, all asked of one process; raises OracleError."""
+        """Return an answer to each question, all from one process; raises OracleError."""
         lines = "".join(f"{json.dumps({'op': op, **question})}\n" for question in questions)
         try:
             done = subprocess.run(

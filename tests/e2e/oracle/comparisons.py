@@ -1,4 +1,4 @@
-"""The comparisons: for each op of the oracle the questions, our answer, and the oracle's answer in the same form."""
+"""The comparisons: for each op of the oracle, the questions, our answer, and the oracle's answer in the same form."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tests.e2e.oracle.inputs import language, objects, rule_files, templates
 _OPERATORS: Final = {"gt": ">", "lt": "<"}
 _INT64_MAX: Final = 2**63 - 1
 _LONGEST_AMOUNT: Final = 4000
-"""Digits that Python reads in one number; ours end at an exponent of 1000."""
+"""The most digits that Python reads in one number; our amounts end at an exponent of 1000."""
 _EXACT_SECONDS: Final = 2**52
-"""Nanoseconds up to which a float of seconds holds each of them: the type that durations have here."""
+"""Nanoseconds up to which a float of seconds, the type of durations here, is exact."""
 
 Ask: TypeAlias = Callable[[Random, int], Iterator[Question]]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One op of the oracle against one function of ours."""
+    """One op of the oracle compared with one function of ours."""
 
     op: str
     questions: Ask

@@ -1,6 +1,7 @@
-"""Where this project departs from Go by choice: what a difference may look like, and an example that shows it.
+"""Where this project differs from Go by choice: what a difference may look like, and an example that shows it.
 
-The reasons are in docs/differences-from-go.md, by the same names. What no entry covers fails the comparison.
+The reasons are in docs/differences-from-go.md, by the same names. A difference that no entry covers fails the
+comparison.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ class Difference:
     op: str
     covers: Covers
     example: Question | None
-    """None if it depends on versions whether there is any difference just now."""
+    """None if whether there is any difference depends on the present versions."""
 
 
 def _refused_for(reason: str) -> Covers:
-    """Cover what Go takes and we refuse with a message that this pattern finds itself in."""
+    """Cover texts that Go accepts and we refuse with a message that matches this pattern."""
     pattern = re.compile(reason)
     return lambda _, go, our: (
         not isinstance(go, Refused) and isinstance(our, Refused) and bool(pattern.search(our.reason))
@@ -37,7 +38,7 @@ def _refused_for(reason: str) -> Covers:
 
 
 def _only_in(*fields: str) -> Callable[[Answer, Answer], bool]:
-    """Tell whether two answers are the same but for these fields."""
+    """Return a function that tells whether two answers are equal except for these fields."""
 
     def same(go: Answer, our: Answer) -> bool:
         return all(go[name] == our[name] for name in our if name not in fields)
@@ -74,13 +75,13 @@ def _newer_characters(_: Question, go: Answer, our: Answer) -> bool:
 
 
 def _spellings(quoted: str) -> list[tuple[str, bool]]:
-    """Return each character of a quoted text, and whether it is spelt by its code."""
+    """Return each character of a quoted text, and whether it is written by its code."""
     found = re.findall(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})|(\\.|.)", quoted, re.DOTALL)
     return [(plain or chr(int(short or long, 16)), not plain) for short, long, plain in found]
 
 
 def _unknown_to_one(character: str, by_code: bool) -> bool:  # noqa: FBT001 - how our side spells it
-    """Tell whether it is younger than the tables of the side that spells it by its code."""
+    """Return whether the character is newer than the tables of the side that writes it by its code."""
     known = unicodedata if by_code else unicodedata.ucd_3_2_0
     return known.category(character) == "Cn"
 
@@ -103,7 +104,7 @@ def _same_amount(go: Answer, our: Answer) -> bool:
 
 
 def _without_suffix(_: Question, go: Answer, our: Answer) -> bool:
-    """An exponent of 21 and more, for which Go has no suffix in this format and writes none."""
+    """Return whether an exponent is 21 or more, for which Go has no suffix in this format and writes none."""
     return (
         _both_accept(go, our)
         and any(re.search(r"e(2[1-9]|[3-9][0-9])$", our[name]) for name in ("canonical", "sum"))

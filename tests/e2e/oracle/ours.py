@@ -29,7 +29,7 @@ _Ours = Callable[[Question], Answer]
 
 
 def _answers(function: _Ours) -> _Ours:
-    """Make an answer of the errors by which our functions refuse a text; any other error fails the test."""
+    """Turn the errors by which our functions refuse a text into answers; any other error fails the test."""
 
     @wraps(function)
     def answer(asked: Question) -> Answer:
@@ -137,7 +137,7 @@ def named(asked: Question) -> Answer:
 
 @_answers
 def read(asked: Question) -> Answer:
-    """Return a rule file as prometheus-adapter's types hold it; what is absent has the empty value of its type."""
+    """Return a rule file as prometheus-adapter's types hold it; absent fields have their type's empty value."""
     root = load_documents(asked["text"], "rules.yaml").root
     for problem in problems_within(root) if root else ():
         raise DocumentError(problem)
@@ -145,7 +145,7 @@ def read(asked: Question) -> Answer:
 
 
 def _section(node: Node | None, **fields: Callable[[Node | None], Any]) -> dict[str, Any]:
-    """Return the fields of a mapping, each as its reader has it; raises DocumentError for unknown keys."""
+    """Return the fields of a mapping as their readers return them; raises DocumentError for unknown keys."""
     mapping = node.mapping() if node and not node.is_null else None
     for entry in mapping.unknown(fields) if mapping else ():
         raise entry.key.wrong_kind("a known key")

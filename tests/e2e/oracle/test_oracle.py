@@ -1,6 +1,6 @@
 """Our parsers and printers against Go's own libraries, on thousands of inputs that grammars make.
 
-Whatever differs is mended, or it is listed with its reason in docs/differences-from-go.md and in `differences.py`.
+Every difference is either repaired, or listed with its reason in docs/differences-from-go.md and in `differences.py`.
 The inputs are the same on every run; ORACLE_SEED gives others, ORACLE_FACTOR more of them.
 """
 

@@ -1,4 +1,4 @@
-"""Electors before the real API server: one Lease, writes under its versions, and what the audit log says of them."""
+"""Electors with the real API server: one Lease, writes under its versions, and what the audit log shows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENT = Fence(10.0, lambda _: True)
 
 @pytest.fixture
 def clients(cluster: Cluster, namespace: str, tmp_path: Path) -> dict[str, ObjectClient]:
-    """Two service accounts that may do with Leases, and scale Deployments, what an elector and a recommender do."""
+    """Return clients of two service accounts with the rights that an elector and a recommender have."""
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
@@ -134,7 +134,7 @@ def test_one_leads_another_takes_over_from_the_silent_and_a_release_is_at_once(
 
 
 def assert_audited(cluster: Cluster, namespace: str) -> None:
-    """Each was let do what it did, and wrote nothing twice: a renewal is refused only where another was quicker."""
+    """Assert that each was allowed what it did and wrote nothing twice; a renewal fails only if another was faster."""
     events = [event for event in cluster.audit_events() if event.resource == "leases" and event.namespace == namespace]
     accounts = {event.user.rpartition(":")[2] for event in events if event.verb == "update"}
     assert accounts == set(NAMES)

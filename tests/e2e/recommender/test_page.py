@@ -43,7 +43,7 @@ class Picture:
         return sum(map(sum, self.rows)) / (3 * self.width * self.height)
 
     def colors(self) -> int:
-        """Return how many colors there are."""
+        """Return the number of different colors."""
         return len({row[at : at + 3] for row in self.rows for at in range(0, 3 * self.width, 3)})
 
 
@@ -85,7 +85,7 @@ def predicted(kind: int, left: int, up: int, corner: int) -> int:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page of a recommender with one recommendation of each kind of outcome."""
+    """Yield the page of a recommender with one recommendation for each kind of outcome."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "objects").mkdir()
     deployment = {

@@ -67,7 +67,7 @@ def served(records: tuple[Record, ...]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def many() -> Iterator[str]:
-    """The page of 5,000 recommendations, of which some have no value."""
+    """Yield the page of 5,000 recommendations, of which some have no value."""
     yield from served(
         tuple(
             one(number, Status.ERROR, f"no series {HOSTILE}") if number % 100 == 7 else one(number)
@@ -78,13 +78,13 @@ def many() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def few() -> Iterator[str]:
-    """The page of three recommendations, of which one has no value."""
+    """Yield the page of three recommendations, of which one has no value."""
     yield from served((one(1), one(2), one(3, Status.ERROR, HOSTILE)))
 
 
 @pytest.fixture(scope="module")
 def long_names() -> Iterator[str]:
-    """The page of 61 recommendations, whose names need the whole width."""
+    """Yield the page of 61 recommendations, whose names need the whole width."""
     yield from served(tuple(replace(one(number), name=f"{'long-name-' * 9}{number}") for number in range(61)))
 
 
@@ -186,4 +186,4 @@ LEAST_CONTRAST = """(() => {
         .map(([one, other]) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
     return Math.min(...ratios);
 })()"""
-"""The least ratio of contrast between a text and what is behind it, by the formula of WCAG 2.2."""
+"""The smallest contrast ratio between a text and its background, by the formula of WCAG 2.2."""

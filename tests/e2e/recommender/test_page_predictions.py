@@ -65,7 +65,7 @@ def record(name: str, target: TargetReference, load: float, *, each: bool = Fals
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """The page of a predictive recommendation, and of one with ten thousand targets."""
+    """Yield the page of a predictive recommendation, and of one with ten thousand targets."""
     many = (TargetReference("apps/v1", "Deployment", f"tenant-{number}", "web") for number in range(TARGETS))
     one = TargetReference("apps/v1", "Deployment", "chat", "gateway")
     records = (record("chat", one, 180_000.0), *(record("tenants", target, 100.0, each=True) for target in many))
@@ -80,7 +80,7 @@ def address() -> Iterator[str]:
 
 
 def answering(handler: PageHandler) -> type[BaseHTTPRequestHandler]:
-    """Return what serves the routes of the page."""
+    """Return a handler that serves the routes of the page."""
     routes = {route.path: route for route in handler.routes()}
 
     class Answering(BaseHTTPRequestHandler):

@@ -32,7 +32,7 @@ ALONE: Final = "by-present-load"
 PER_REPLICA: Final = 100.0
 BASE: Final = 250.0
 CREST: Final = 690.0
-"""The load that seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
+"""The load that seven replicas carry: the wave exceeds it only after the HPAs have scaled."""
 LOW: Final = 120.0
 PER_SECOND: Final = 12.0
 AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1
@@ -44,7 +44,7 @@ AT_ONCE: Final = {
     }
     for direction in ("scaleUp", "scaleDown")
 }
-"""As many at once as it takes: by default, four pods or twice as many in 15 s come and no more."""
+"""A behaviour without limits on the speed; by default, at most four pods or a doubling are added in 15 s."""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
 
 
 def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
-    """Return HPAs by the present load, two of them with the predicted load beside it."""
+    """Return HPAs that follow the present load, two of them also the predicted load."""
     present = external_metric("queue_length", {"queue": "chat"}, averageValue=str(int(PER_REPLICA)))
     metrics: dict[str, tuple[dict[str, Any], ...]] = {
         AHEAD[0]: (predicted_of(AHEAD[0]), present),
@@ -131,7 +131,7 @@ def predicted_of(name: str) -> dict[str, Any]:
 
 
 def followed(scalers: Autoscalers, begin: float) -> dict[str, float]:
-    """Wait until the HPAs with a forecast are ahead of the wave; return how long after its beginning they were."""
+    """Wait until the HPAs with a forecast are ahead of the wave; return how long after its beginning that was."""
     reached: dict[str, float] = {}
 
     def all_reached() -> bool:
@@ -151,12 +151,12 @@ def figures(reached: dict[str, float], crossing: float) -> str:
 
 
 def has_value(scalers: Autoscalers, name: str) -> bool:
-    """Whether the adapter answers the HPA's question for the forecast."""
+    """Return whether the adapter answers the HPA's request for the forecast."""
     reply = scalers.ask(scalers.all[name])
     return reply.status == 200 and bool(reply.document["items"])
 
 
 def expects_less(program: Recommender, size: int) -> bool:
-    """Whether the load that is expected would do with fewer replicas."""
+    """Return whether fewer replicas would carry the expected load."""
     load = program.items()["chat"]["load"]
     return load is not None and needed(load["quantiles"]["0.5"], PER_REPLICA) < size

@@ -31,21 +31,21 @@ BASE: Final = 465.0
 CREST: Final = 765.0
 PER_SECOND: Final = 10.0
 TOO_MANY: Final = needed(BASE, PER_REPLICA) + 2
-"""At 5% in 10 s it takes 8 s until the second of them is given up."""
+"""At 5% in 10 s it takes 8 s until the second surplus replica is removed."""
 KEPT_IN_TEN_SECONDS: Final = 0.95
 REFUSALS: Final = 5
 
 
 @dataclass(slots=True)
 class Watched:
-    """A recommender, and what it was seen to decide."""
+    """A recommender, and the decisions that were observed."""
 
     program: Recommender
     decisions: dict[float, dict[str, Any]] = field(default_factory=dict)
     """Items with a size, by their times in seconds since the Unix epoch."""
 
     def look(self) -> dict[str, Any]:
-        """Return the one item there is now; empty if it has no size of its own."""
+        """Return the one present item; empty if it has no size of its own."""
         (item,) = self.program.items().values() or ({},)
         if item.get("replicas") is None or item["load"] is None:
             return {}
@@ -53,7 +53,7 @@ class Watched:
         return item
 
     def decides_more(self, count: int) -> Callable[[], bool]:
-        """Return the condition that this number of further decisions have been seen."""
+        """Return the condition that this many further decisions have been observed."""
         wanted = len(self.decisions) + count
         return lambda: bool(self.look()) and len(self.decisions) >= wanted
 
@@ -111,7 +111,7 @@ def _share(wave: Wave, pods: Sequence[str]) -> Mapping[str, float]:
 
 
 def configure_connections(predicting: Predicting, chat: Workload) -> None:
-    """Scale by connections, down by 5% in 10 s."""
+    """Configure scaling by connections, with scale-downs of 5% in 10 s."""
     of = f'{{namespace="{chat.namespace}"}}'
     settings = {
         "load": f"sum(open_connections{of})",
@@ -124,7 +124,7 @@ def configure_connections(predicting: Predicting, chat: Workload) -> None:
 
 
 def scale_downs_too_fast(watched: Watched, begin: float) -> dict[float, int]:
-    """Return the sizes below the lowest that the rate allows since the program began, by time in whole seconds."""
+    """Return the sizes below the lowest that the rate allows since `begin`, by time in whole seconds."""
     return {
         when: item["replicas"]
         for when, item in watched.decisions.items()
@@ -133,12 +133,12 @@ def scale_downs_too_fast(watched: Watched, begin: float) -> dict[float, int]:
 
 
 def superseded(program: Recommender) -> float:
-    """Return how many decisions were not carried out because of a newer one."""
+    """Return how many decisions were not applied because of a newer one."""
     return float(program.metric('tidewatch_scale_calls_total{recommendation="chat",result="superseded"}') or 0)
 
 
 def refusals(predicting: Predicting, workload: Workload) -> list[float]:
-    """Return when scale calls were refused."""
+    """Return the times at which scale calls were refused."""
     found = predicting.requests(403, f"{workload.path}/scale")
     return [event.start.timestamp() for event in found]
 
@@ -180,7 +180,7 @@ def test_each_series_scales_its_own_deployment(predicting: Predicting) -> None:
 
 
 def configure_each(predicting: Predicting, **more: object) -> None:
-    """Scale what the series name by its present load, while the gate is open."""
+    """Scale each Deployment that a series names by the series' present load, while the gate is open."""
     of = f'namespace="{predicting.namespace}"'
     settings = {
         "load": f'sum by (namespace, deployment) (load{{{of},deployment!="is-true"}})',

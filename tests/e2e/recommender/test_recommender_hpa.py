@@ -1,4 +1,4 @@
-"""HPAs that follow `recommended_replicas` through the adapter: as an Object metric on the target, and as External.
+"""HPAs follow `recommended_replicas` through the adapter, as an Object metric on the target and as an External one.
 
 With a tolerance of 0, which `autoscaling/v2` has in `behavior` since Kubernetes 1.33 (on by default since 1.35): with
 the usual 10% an HPA of 20 replicas ignores a recommendation of 21.
@@ -94,7 +94,7 @@ def test_hpas_follow_a_recommendation_of_one_more_and_one_less(
 
 
 def metrics() -> tuple[dict[str, Any], ...]:
-    """Return the entries of `spec.metrics`, in the order of the names."""
+    """Return the entries of `spec.metrics`, in the order of their names."""
     by_object, by_external = NAMES
     labels = {"target_kind": "Deployment", "target_name": by_external}
     return (

@@ -26,9 +26,9 @@ __all__ = ["state"]
 
 MANY: Final = 500
 POLL_SECONDS: Final = 10.0
-"""The default of --poll-period-seconds."""
+"""The default of `--poll-period-seconds`."""
 BUSY_SECONDS: Final = 5.0
-"""By how much a test waits longer than the product needs, on a machine that is busy with other things."""
+"""How much longer than the product needs a test waits on a busy machine."""
 COREDNS: Final = {
     "linear": {
         "coresPerReplica": 256,
@@ -64,7 +64,7 @@ class Scene:
         return f"/api/v1/namespaces/{self.namespace}/configmaps/dns-autoscaler"
 
     def parameters(self, **modes: str | None) -> None:
-        """Write modes into the ConfigMap; None takes one out."""
+        """Write modes into the ConfigMap; None removes one."""
         if self.cluster.client.find(self.config_map):
             self.cluster.client.merge(self.config_map, {"data": modes})
         else:
@@ -73,7 +73,7 @@ class Scene:
 
     @contextmanager
     def running(self, config_maps: Document, *flags: str, more: tuple[Document, ...] = ()) -> Iterator[Recommender]:
-        """Run the program with that project's rights and flags, and further ones."""
+        """Run the program with that project's rights and flags, and with further flags."""
         here = [*CPA_HERE, config_maps, *more]
         with ExitStack() as stack:
             kubeconfig = stack.enter_context(
@@ -97,7 +97,7 @@ class Scene:
             yield found
 
     def refused_requests(self) -> Counter[str]:
-        """Return how often the program asked for what it may not do, by verb and resource."""
+        """Return how often the program's requests were forbidden, by verb and resource."""
         account = f"system:serviceaccount:{self.namespace}:autoscaler"
         events = [event for event in self.cluster.audit_events() if event.user == account and event.code == 403]
         return Counter(f"{event.verb} {event.resource}" for event in events)
@@ -114,7 +114,7 @@ def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
 def test_a_deployment_follows_500_nodes_and_back_within_one_poll(
     scene: Scene, state: Callable[[str, str], None]
 ) -> None:
-    """With the default parameters, of which the ConfigMap is made."""
+    """The parameters are the defaults, from which the program makes the ConfigMap."""
     scene.pool.add(1)
     with scene.running(GET_AND_CREATE_CONFIG_MAPS, f"--default-params={json.dumps(COREDNS)}") as program:
         made = scene.cluster.wait_for("the ConfigMap", lambda: scene.cluster.client.find(scene.config_map))

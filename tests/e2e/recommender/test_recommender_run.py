@@ -1,4 +1,4 @@
-"""`tidewatch-recommender run` with exactly the rights that its configuration needs: who leads, who owns, who waits."""
+"""`tidewatch-recommender run` with exactly the rights that its configuration needs: leaders, owners and standbys."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.timeout(300)
 
 TAKEOVER_SECONDS: Final = 20.0
 AT_ONCE_SECONDS: Final = 12.0
-"""A release is seen within the retry period of 2.0 to 4.4 s; the rest is for a machine that is busy."""
+"""A released lease is seen within the retry period of 2.0 to 4.4 s; the rest is for a busy machine."""
 STALE_SECONDS: Final = 60.0
-"""The default and the least of `staleAfter`."""
+"""The default and minimum of `staleAfter`."""
 APPLY: Final = "application/apply-patch+yaml"
 KILLS: Final = int(os.environ.get("RECOMMENDER_KILLS", "10"))
 """How often the program is killed, each time in the next state of `STATES`."""
@@ -82,13 +82,13 @@ class Scene:
         return found
 
     def refused_requests(self) -> set[str]:
-        """Return what service accounts of the namespace asked for and may not do."""
+        """Return the requests of the namespace's service accounts that were forbidden."""
         mark = f"system:serviceaccount:{self.namespace}:"
         found = [event for event in self.cluster.audit_events() if event.user.startswith(mark) and event.code == 403]
         return {f"{event.verb} {event.uri}" for event in found}
 
     def memory(self) -> frozenset[tuple[str, str]]:
-        """Return the ConfigMaps, among them those of the memory; one that is written anew is another one."""
+        """Return names and versions of the ConfigMaps, including the memory's; each write gives a new version."""
         found = self.cluster.client.items(f"/api/v1/namespaces/{self.namespace}/configmaps")
         return frozenset((one["metadata"]["name"], one["metadata"]["resourceVersion"]) for one in found)
 
@@ -98,7 +98,7 @@ class Scene:
         return (found or {}).get("spec", {}).get("holderIdentity") or ""
 
     def outcome(self, program: Recommender, name: str) -> dict[str, Any]:
-        """Return what a recommendation means for its first target; empty before the first decision."""
+        """Return the recommendation's outcome for its first target; empty before the first decision."""
         items = program.items()
         return items[name]["targets"][0] if name in items else {}
 
@@ -200,7 +200,7 @@ def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_
     scene: Scene,
     elects: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    """With a Lease the value ends with the leadership, otherwise when it is stale."""
+    """With a Lease the value ends with the leadership, and without one when it becomes stale."""
     scene.pool.add(3)
     dns = scene.workload("dns")
     scene.configure(scene.entry("dns", dns), elects=elects)
@@ -227,7 +227,7 @@ def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_
 
 @pytest.mark.timeout(120 + 12 * KILLS)
 def test_a_program_that_is_killed_in_any_state_loses_no_limit_and_writes_nothing_twice(scene: Scene) -> None:
-    """It may change its value five times in an hour: without its memory it would do so after each kill."""
+    """The program may change its value five times in an hour: without its memory it would do so after each kill."""
     allowed = 5
     dns = scene.workload("dns")
     # One node for the replica that is there, so that each further one is a change.
@@ -270,7 +270,7 @@ def has_cause_to_change(scene: Scene, target: Workload, program: Recommender) ->
 
 
 def has_remembered(scene: Scene, target: Workload, program: Recommender) -> None:
-    """The memory of a change is written, and its scale call may be on its way; or the limit is reached."""
+    """The memory of a change has been written, and its scale call may be under way; or the limit is reached."""
     has_decided(scene, target, program)
     before = scene.memory()
     scene.pool.add(1)

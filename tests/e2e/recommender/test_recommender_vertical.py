@@ -30,7 +30,7 @@ NANNY_EVERYWHERE: Final = [rule([""], ["nodes"], "list")]
 NANNY_HERE: Final = [rule([""], ["pods"], "get"), rule(["apps"], ["deployments"], "get patch", "nanny-v1")]
 """The ClusterRole and the Role of addon-resizer's `deploy/example.yaml`, at 55c37cd."""
 SIZES: Final = ("--cpu=300m", "--extra-cpu=20m", "--memory=200Mi", "--extra-memory=10Mi", "--threshold=5")
-"""The flags of the Deployment there."""
+"""The flags of the Deployment in the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Scene:
         self.cluster.wait_for(f"{section} {sizes}", lambda: self.sizes()[0].get(section) == sizes, why_not=self.sizes)
 
     def pod(self, besides: str = "") -> str:
-        """Return the name of the one pod, another than `besides`."""
+        """Return the name of the only pod that is not `besides`."""
 
         def found() -> str:
             pods = self.cluster.pods(self.namespace, "app=nanny")
@@ -84,7 +84,7 @@ class Scene:
     def running(
         self, *arguments: str, here: Sequence[Document] = (), everywhere: Sequence[Document]
     ) -> Iterator[Recommender]:
-        """Run a command with these rights alone."""
+        """Run a command with only these rights."""
         account = service_account(
             self.cluster, self.namespace, "resizer", self.folder, here=here, everywhere=everywhere
         )

@@ -1,6 +1,6 @@
-"""The output resize on a real API server: pods in place, templates, and what is refused.
+"""The output `resize` on a real API server: pods in place, templates, and what is refused.
 
-No kubelet runs here: the API server takes the resize of a pod, which a kubelet would carry out.
+No kubelet runs here: the API server accepts the resize of a pod, which a kubelet would carry out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WANTED: Final = {"requests": {"cpu": "250m", "memory": "384Mi"}, "limits": {"cpu
 
 
 def workload(name: str = "web", resources: Document = STATED, **metadata: Any) -> Document:  # noqa: ANN401 - any field
-    """Return a Deployment whose pods no node takes."""
+    """Return a Deployment whose pods fit no node."""
     container = {"name": "app", "image": "none", "resources": resources}
     sidecar = {"name": "sidecar", "image": "none", "resources": STATED}
     pod: Document = {"nodeSelector": {"nowhere": "yes"}, "containers": [container, sidecar]}
@@ -68,7 +68,7 @@ class Scene:
     namespace: str
     attempt: ResizeAttempt
     client: KubernetesClient
-    """With the rights of an entry of sizes."""
+    """A client with the rights of an entry of sizes."""
 
     @property
     def path(self) -> str:
@@ -112,19 +112,19 @@ def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
 
 
 def resize_rights(namespace: str) -> list[Document]:
-    """Return the rules of an entry of sizes from usage."""
+    """Return the RBAC rules of an entry of sizes from usage."""
     lines = (f"targets: [{web(namespace)}]", "outputs: [resize]")
     content = whole(entry("sizes", *lines, kind="resources: {fromUsage: {}}"), top="prometheus: {url: http://p}\n")
     return rules_of(content, namespace)[namespace]
 
 
 def web(namespace: str) -> str:
-    """Return the item of `targets`."""
+    """Return the entry of `targets`."""
     return f"{{apiVersion: apps/v1, kind: Deployment, namespace: {namespace}, name: web}}"
 
 
 def rules_of(content: str, namespace: str) -> dict[str, list[Document]]:
-    """Return the rules that the rights of a configuration are, by namespace; empty: in all."""
+    """Return the RBAC rules of a configuration, by namespace; an empty name stands for all namespaces."""
     found = rights_of(
         read_configuration(content, "r.yaml"),
         namespace=namespace,

@@ -41,23 +41,23 @@ class Wave:
     def __init__(self, level: float) -> None:
         self._lock = threading.Lock()
         self._pieces = [(0.0, level, 0.0, level)]
-        """Since when (seconds since the Unix epoch), the load then, its growth in a second, and its crest."""
+        """The start of each piece (seconds since the Unix epoch), its load then, its growth per second, its crest."""
 
     def __call__(self) -> float:
         return self.at(time.time())
 
     def at(self, moment: float) -> float:
-        """Return the load of a moment, in seconds since the Unix epoch."""
+        """Return the load at a moment, in seconds since the Unix epoch."""
         with self._lock:
             begin, level, per_second, crest = max(piece for piece in self._pieces if piece[0] <= moment)
         return min(crest, level + per_second * (moment - begin))
 
     def stand(self, level: float) -> None:
-        """Let the load be this from now on."""
+        """Keep the load constant at this level from now on."""
         self._go_on((time.time(), level, 0.0, level))
 
     def rise(self, per_second: float, crest: float) -> float:
-        """Let the load rise from what it is to a crest, where it stays, and return when that begins."""
+        """Let the load rise from its present level to a crest, where it stays, and return when the rise begins."""
         now = time.time()
         self._go_on((now, self.at(now), per_second, crest))
         return now
@@ -69,7 +69,7 @@ class Wave:
 
 @dataclass(slots=True)
 class Predicting:
-    """A place for a recommender that predicts, with exactly the rights that its configuration needs."""
+    """The setting for a recommender that predicts, with exactly the rights that its configuration needs."""
 
     cluster: Cluster
     namespace: str
@@ -91,9 +91,9 @@ class Predicting:
         self.stack.callback(self.pod_metrics.set, metric, None, **labels)
 
     def configure(self, name: str, settings: Mapping[str, Any], *lines: str) -> None:
-        """Write a configuration with one recommendation, which a running recommender reads anew.
+        """Write a configuration with one recommendation, which a running recommender reads again.
 
-        What is not set is the least that `run` needs.
+        Settings that are not given have the minimum that `run` needs.
         """
         least = {"horizon": "20s", "history": "10m", "headroom": "0%", "model": "linear"}
         top = (
@@ -104,7 +104,7 @@ class Predicting:
         replace_file(self._path, whole(one, top=top))
 
     def start(self) -> Recommender:
-        """Start a recommender; returns when it has decided something."""
+        """Start a recommender; return when it has made a decision."""
         given = service_account(
             self.cluster,
             self.namespace,
@@ -120,7 +120,7 @@ class Predicting:
         return found
 
     def rules(self, namespace: str) -> list[Document]:
-        """Return the rules of RBAC for a namespace, or for all if it is empty."""
+        """Return the RBAC rules for a namespace, or for all namespaces if it is empty."""
         configuration = read_configuration(self._path.read_text(), str(self._path))
         assert not configuration.refused
         rights = rights_of(
@@ -132,14 +132,14 @@ class Predicting:
         return [_rule(right) for right in rights if right.namespace == namespace]
 
     def requests(self, code: int, path: str = "") -> list[AuditEvent]:
-        """Return the recommender's requests with this answer, of one path or of all, in the order of their answers."""
+        """Return the recommender's requests with this status, for one path or all, in the order of their answers."""
         user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
         found = [event for event in self.cluster.audit_events() if event.user == user and event.code == code]
         return sorted((one for one in found if path in {"", one.uri.partition("?")[0]}), key=lambda one: one.end)
 
     @property
     def role(self) -> str:
-        """The path of the role for the namespace."""
+        """Return the path of the namespace's role."""
         return f"/apis/{RBAC}/v1/namespaces/{self.namespace}/roles/{ACCOUNT}"
 
     @property
@@ -151,7 +151,7 @@ class Predicting:
 def predicting(
     cluster: Cluster, namespace: str, prometheus: ScrapedPrometheus, pod_metrics: PodMetrics, tmp_path: Path
 ) -> Iterator[Predicting]:
-    """A place for a recommender; what the test has begun there ends with it."""
+    """Yield the setting for a recommender; everything that the test starts in it ends with the test."""
     found = Predicting(cluster, namespace, tmp_path, prometheus.url, pod_metrics)
     with found.stack:
         yield found

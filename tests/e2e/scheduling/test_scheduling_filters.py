@@ -1,7 +1,7 @@
 """The predicates say what kube-scheduler's own filter plugins say, node by node and in the same words.
 
-`SCHEDULING_CLUSTERS=5000 make e2e suite=tests/e2e/scheduling/test_scheduling_filters.py` judges 5,000 random
-clusters, CI some hundreds. The seed is fixed; `SCHEDULING_SEED` takes another one.
+`SCHEDULING_CLUSTERS=5000 make e2e suite=tests/e2e/scheduling/test_scheduling_filters.py` judges 5,000 random clusters,
+CI some hundreds. The seed is fixed; `SCHEDULING_SEED` sets another one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(120 + CLUSTERS // 5)
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    """The judge, built from its source: a minute the first time, then out of Go's cache."""
+    """Build the judge from its source: this takes a minute the first time, and then Go's cache has it."""
     program = toolchain.build(SOURCE, tmp_path_factory.mktemp("judge") / "judge")
     with Judge(program) as running:
         yield running

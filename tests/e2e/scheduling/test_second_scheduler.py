@@ -1,4 +1,4 @@
-"""The second scheduler of the chart: the stock program with the rendered configuration and the rendered rights."""
+"""The second scheduler of the chart: the unmodified program with the rendered configuration and rights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 @contextmanager
 def granted(cluster: Cluster, release: Release) -> Iterator[None]:
-    """Give the scheduler's account its rights, and take back those that outlive the namespace."""
+    """Give the scheduler's account its rights, and remove those that outlive the namespace."""
     rights = [one for one in release.objects if component_of(one) == "scheduler" and one["kind"] in RIGHTS]
     cluster.apply(*rights)
     try:
@@ -43,7 +43,7 @@ def granted(cluster: Cluster, release: Release) -> Iterator[None]:
 
 
 def kubeconfig(cluster: Cluster, namespace: str, account: str, path: Path) -> Path:
-    """Write how somebody with the token of a service account calls the API server."""
+    """Write a kubeconfig that calls the API server with the token of a service account."""
     reached = {"server": cluster.url, "certificate-authority": str(cluster.ca_file)}
     user = {"token": cluster.service_account_token(namespace, account)}
     document = {
@@ -67,7 +67,7 @@ def command_of(program: Path, configuration: Document, account: Path, folder: Pa
 
 
 def deployment(namespace: str, scheduler: str) -> Document:
-    """Return pods that wait for this scheduler."""
+    """Return a Deployment whose pods wait for this scheduler."""
     labels = {"app": "web"}
     container = {"name": "main", "image": "shop/web:1", "resources": {"requests": {"cpu": "10m"}}}
     return {
@@ -86,7 +86,7 @@ def deployment(namespace: str, scheduler: str) -> Document:
 
 
 def written_certificates(release: Release, mounted: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Write what the chart has made to files, as its volumes do; return where each of the mounted files is now."""
+    """Write what the chart has made to files, as its volumes do; return the present path of each mounted file."""
     found = {}
     for key, path in mounted.items():
         secret = "serving" if key == "caFile" else "client"

@@ -1,4 +1,4 @@
-"""An installed adapter, a pod with a metric, and the ways to ask for it: through the API server, and past it."""
+"""An installed adapter, a pod with a metric, and the ways to ask for it: through the API server, and directly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 METRIC: Final = "connections"
 VALUE: Final = "7"
 PATIENCE_SECONDS: Final = 120.0
-"""How long a wait for the adapter may take: its start takes seconds, on a busy machine many."""
+"""How long a wait for the adapter may take: its start takes seconds, and on a busy machine many."""
 
 _PODS: Final = "web"
 PORT: Final = 6443
@@ -42,16 +42,16 @@ class AskedAdapter:
 
     @property
     def cluster(self) -> Cluster:
-        """Where it runs."""
+        """Return the cluster in which the adapter runs."""
         return self.installed.cluster
 
     @property
     def metric_path(self) -> str:
-        """Where the metric of all pods of the shop is."""
+        """Return the path of the metric of all pods of the shop."""
         return f"{CUSTOM}/namespaces/{self.shop}/pods/*/{METRIC}"
 
     def allow(self, subject: Mapping[str, str]) -> None:
-        """Let a subject of RBAC read the metric of the shop's pods, and nothing else."""
+        """Allow an RBAC subject to read the metric of the shop's pods, and nothing else."""
         name = f"reader-{os.urandom(3).hex()}"
         common = {"apiVersion": f"{_RBAC}/v1", "metadata": {"name": name, "namespace": self.shop}}
         rule = {"apiGroups": ["custom.metrics.k8s.io"], "resources": [f"pods/{METRIC}"], "verbs": ["get"]}
@@ -62,7 +62,7 @@ class AskedAdapter:
         )
 
     def reader(self, name: str) -> KeyPair:
-        """Return the certificate of a user that may read the metric, once the API server knows of that right."""
+        """Return the certificate of a user that may read the metric, once the API server knows of this right."""
         self.allow({"apiGroup": _RBAC, "kind": "User", "name": name})
         pair = self.cluster.plane.authorities.caller(name)
         client = self.through_the_api_server(pair=pair)
@@ -70,25 +70,25 @@ class AskedAdapter:
         return pair
 
     def through_the_api_server(self, *, pair: KeyPair | None = None, token: str | None = None) -> PlainClient:
-        """Return somebody whose requests the API server passes on."""
+        """Return a client whose requests the API server forwards."""
         url = urlsplit(self.cluster.url)
         assert url.hostname
         return PlainClient(url.hostname, url.port or 443, self.cluster.ca_file.read_text(), pair=pair, token=token)
 
     def directly(self, pod: Document, *, pair: KeyPair | None = None, token: str | None = None) -> PlainClient:
-        """Return somebody who calls one replica, and verifies its certificate as the API server does."""
+        """Return a client that calls one replica, and verifies its certificate as the API server does."""
         service = f"{NAME}.{self.installed.namespace}.svc"
         return PlainClient(pod["status"]["podIP"], PORT, self.authority(), name=service, pair=pair, token=token)
 
     def authority(self) -> str:
-        """Return the CAs of the serving certificate, as they are published, in PEM."""
+        """Return the published CAs of the serving certificate in PEM."""
         namespace = self.installed.namespace
         secret = self.cluster.client.get(f"/api/v1/namespaces/{namespace}/secrets/{NAME}-serving")
         return base64.b64decode(secret["data"]["ca.crt"]).decode()
 
 
 def wrong_with(reply: Reply) -> str | None:
-    """Return why this is not the metric's right value; None if it is."""
+    """Return why the answer is not the metric's right value; None if it is."""
     if reply.status != 200:
         return f"{reply.status} {reply.body[:300].decode(errors='replace').strip()}"
     values = [item["value"] for item in reply.document["items"]]
@@ -104,7 +104,7 @@ def asked_adapter(
     *arguments: str,
     values: Mapping[str, Any] | None = None,
 ) -> Iterator[AskedAdapter]:
-    """Install the adapter, with these flags and these values of the chart, when Prometheus has the metric.
+    """Install the adapter with these values of the chart, once Prometheus has the metric.
 
     Yields when every replica answers with its value.
     """
@@ -124,7 +124,7 @@ def asked_adapter(
 
 
 def _always_right(adapter: AskedAdapter) -> bool:
-    """Whether all replicas answer; the API server picks one of them for each new connection."""
+    """Return whether all replicas answer; the API server picks one of them for each new connection."""
     client = adapter.cluster.client
     return all(wrong_with(client.ask("GET", adapter.metric_path)) is None for _ in range(20))
 

@@ -1,4 +1,4 @@
-"""Deployments with a real HorizontalPodAutoscaler each, and what its controller is seen to do with them."""
+"""Deployments with a real HorizontalPodAutoscaler each, and the observed actions of its controller."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ QUICK: Final[Mapping[str, Any]] = {
     "scaleUp": {"stabilizationWindowSeconds": 0},
     "scaleDown": {"stabilizationWindowSeconds": 0},
 }
-"""No look-back at all: a wrong number is acted on at once, and is not hidden for five minutes."""
+"""A behaviour without look-back: a wrong number has its effect at once, and is not hidden for five minutes."""
 
 _DESCRIBED: Final = {
     "Service": ("v1", "services"),
     "Deployment": ("apps/v1", "deployments.apps"),
     "StorageClass": ("storage.k8s.io/v1", "storageclasses.storage.k8s.io"),
 }
-"""API version of each kind that an Object metric may describe, and what it is called in paths."""
+"""The API version of each kind that an Object metric may describe, and its plural in paths."""
 _SYNC_SECONDS: Final = 90.0
-"""How long one sync of the controller may take to come on a machine that is busy with other things."""
+"""How long one sync of the controller may take to come on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Autoscaler:
 
     @property
     def documents(self) -> tuple[Document, Document]:
-        """The Deployment and the HPA."""
+        """Return the Deployment and the HPA."""
         labels = {"app": self.name}
         container = {"name": "main", "image": "shop/web:1"} | self._resources
         template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
@@ -96,7 +96,7 @@ class Autoscaler:
 
 
 def pods_metric(name: str, average: str) -> Document:
-    """Return an entry of `spec.metrics`: an average for each pod."""
+    """Return an entry of `spec.metrics` with an average for each pod."""
     return {
         "type": "Pods",
         "pods": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": average}},
@@ -137,35 +137,35 @@ def _target(target: Mapping[str, str]) -> Document:
 
 
 class Autoscalers:
-    """All autoscalers of one namespace, and what is seen of them since they were made."""
+    """All autoscalers of one namespace, and what has been observed of them since they were made."""
 
     def __init__(self, cluster: Cluster, namespace: str, *autoscalers: Autoscaler) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self.all = {one.name: one for one in autoscalers}
         self.syncs: dict[str, list[AuditEvent]] = {name: [] for name in self.all}
-        """The requests for metrics that the controller made, which are one in each sync."""
+        """The controller's requests for metrics, one in each sync."""
         self._tail = AuditTail(cluster.plane.audit_log)
         self._by_uri = {one.uri: one.name for one in autoscalers}
 
     def create_deployments(self) -> None:
-        """Make the Deployments alone; returns when their pods are Ready."""
+        """Make the Deployments without HPAs; return when their pods are Ready."""
         self.cluster.apply(*(one.documents[0] for one in self.all.values()))
         for name, one in self.all.items():
             if one.replicas:
                 self.cluster.wait_until_ready(self.namespace, name)
 
     def create_hpas(self) -> None:
-        """Start the controller's work."""
+        """Make the HPAs, so that the controller starts its work."""
         self.cluster.apply(*(one.documents[1] for one in self.all.values()))
 
     def look(self) -> dict[str, int]:
-        """Take in the syncs that came, and return the sizes that are wanted now (`spec.replicas`)."""
+        """Read the new syncs, and return the sizes that are wanted now (`spec.replicas`)."""
         self.take_syncs_in()
         return self.sizes()
 
     def take_syncs_in(self) -> None:
-        """Take in the syncs that came."""
+        """Read the new syncs."""
         for event in self._tail.read():
             if event.user == CONTROLLER and (name := self._by_uri.get(unquote(event.uri))) is not None:
                 self.syncs[name].append(event)
@@ -176,7 +176,7 @@ class Autoscalers:
         return {one["metadata"]["name"]: one["spec"]["replicas"] for one in found}
 
     def wait_for_sizes(self, **sizes: int) -> None:
-        """Wait until the controller has made the Deployments this large and all of their pods are there."""
+        """Wait until the controller has set these sizes and all pods exist."""
 
         def reached() -> bool:
             found = self.look()
@@ -188,7 +188,7 @@ class Autoscalers:
                 self.cluster.wait_until_ready(self.namespace, name)
 
     def ask(self, one: Autoscaler) -> Reply:
-        """Ask what the controller asks, as an administrator."""
+        """Send the controller's request as an administrator."""
         path, _, selector = one.uri.partition("?labelSelector=")
         return self.cluster.client.ask("GET", path, query={"labelSelector": selector} if selector else {})
 
@@ -202,7 +202,7 @@ class Autoscalers:
         self.cluster.wait_for("a value of every metric", lambda: not without(), _SYNC_SECONDS, why_not=without)
 
     def wait_for_syncs(self, count: int) -> None:
-        """Wait until each HPA has been looked at so many times from now, and so has been acted on."""
+        """Wait until each HPA has been synced this many times from now, and the controller has acted on it."""
         self.look()
         # The first may have begun before the call; a sync acts after its request, so one more has to begin.
         wanted = {name: len(seen) + count + 1 for name, seen in self.syncs.items()}
@@ -214,7 +214,7 @@ class Autoscalers:
         self.cluster.wait_for(f"{count} syncs", came, _SYNC_SECONDS + 15.0 * count, why_not=self.states)
 
     def hpa(self, name: str) -> Document:
-        """Return an HPA as it is."""
+        """Return an HPA in its present state."""
         return self.cluster.client.get(
             f"/apis/autoscaling/v2/namespaces/{self.namespace}/horizontalpodautoscalers/{name}"
         )
@@ -225,5 +225,5 @@ class Autoscalers:
         return {one["type"]: (one["status"], one["reason"]) for one in found}
 
     def states(self) -> dict[str, object]:
-        """Return what an error tells: sizes, and each HPA's status."""
+        """Return the states for error messages: sizes, and each HPA's status."""
         return {"sizes": self.sizes()} | {name: self.hpa(name).get("status") for name in self.all}

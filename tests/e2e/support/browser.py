@@ -1,4 +1,4 @@
-"""Whether a real browser can be had, and what is said where none can."""
+"""Whether a real browser is available, and what is reported if not."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _SECONDS: Final = 600
 
 
 def find() -> None:
-    """Let the environment say which Chromium is meant, or why there is none. Call it where packages can be downloaded.
+    """Set the environment variable that names Chromium, or says why there is none.
 
-    In CI a browser that is missing ends the run: what is left out there is tested nowhere.
+    Call it where packages can be downloaded. In CI a missing browser ends the run: what is skipped there is tested
+    nowhere.
     """
     try:
         found = subprocess.run(

@@ -1,4 +1,4 @@
-"""A page in a real Chromium that a test types into and asks, over the DevTools protocol.
+"""A page in a real Chromium that a test types into and queries, over the DevTools protocol.
 
     with opened_browser(folder) as browser:
         browser.open(address)
@@ -42,10 +42,10 @@ class Browser:
     connection: ClientConnection
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     violations: list[str] = field(default_factory=list)
-    """Loads that the page's own Content-Security-Policy has blocked, and errors of scripts."""
+    """Loads that the page's own Content-Security-Policy has blocked, and script errors."""
 
     def ask(self, method: str, **parameters: object) -> dict[str, Any]:
-        """Return the answer of a method; events that come before it are noted."""
+        """Return the answer to a method; events that come before it are recorded."""
         number = next(self.numbers)
         self.connection.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
@@ -58,33 +58,33 @@ class Browser:
                 self.violations.append(message["params"]["entry"]["text"])
 
     def open(self, address: str) -> None:
-        """Load an address, and wait until it is there."""
+        """Load an address, and wait until the page is there."""
         self.ask("Page.navigate", url=address)
         self.wait_for_page(address)
 
     def wait_for_page(self, part: str) -> None:
-        """Wait until a document is complete of which the address contains a part."""
+        """Wait until a document whose address contains a part is complete."""
         asked = f"document.readyState === 'complete' && decodeURIComponent(location.href).includes({json.dumps(part)})"
         until(lambda: self.value(asked), _SECONDS)
 
     def value(self, expression: str) -> Any:  # noqa: ANN401 - whatever the expression gives
-        """Return the value of an expression of JavaScript; the policy of the page does not bind it."""
+        """Return the value of a JavaScript expression, to which the page's policy does not apply."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         return answer["result"].get("value")
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        """Press a key and let it go."""
+        """Press and release a key."""
         code, text = _KEYS[key]
         event = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
         self.ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **event)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **event)
 
     def type(self, text: str) -> None:
-        """Type a text into what has the focus."""
+        """Type a text into the focused element."""
         self.ask("Input.insertText", text=text)
 
     def resize(self, width: int, height: int = 900, *, dark: bool = False) -> None:
-        """Show the page in a window of a size, as someone sees it who prefers dark or light pages."""
+        """Show the page in a window of this size, for a user who prefers dark or light pages."""
         self.ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -98,7 +98,7 @@ class Browser:
 
 @contextmanager
 def opened_browser(folder: Path) -> Iterator[Browser]:
-    """Start a Chromium whose profile is in a folder, and end it."""
+    """Start a Chromium whose profile is in a folder, and end it after the block."""
     command = [
         os.environ[CHROMIUM],
         "--headless",

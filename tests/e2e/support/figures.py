@@ -1,4 +1,4 @@
-"""Figures that a test states and does not judge: kept in pytest's report, and shown at the end though all passes."""
+"""Figures that a test states without judging them: kept in pytest's report, and shown at the end even if all pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def state(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
-    """State what was measured: `state("one replica killed", "3 of 900 requests failed")`."""
+    """Return a function that states what was measured: `state("one replica killed", "3 of 900 requests failed")`."""
 
     def stated(what: str, figure: str) -> None:
         record_property(what, figure)
@@ -21,7 +21,7 @@ def state(record_property: Callable[[str, object], None]) -> Callable[[str, str]
 
 
 def stated_in(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
-    """Yield what the tests of a run have stated, a line each, whichever process they ran in."""
+    """Yield what the tests of a run have stated, one line each, from all processes."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":

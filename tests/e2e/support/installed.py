@@ -1,7 +1,7 @@
 """The adapter as its users have it: installed by the real Helm from the chart, run as rendered, aggregated.
 
-The names of APIServices are the cluster's, so there is one release at a time: a module of tests has a fixture of its
-own around `installed_adapter`, which takes everything out again before the next module begins.
+The names of APIServices are cluster-wide, so there is one release at a time: each module of tests has its own fixture
+around `installed_adapter`, which uninstalls everything before the next module begins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 APIS: Final = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
-"""Of a release with resource rules."""
+"""The APIService of a release with resource rules."""
 CUSTOM: Final = "/apis/custom.metrics.k8s.io/v1beta2"
 EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
 RESOURCE: Final = "/apis/metrics.k8s.io/v1beta1"
@@ -41,10 +41,10 @@ class InstalledAdapter:
     cluster: Cluster
     namespace: str
     apis: tuple[str, ...] = APIS
-    """The APIServices that it answers."""
+    """The APIServices that the release serves."""
 
     def upgrade(self, values: Mapping[str, Any]) -> None:
-        """Install or change the release; returns when the API server has taken its objects, not when it runs."""
+        """Install or change the release; return when the API server has its objects, which is before it runs."""
         options = ("--install", "--namespace", self.namespace)
         helm("upgrade", _RELEASE, str(CHART), *options, values=values, kubeconfig=self.cluster.kubeconfig)
 
@@ -53,7 +53,7 @@ class InstalledAdapter:
         return self.cluster.wait_until_ready(self.namespace, NAME, _START_SECONDS)
 
     def restart(self) -> None:
-        """Replace all pods as `kubectl rollout restart` does; returns when the new ones are Ready."""
+        """Replace all pods as `kubectl rollout restart` does; return when the new ones are Ready."""
         self.cluster.kubectl("rollout", "restart", f"deployment/{NAME}", "--namespace", self.namespace)
         self.wait_until_ready()
 
@@ -67,7 +67,7 @@ class InstalledAdapter:
         return {name: self._availability(name) for name in self.apis}
 
     def answers(self) -> bool:
-        """Tell whether each API answers through the aggregator, which verifies the certificate, unlike `Available`."""
+        """Return whether each API answers through the aggregator, which verifies the certificate."""
         for name in self.apis:
             version, _, group = name.partition(".")
             self.cluster.client.get(f"/apis/{group}/{version}")
@@ -81,7 +81,7 @@ class InstalledAdapter:
 
 @contextmanager
 def namespace_of_its_own(cluster: Cluster, prefix: str) -> Iterator[str]:
-    """Make a namespace for longer than one test; it is being deleted when the block ends."""
+    """Make a namespace for longer than one test; its deletion begins when the block ends."""
     name = f"{prefix}-{os.urandom(3).hex()}"
     cluster.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
@@ -94,7 +94,7 @@ def namespace_of_its_own(cluster: Cluster, prefix: str) -> Iterator[str]:
 
 @contextmanager
 def installed_adapter(cluster: Cluster, values: Mapping[str, Any]) -> Iterator[InstalledAdapter]:
-    """Install the chart with these values in a namespace of its own, and take it out again.
+    """Install the chart with these values in a namespace of its own, and uninstall it after the block.
 
     Yields when all pods are Ready and every API answers.
     """
@@ -132,9 +132,9 @@ def values_for_recommendations(prometheus: ScrapedPrometheus) -> dict[str, Any]:
 
 
 def _rule(series: str, query: str, resource: str = "", group: str = "", name: str = "") -> dict[str, Any]:
-    """Return a rule about a label that is named as its kind of objects is.
+    """Return a rule about a label that is named after its kind of objects.
 
-    It spells its metric's name out, and so it is served before its series exist.
+    The rule spells its metric's name out, so the metric is served before its series exist.
     """
     overrides = {"namespace": {"resource": "namespace"}}
     if resource:
@@ -167,5 +167,5 @@ RULES: Final[dict[str, Any]] = {
     ],
     "external": [_rule('queue_length{namespace!="",queue!=""}', "sum(<<.Series>>{<<.LabelMatchers>>})")],
 }
-"""`connections` and `messages_per_second` of pods, `requests_in_flight` of Services, `backlog` of Deployments,
-`provisioning` of StorageClasses, which are in no namespace; and `queue_length`, an External metric."""
+"""Rules for `connections` and `messages_per_second` of pods, `requests_in_flight` of Services, `backlog` of
+Deployments, `provisioning` of StorageClasses, which are cluster-scoped, and the External metric `queue_length`."""

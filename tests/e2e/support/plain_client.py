@@ -1,6 +1,6 @@
-"""Requests that are sent exactly once: what an adapter, or the aggregator in front of it, makes of each can be counted.
+"""Requests that are sent exactly once, so that the answers of an adapter, or of the aggregator, can be counted.
 
-`ApiClient` sends a request again on a connection that has gone, which would hide an answer that was cut off.
+`ApiClient` sends a request again if its connection broke, which would hide a truncated answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PlainClient:
         pair: KeyPair | None = None,
         token: str | None = None,
     ) -> None:
-        """`authority`: the CA of the server's certificate, in PEM; `name`: for whom that must be, where not `host`."""
+        """`authority` is the CA of the server's certificate in PEM; `name` is the certificate's if it is not `host`."""
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._pool = urllib3.HTTPSConnectionPool(
             host,
@@ -49,12 +49,12 @@ class PlainClient:
         )
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:
-        """Return what comes, whatever its status. Raises urllib3's errors."""
+        """Return the answer, whatever its status. Raises urllib3's errors."""
         response = self._pool.request(
             "GET", path, headers={"Accept": "application/json", **self._headers, **(headers or {})}
         )
         return Reply(response.status, dict(response.headers), response.data)
 
     def close(self) -> None:
-        """End the connections that are not in use."""
+        """Close the connections that are not in use."""
         self._pool.close()

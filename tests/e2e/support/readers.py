@@ -39,7 +39,7 @@ def asked():
 
 print(until(asked, 100))
 """
-"""Stands in for a reader's curl on machines without it; repeats after a 503, as the pages tell the reader to do."""
+"""Stands in for a reader's curl on machines without it, and retries after a 503, as the pages tell the reader to do."""
 
 
 class Shell:
@@ -76,7 +76,7 @@ class Shell:
 
     @contextmanager
     def in_background(self, command: str) -> Iterator[None]:
-        """Run a command line beside others until the block ends."""
+        """Run a command line in the background until the block ends."""
         log = self._home / "background.log"
         with start(["sh", "-c", f"exec {command}"], log_path=log, environment=self._environment, folder=self._folder):
             yield
@@ -84,13 +84,13 @@ class Shell:
 
 @pytest.fixture
 def shell(cluster: Cluster, kubernetes_programs: Programs, tmp_path: Path) -> Shell:
-    """Run a command line in the checkout as its owner would."""
+    """Return a shell that runs command lines in the checkout as its owner would."""
     return Shell(cluster, kubernetes_programs, tmp_path)
 
 
 @contextmanager
 def namespaces(cluster: Cluster, *names: str) -> Iterator[None]:
-    """Make namespaces of these names; the block ends when they are gone."""
+    """Make namespaces with these names; at the end of the block, wait until they are gone."""
     paths = [f"/api/v1/namespaces/{name}" for name in names]
     for name, path in zip(names, paths, strict=True):
         cluster.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -106,9 +106,9 @@ def namespaces(cluster: Cluster, *names: str) -> Iterator[None]:
 
 @contextmanager
 def prometheus_at(cluster: Cluster, pod_metrics: PodMetrics, folder: Path, address: str) -> Iterator[PrometheusProcess]:
-    """Run a Prometheus at the address that a page names: the URL of a Service of a namespace that exists.
+    """Run a Prometheus at the URL that a page names, which is that of a Service in an existing namespace.
 
-    The stand-in for the kubelet resolves names of headless Services, so the Service is one.
+    The stand-in for the kubelet resolves only names of headless Services, so the Service is headless.
     """
     url = urlsplit(address)
     name, namespace = str(url.hostname).split(".")
@@ -130,7 +130,7 @@ def prometheus_at(cluster: Cluster, pod_metrics: PodMetrics, folder: Path, addre
 
 
 def _service(name: str, namespace: str, address: str, port: int) -> list[Document]:
-    """Return a Service, with a pod that nobody schedules: it stands for a program that runs beside the cluster."""
+    """Return a Service with an unscheduled pod, which stands for a program that runs outside of the cluster."""
     about = {"name": name, "namespace": namespace}
     pod = {"kind": "Pod", "name": name, "namespace": namespace}
     return [

@@ -1,4 +1,4 @@
-"""Recommenders before a real API server: processes with rights of service accounts, and what the audit log shows."""
+"""Recommenders with a real API server: processes with rights of service accounts, and what the audit log shows."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 LEASE: Final = "tidewatch-recommender"
 RBAC: Final = "rbac.authorization.k8s.io"
 POOL: Final = "e2e.tidewatch.io/pool"
-"""Label of the nodes that a test makes: those of other tests do not count for it."""
+"""The label of the nodes that a test makes, by which other tests' nodes are not counted."""
 _AT_ONCE: Final = 8
 
 
 def rule(groups: Sequence[str], resources: Sequence[str], verbs: str, *names: str) -> Document:
-    """Return a rule of RBAC; `verbs` are separated by spaces, and `names` limit it to these objects."""
+    """Return an RBAC rule; `verbs` are separated by spaces, and `names` limit the rule to these objects."""
     found: Document = {"apiGroups": list(groups), "resources": list(resources), "verbs": verbs.split()}
     return found | ({"resourceNames": list(names)} if names else {})
 
 
 def rights(recommendations: Sequence[str], targets: Sequence[str]) -> list[Document]:
-    """Return the rules for the namespace in which the program, its memories and its targets are."""
+    """Return the RBAC rules for the namespace in which the program, its memories and its targets are."""
     memories = [stored_name(name) for name in recommendations]
     return [
         rule(["coordination.k8s.io"], ["leases"], "create"),
@@ -120,7 +120,7 @@ class Pool:
         return f"{POOL}={self.name}"
 
     def add(self, count: int) -> None:
-        """Make so many more nodes."""
+        """Add so many nodes."""
         specs = [
             NodeSpec(f"{self.name}-{next(self._numbers)}", labels={POOL: self.name}, address="") for _ in range(count)
         ]
@@ -128,7 +128,7 @@ class Pool:
             list(threads.map(lambda spec: self._cluster.client.create(NODES, _document(spec)), specs))
 
     def remove(self, *, keep: int = 0) -> None:
-        """Delete all nodes but so many."""
+        """Delete all but so many nodes."""
         found = self._cluster.client.items(NODES, labelSelector=self.selector)
         paths = [f"{NODES}/{node['metadata']['name']}" for node in found[keep:]]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -156,7 +156,7 @@ class Workload:
 
     @property
     def reference(self) -> str:
-        """The entry of `targets` in a configuration."""
+        """Return the entry of `targets` in a configuration."""
         return f"{{apiVersion: apps/v1, kind: Deployment, namespace: {self.namespace}, name: {self.name}}}"
 
     def create(self, replicas: int = 1) -> None:
@@ -182,7 +182,7 @@ class Workload:
         self.cluster.wait_for(f"{replicas} replicas", lambda: self.replicas == replicas, seconds, why_not=self._state)
 
     def changes(self) -> int:
-        """Return how often its specification has been changed; an equal value that is written again is no change."""
+        """Return how often its specification has been changed; writing an equal value again is not a change."""
         generation: int = self.cluster.client.get(self.path)["metadata"]["generation"]
         return generation - 1
 
@@ -196,7 +196,7 @@ class Workload:
         return sorted((event for event in found if event.code == 200), key=lambda event: event.end)
 
     def writers(self) -> list[str]:
-        """Return the service accounts that scaled it, one after another, each once for all of its calls in a row."""
+        """Return the service accounts that scaled it, in order; consecutive calls of one account count once."""
         return [name for name, _ in itertools.groupby(event.user.rpartition(":")[2] for event in self.writes())]
 
     def _state(self) -> int:
@@ -204,7 +204,7 @@ class Workload:
 
 
 def autoscaler(name: str) -> Document:
-    """Return an HPA of a Deployment that has no metric to follow."""
+    """Return an HPA of a Deployment without a metric to follow."""
     target = {"type": "Utilization", "averageUtilization": 50}
     return {
         "metadata": {"name": name},

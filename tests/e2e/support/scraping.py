@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.cluster import Cluster
 
 PORT_NAME: Final = "metrics"
-"""Of the containers' ports that are scraped, as the chart's PodMonitor chooses them."""
+"""The name of the container ports that are scraped, which the chart's PodMonitor selects."""
 
 _INTERVAL_SECONDS: Final = 0.5
 
@@ -31,7 +31,7 @@ _INTERVAL_SECONDS: Final = 0.5
 def reconfigured(
     prometheus: PrometheusProcess, change: Callable[[Mapping[str, Any]], dict[str, Any]]
 ) -> Iterator[None]:
-    """Let Prometheus run with another configuration, and with its own again when the block ends."""
+    """Give Prometheus another configuration for the block, and its own again afterwards."""
     before: dict[str, Any] = json.loads(prometheus.config_path.read_text())
     try:
         prometheus.configure(change(before))
@@ -43,15 +43,15 @@ def reconfigured(
 
 
 def with_job(before: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration that scrapes one job more."""
+    """Return a configuration with one more scrape job."""
     return {**before, "scrape_configs": [*before["scrape_configs"], job]}
 
 
 @contextmanager
 def scraped_pods(cluster: Cluster, prometheus: PrometheusProcess, namespace: str) -> Iterator[str]:
-    """Let Prometheus scrape the pods of a namespace that run, as with a PodMonitor; yields the job's name.
+    """Let Prometheus scrape the running pods of a namespace, as with a PodMonitor; yield the job's name.
 
-    Pods that come later are scraped too. They are handed over in a file: Debian's Prometheus has no discovery of
+    Pods that start later are scraped too. Prometheus reads the pods from a file: Debian's build has no discovery of
     Kubernetes's objects.
     """
     job = f"pods-of-{namespace}"
@@ -70,7 +70,7 @@ def scraped_pods(cluster: Cluster, prometheus: PrometheusProcess, namespace: str
 
 
 def targets_of(pods: Sequence[Document]) -> list[dict[str, Any]]:
-    """Return what Prometheus is to scrape, with the labels that the Prometheus operator gives, and the node's."""
+    """Return the scrape targets, with the labels that the Prometheus operator sets, and the node's label."""
     return [
         {
             "targets": [f"{pod['status']['podIP']}:{port['containerPort']}"],

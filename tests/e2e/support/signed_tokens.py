@@ -1,6 +1,6 @@
-"""Tokens of service accounts with times of their own, signed by the cluster's own key.
+"""Tokens of service accounts with times of our choice, signed by the cluster's own key.
 
-TokenRequest issues no token for less than ten minutes. The API server accepts these like its own.
+TokenRequest issues no token for less than ten minutes. The API server accepts these tokens like its own.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _BEFORE_SECONDS: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """For how long a token holds, from now on; below 0 it has ended."""
+    """How long a token is valid from now on; below 0, it has expired."""
 
     seconds: float
     audience: str = ISSUER
 
 
 def signed_token(account: Document, key_file: Path, lifetime: Lifetime) -> str:
-    """Return a token of a service account; `account` is the object itself, `key_file` the key that signs."""
+    """Return a token of a service account; `account` is the object, and `key_file` the key that signs."""
     metadata = account["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
     now = time.time()

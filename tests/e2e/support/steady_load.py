@@ -1,4 +1,4 @@
-"""A steady stream of requests beside a test, each with its time and what was wrong with its answer."""
+"""A steady stream of requests beside a test; each is kept with its time and what was wrong with its answer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Sent:
     start: float
     end: float
     wrong: str | None
-    """Why its answer was none; None for a right one."""
+    """What was wrong with the answer; None for a right one."""
 
 
 class SteadyLoad:
-    """Requests at an even rate; a slow answer keeps none of the others from being sent while there are threads."""
+    """Requests at an even rate; a slow answer does not delay other requests while there are threads."""
 
     def __init__(self, ask: Callable[[], Reply], wrong_with: Callable[[Reply], str | None], per_second: float) -> None:
         """`ask` is called from many threads; `wrong_with` returns why an answer is not right."""
@@ -50,15 +50,15 @@ class SteadyLoad:
 
     @property
     def failures(self) -> list[Sent]:
-        """Return those without a right answer."""
+        """Return the requests without a right answer."""
         return [one for one in self.sent if one.wrong]
 
     def right_since(self, moment: float) -> int:
-        """Return how many that began later than this were answered rightly."""
+        """Return the number of right answers to requests that began after this moment."""
         return sum(1 for one in self.sent if one.start > moment and not one.wrong)
 
     def report(self, origin: float | None = None) -> str:
-        """Return in one line how many failed, in which seconds after `origin` (default: the beginning), and how."""
+        """Return in one line how many requests failed, how, and in which seconds after `origin` or the start."""
         begin = self._start if origin is None else origin
         if not self.failures:
             return f"{len(self.sent)} requests, none failed"
@@ -68,14 +68,14 @@ class SteadyLoad:
         return f"{len(self.sent)} requests, {len(self.failures)} failed from {first:.1f} s to {last:.1f} s: {how}"
 
     def run(self, worker: int, workers: int) -> None:
-        """Send every n-th request at its time, until `stop`."""
+        """Send every n-th request at its time, until `stop` is called."""
         number = worker
         while not self._ended.wait(max(0.0, self._start + number / self._per_second - time.monotonic())):
             self._send()
             number += workers
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending requests."""
         self._ended.set()
 
     def _send(self) -> None:

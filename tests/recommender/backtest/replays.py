@@ -1,4 +1,4 @@
-"""Short seeded loads, replayed."""
+"""Replays of short seeded loads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 LIGHT = tuple(model for model in MODELS if not model.is_heavy)
 FEW = LIGHT[:3]
-"""Where no model is what is tested: each of them is played through the whole load."""
+"""Models for tests of other things than models, since each model is replayed over the whole load."""
 BUDGETS, ONE_BUDGET = "recommender.backtest.shortage_by_budget.BUDGET_RATIOS", (0.5,)
-"""Where no budget is what is tested: for each of them the choice among models is made anew, through the whole load."""
+"""One budget for tests of other things, since for each budget models are chosen anew over the whole load."""
 AT = 1_767_225_600.0
 """2026-01-01T00:00:00Z, a Thursday."""
 

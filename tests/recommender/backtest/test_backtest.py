@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Budgets have tests of their own."""
+    """Use one budget; other tests are about budgets."""
     monkeypatch.setattr(BUDGETS, ONE_BUDGET)
 
 
@@ -98,7 +98,7 @@ def test_the_default_scale_is_above_zero(load: list[float], expected: float) -> 
 
 
 def with_poison(actuator: Actuator, at: int) -> tuple[BacktestReport, BacktestReport]:
-    """Return the reports of a load and of one whose future from `at` on is another; the scale is the same."""
+    """Return the reports of a load and of one that differs from `at` on, with the same scale."""
     # Through an HPA each step takes forty looks: a shorter load with fewer models is enough for its own part.
     scale = actuator is Actuator.SCALE
     load, models = daily_load(24 * 6 * 5)[-(at + 100) :], LIGHT if scale else FEW

@@ -33,7 +33,7 @@ def settings_of(step: float, *, most: int | None = None, startup: float = 180.0)
 
 
 def every_look(sizes: list[float], settings: FleetSettings) -> list[tuple[float, int]]:
-    """Return the size after each look of the whole HPA."""
+    """Return the size after each sync of the complete HPA."""
     spec = HPASpec(
         (ExternalMetric("recommended_replicas", AverageValue(1000)),),
         settings.max_replicas or 2**31 - 1,

@@ -68,7 +68,7 @@ def test_a_grid_that_cannot_be_made_is_refused(samples: dict[float, float], step
     st.sampled_from(list(Missing)),
 )
 def test_no_step_knows_what_comes_after_it(values: list[float], at: int, step: float | None, missing: Missing) -> None:
-    """Samples from a moment on are changed: steps that were over by then stay the same."""
+    """Samples from a moment on are changed: steps that had ended by then must stay the same."""
     values[0] = 1.0
     at = min(at, len(values) - 1)
     times = 60.0 * np.arange(len(values), dtype=np.float64)

@@ -23,7 +23,7 @@ MODELS = tuple(map(model_named, ("linear", "seasonal", "largest-hour")))
 
 @pytest.fixture(scope="module")
 def report() -> BacktestReport:
-    """One replay with every budget, for the tests that read its report."""
+    """Return one replay with every budget, for the tests that read its report."""
     return replayed(daily_load(24 * 6 * 8), models=MODELS)
 
 

@@ -1,4 +1,4 @@
-"""A cluster of the scripted API server, as the recommender's commands find it."""
+"""A cluster on the scripted API server, as the recommender's commands find it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COREDNS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}
 
 
 def cluster_server(context: ssl.SSLContext | None = None) -> ObjectApiServer:
-    """Return a server, with TLS if there is a context, in which HPAs are watched, with a Deployment of two replicas."""
+    """Return a server, with TLS if there is a context, on which HPAs are watched, with a Deployment of two replicas."""
     server = ObjectApiServer(context=context)
     server.watched.add(HPAS)
     deploy(server, "coredns", 2)
@@ -52,7 +52,7 @@ def replicas_of(server: ObjectApiServer, name: str = "coredns") -> int:
 
 
 def put_nodes(server: ObjectApiServer, number: int) -> None:
-    """Let the cluster have so many nodes, of four cores each."""
+    """Give the cluster so many nodes, with four cores each."""
     present = {node["metadata"]["name"] for node in server.store.page(_resource(server, "nodes"), "", {})["items"]}
     wanted = {f"n{place}" for place in range(number)}
     for name in sorted(present - wanted):
@@ -62,12 +62,12 @@ def put_nodes(server: ObjectApiServer, number: int) -> None:
 
 
 def put_hpa(server: ObjectApiServer, name: str, **spec: object) -> None:
-    """Let an HPA scale CoreDNS."""
+    """Put an HPA that scales CoreDNS into the cluster."""
     _put(server, "horizontalpodautoscalers", NAMESPACE, autoscaler_object(name, NAMESPACE, COREDNS, None, **spec))
 
 
 def put_scaled_object(server: ObjectApiServer, name: str) -> None:
-    """Let KEDA be installed, and a ScaledObject that is paused, so that it has no HPA, name CoreDNS."""
+    """Install KEDA with a ScaledObject of CoreDNS, which has no HPA since it is paused."""
     if SCALED_OBJECTS not in server.resources:
         server.define(SCALED_OBJECTS)
     annotations = {"autoscaling.keda.sh/paused": "true"}

@@ -1,4 +1,4 @@
-"""Containers as cAdvisor and kube-state-metrics describe them, as samples of the past for a real Prometheus."""
+"""Containers as cAdvisor and kube-state-metrics describe them, backfilled as samples for a real Prometheus."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class SizedPod:
     requests: dict[str, float] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
     seconds: int = 4 * DAY
-    """How long it has been there."""
+    """How long the pod has existed."""
     labels: dict[str, str] = field(default_factory=dict)
     """Further labels of all its series, such as `cluster`."""
     resets_at: int | None = None
-    """Seconds before the end at which its counter of CPU begins anew."""
+    """Seconds before the end at which its CPU counter was reset."""
     killed_at: int | None = None
     """Seconds before the end at which it was killed because it was out of memory."""
 
@@ -86,7 +86,7 @@ class Exposition:
             self.add("kube_pod_container_status_restarts_total", pod.identity, restarts)
 
     def add_object(self, metric: str, labels: dict[str, str], moments: Iterable[int] = ()) -> None:
-        """Add a series of kube-state-metrics, whose value is 1; without moments, it is there at the end."""
+        """Add a series of kube-state-metrics, whose value is 1; without moments, its only sample is at the end."""
         self.add(metric, labels, ((at, 1.0) for at in tuple(moments) or (self._end,)))
 
     def add_replica_set(self, namespace: str, name: str, deployment: str) -> None:
@@ -94,6 +94,6 @@ class Exposition:
         self.add_object("kube_replicaset_owner", labels, self._known_moments(4 * DAY))
 
     def _known_moments(self, seconds: int) -> list[int]:
-        """Return when an object of this age was stated: in the last hour, so often that any query finds it."""
+        """Return when an object of this age was exported: often enough in the last hour for any query to find it."""
         ages = (*range(seconds, HOUR, -1800), *range(min(HOUR, seconds), -1, -STEP))
         return [self._end - age for age in ages]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SECRET: Final = "hunter2-of-this-test"
 ANY_HASH: Final = "$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay"
-"""Of any password: nobody here knows it."""
+"""The hash of an arbitrary password, which nobody here knows."""
 REFUSING: Final = f"basic_auth_users: {{nobody: '{ANY_HASH}'}}\n"
 LOAD: Final = "predictive: {load: sum(connections), loadPerReplica: 100, horizon: 1m, model: reactive}"
 DRIVEN: Final = "proportional: {drivers: {query: {expr: sum(connections), perReplica: 100}}}"
@@ -37,13 +37,13 @@ SECONDS: Final = 90.0
 
 
 def exported(mine: int, other: int = 9999) -> str:
-    """Return the connections of the cluster that is asked for, and those of one whose series must not be read."""
+    """Return the connections of the right cluster, and those of another one whose series must not be read."""
     return f'# TYPE connections gauge\nconnections{{cluster="mine"}} {mine}\nconnections{{cluster="other"}} {other}\n'
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The Prometheus of entries without `backend`, that of the others, and the file that makes it refuse everybody."""
+    """The Prometheus of entries without `backend`, that of the others, and the file that locks the latter."""
 
     home: ScrapedPrometheus
     far: ScrapedPrometheus
@@ -151,12 +151,12 @@ def test_a_backend_that_fails_harms_its_own_entries_alone_and_recovers(
 
 
 def items_of(recommender: Recommender, where: str) -> list[dict[str, Any]]:
-    """Return the items of a backend as soon as there are any."""
+    """Return the items of a backend once there are any."""
     return until(lambda: [item for name, item in recommender.items().items() if name.startswith(where)], SECONDS)
 
 
 def is_without_far(item: dict[str, Any]) -> bool:
-    """Whether an item has no new value, and says which Prometheus is to blame."""
+    """Return whether an item has no new value, and says which Prometheus is to blame."""
     return item["status"] in {"held", "stale"} and "Prometheus far has no value" in item["message"]
 
 
@@ -200,7 +200,7 @@ def test_a_backtest_replays_the_load_of_the_entrys_backend(world: World, capsys:
 
 
 def doctor_lines(world: World) -> dict[str, CheckStatus]:
-    """Return the status of each line that the doctor has of the backends, and of the queries of the entries."""
+    """Return the status of each line of the doctor about the backends and the entries' queries."""
     read = read_configuration(world.configuration(), "r.yaml")
     lines = [line for name, each in read.backends.items() for line in look_at_backend(name, each, "entries")]
     lines += [line for each in read.recommendations for line in look_at_queries(read, each)]
@@ -225,7 +225,7 @@ def test_the_doctor_looks_at_each_backend(world: World) -> None:
 def test_a_backend_that_is_killed_leaves_the_others(
     world: World, recommender: Recommender, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last one, since it does not come back."""
+    """This test is the last one, since the backend does not come back."""
     os.kill(world.far.prometheus.pid, signal.SIGKILL)
     until(lambda: far_up(recommender) == "0.0", SECONDS)
     world.set(world.home, 1100)

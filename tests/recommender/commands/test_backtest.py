@@ -33,7 +33,7 @@ NOWHERE = ("--query", "sum(x)", "--prometheus-url", "http://127.0.0.1:9")
 
 @pytest.fixture(autouse=True)
 def light_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fits of heavy models and budgets have tests of their own."""
+    """Leave out heavy models and use one budget; other tests are about these."""
     monkeypatch.setattr("recommender.commands.backtest.command.MODELS", FEW)
     monkeypatch.setattr(BUDGETS, ONE_BUDGET)
 

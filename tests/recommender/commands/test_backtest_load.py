@@ -41,7 +41,7 @@ def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
 
 @pytest.fixture(autouse=True)
 def an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Answers of Prometheus are kept in the working directory; heavy models and budgets have tests of their own."""
+    """Work in an empty folder, where answers of Prometheus are kept, with light models and one budget."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("recommender.commands.backtest.command.MODELS", FEW)
     monkeypatch.setattr(BUDGETS, ONE_BUDGET)

@@ -1,4 +1,4 @@
-"""A cluster size in a running recommender that is killed: its timers go on."""
+"""When a running recommender with a cluster size is killed, its timers continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NINE_MINUTES = 540.0
 SECOND = "a1"
-"""The node that may go: the group keeps one, which is its minimum."""
+"""The node that may be removed; the group keeps the other one, which is its minimum."""
 
 
 def removals(running: Recommender) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""A running recommender that is killed goes on with what it had chosen."""
+"""A running recommender that is killed continues with the models that it had chosen."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STEP_SECONDS = 60
 NOISE = "predictive: {load: sum(connections), loadPerReplica: 10, horizon: 2m, history: 25h, maxReplicas: 999}"
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
 CHOSEN_SECONDS = 400.0
-"""The child that fits and compares models runs at a low priority: the 8 s of it can take minutes beside other load."""
+"""The child that fits and compares models has a low priority: its 8 s can take minutes beside other load."""
 
 pytestmark = pytest.mark.timeout(660)
 
 
 def noise(now: float) -> str:
-    """Return recorded load that is noise around a level: the largest of the last hour says more than the present."""
+    """Return recorded load that is noise around a level: the last hour's maximum predicts it best."""
     rng = np.random.default_rng(3)
     ages = range(SPAN_SECONDS, -600, -STEP_SECONDS)
     loads = rng.uniform(500, 2000, len(ages))

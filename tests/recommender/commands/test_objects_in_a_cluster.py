@@ -1,4 +1,4 @@
-"""Recommendation objects that others break, change, delete and make again, beside one that is to be followed."""
+"""Recommendation objects that others break, change, delete and recreate, beside one that must be followed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SPECS: Final[tuple[object, ...]] = (
     linear(1),
     linear(4, "other"),
 )
-"""Nonsense, other people's targets, another entry's name, what no object may do, and some that are right."""
+"""Specs that are nonsense, have foreign targets or names, ask for what no object may do, and some that are right."""
 
 
 def deploy(server: ObjectApiServer, namespace: str) -> None:
@@ -62,7 +62,7 @@ def deploy(server: ObjectApiServer, namespace: str) -> None:
 
 
 def have_sizes(server: ObjectApiServer, replicas: int) -> bool:
-    """Return whether both are right: the target of the object of `shop`, and that of the file's entry."""
+    """Return whether both sizes are right: that of the target of `shop`'s object, and that of the file's entry."""
     web = server.objects.get_without_rights(DEPLOYMENTS, "shop", "web")
     return (web["spec"]["replicas"], replicas_of(server)) == (replicas, replicas)
 

@@ -1,6 +1,6 @@
 """Two clusters behind one Prometheus: with matchers, no command reads a series of the other one.
 
-A proxy notes what is asked. Each selector that it sees has the matchers, whichever command and look-up it is of.
+A proxy records the queries. Each selector in them has the matchers, whichever command or look-up sent it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ ENTRIES: Final = (
 
 
 def in_both(text: str) -> str:
-    """Return an exporter's text in which each series is there once for each of two clusters."""
+    """Return an exporter's text with each series once for each of two clusters."""
 
     def labelled(line: str, cluster: str) -> str:
         name, braces, rest = line.partition("{")
@@ -172,7 +172,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def selectors_in(node: Any) -> Iterator[promql_parser.VectorSelector]:  # noqa: ANN401 - classes of the parser
-    """Yield the selectors of a parsed query, by a way that shares no code with the product."""
+    """Yield the selectors of a parsed query, without using any code of the product."""
     if isinstance(node, promql_parser.VectorSelector):
         yield node
         return
@@ -184,7 +184,7 @@ def selectors_in(node: Any) -> Iterator[promql_parser.VectorSelector]:  # noqa: 
 
 
 def is_matched(query: str) -> bool:
-    """Return whether each alternative of each selector has the matcher, and there is one at all."""
+    """Return whether there is a selector, and each alternative of each selector has the matcher."""
     found = list(selectors_in(promql_parser.parse(query)))
     alternatives = [each for one in found for each in one.matchers.or_matchers or [one.matchers.matchers]]
     equal = promql_parser.MatchOp.Equal
@@ -192,7 +192,7 @@ def is_matched(query: str) -> bool:
 
 
 def unmatched(requests: list[ProxiedRequest]) -> list[str]:
-    """Return what was asked of both clusters."""
+    """Return the queries that read both clusters."""
     found = []
     for request in requests:
         asked = request.all("query") + request.all("match[]")

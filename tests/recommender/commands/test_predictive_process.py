@@ -1,4 +1,4 @@
-"""A predictive recommendation before a real Prometheus: once by `recommend`, and in a running recommender."""
+"""A predictive recommendation with a real Prometheus: once by `recommend`, and in a running recommender."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPAN_SECONDS = 7_200
 RISE = 0.5
-"""Connections that are added each second."""
+"""Connections that are added per second."""
 USUAL = "loadPerReplica: 100, horizon: 2m, history: 2h, maxReplicas: 99"
 PREDICTIVE = f"predictive: {{load: sum(connections), model: linear, {USUAL}}}"
 EACH = (

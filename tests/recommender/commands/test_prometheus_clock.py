@@ -1,4 +1,4 @@
-"""A Prometheus whose clock is wrong for a time: no size is written on what it says, and afterwards all is as before."""
+"""A Prometheus has a wrong clock for a time: no size is written from its answers, and afterwards all is as before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def has_been_asked(proxy: RecordingProxy, times: int) -> bool:
 
 @contextmanager
 def recommending(folder: Path, address: str, server: ObjectApiServer) -> Iterator[Recommender]:
-    """Run the recommender with a size by the number of connections in this Prometheus."""
+    """Run the recommender with a size that follows the number of connections in this Prometheus."""
     top = f"pollInterval: 1s\nstate: {folder}/state\nprometheus: {{url: '{address}'}}\n"
     file = folder / "recommender.yaml"
     file.write_text(whole(entry("dns", TARGETS, "outputs: [metric, scale]", kind=DRIVEN), top=top))

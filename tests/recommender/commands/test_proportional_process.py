@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectApiServer]:
-    """One that grants no more than the ClusterRole and the Role of cluster-proportional-autoscaler."""
+    """Yield a server that grants only the ClusterRole and the Role of cluster-proportional-autoscaler."""
     with cluster_server() as server:
         put_nodes(server, 8)
         server.forbid("list", "horizontalpodautoscalers")
@@ -164,7 +164,7 @@ def test_it_is_one_process_with_one_port_and_loads_little(server: ObjectApiServe
 
 
 def listening_sockets(pid: int) -> set[str]:
-    """Return the inodes of the TCP sockets of a process that listen."""
+    """Return the inodes of a process's listening TCP sockets."""
     tables = [Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
     listening = {fields[9] for table in tables for line in table if (fields := line.split())[3] == "0A"}
     targets = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]

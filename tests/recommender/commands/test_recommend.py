@@ -1,4 +1,4 @@
-"""`recommend`: one configuration, one cluster in a file, and what is printed of them."""
+"""`recommend`: one configuration, one cluster in a file, and what is printed for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONFIG_MAP = "proportional: {configMap: {namespace: kube-system, name: dns-autos
 COREDNS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}
 HEAVY = {"numpy", "pandas", "scipy", "statsmodels", "sklearn"}
 OF_SIZES = {"decide", "node_groups.discover", "what_if.apply", "predicates.filters"}
-"""Modules that only cluster sizes are calculated with."""
+"""Modules that only the calculation of cluster sizes needs."""
 
 
 def deployment(replicas: int = 3) -> Json:
@@ -81,7 +81,7 @@ def items(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> list[
 
 
 def as_process(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run the command and print what it has loaded on stderr."""
+    """Run the command; it prints on stderr which modules it has loaded."""
     program = (
         "import sys\nfrom recommender.commands.main import main\n"
         "try:\n    main(sys.argv[1:])\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"

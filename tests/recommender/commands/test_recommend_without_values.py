@@ -1,4 +1,4 @@
-"""`recommend` where Prometheus or a file does not state what an entry needs: status, message and exit status."""
+"""`recommend` if Prometheus or a file lacks what an entry needs: status, message and exit status."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def prometheus(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A Prometheus that fails in the way that the parameter names."""
+    """Yield a Prometheus that fails in the way that the parameter names."""
     answers = {
         "400": ("400 Bad Request", REFUSAL),
         "422": ("422 Unprocessable Entity", LIMIT),

@@ -1,4 +1,4 @@
-"""A running `run` whose tokens, CAs and certificates, and those of its servers, are replaced or have expired."""
+"""A running `run` while its tokens, CAs and certificates, or those of its servers, are replaced or have expired."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def configuration(folder: Path, url: str) -> Path:
 
 
 def use_client(folder: Path, pair: KeyPair) -> None:
-    """Let this be the client certificate for Prometheus."""
+    """Use this client certificate for Prometheus."""
     replace_file(folder / "tls.key", pair.key_file.read_text())
     replace_file(folder / "tls.crt", pair.certificate_file.read_text())
 
 
 def restart(server: ObjectApiServer) -> None:
-    """End all connections, so that the next ones see another certificate."""
+    """End all connections, so that new ones see another certificate."""
     server.stop()
     server.start()
 

@@ -1,4 +1,4 @@
-"""`run` against a scripted API server: one leads, one stands by, and the server goes away for a while."""
+"""`run` with a scripted API server: one leads, one stands by, and the server is down for a while."""
 
 from __future__ import annotations
 

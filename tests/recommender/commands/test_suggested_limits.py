@@ -1,4 +1,4 @@
-"""An entry that is refused without `maxReplicas` is told which figure the history of its load suggests."""
+"""An entry that is refused for lack of `maxReplicas` gets a suggested number from the history of its load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNLIMITED = "the output scale needs `maxReplicas`"
 
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
-    """One with two loads of an hour, whose largest values are ten minutes old."""
+    """Return a Prometheus with two loads of an hour, whose largest values are ten minutes old."""
     now, lines = time.time(), ["# TYPE load gauge"]
     for app, size in (("web", 1.0), ("chat", 3.0)):
         for ago in range(3600, -300, -15):

@@ -1,4 +1,4 @@
-"""Notes about targets are logged, each as long as it is new."""
+"""Notes about targets are logged, each only while it is new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender run --validate`: a line for each problem, and a last line that agrees with the status."""
+"""`tidewatch-recommender run --validate` prints a line for each problem, and a last line that fits the status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration files of tests: the least that is valid, with other keys put in."""
+"""Configuration files for tests: the smallest valid file, with other keys inserted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def entry(name: str, *lines: str, kind: str = LINEAR) -> str:
 
 
 def whole(*entries: str, top: str = "") -> str:
-    """Return a whole file; its entries begin at line 4, or later by the lines of `top`."""
+    """Return a whole file; its entries begin at line 4, or later by the number of lines in `top`."""
     return f"{HEAD}{top}recommendations:{' []' if not entries else ''}\n{''.join(entries)}"
 
 

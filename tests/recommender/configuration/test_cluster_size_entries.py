@@ -1,4 +1,4 @@
-"""Entries with `clusterSize`: what goes together with it, and what follows for the cluster."""
+"""Entries with `clusterSize`: what can be combined with it, and what it means for the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two entries that would write one size."""
+"""Two entries that would write the same size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries with `predictive:`: what they need beside their own keys, and what follows from them."""
+"""Entries with `predictive:`: what they need besides their own keys, and what follows from them."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ sizes = st.integers(min_value=0, max_value=300)
 
 @dataclass(frozen=True)
 class Poll:
-    """One poll: what the calculation asks for, and how everything stands."""
+    """One poll: the size that the calculation returns, and the state of everything else."""
 
     asked: int | None
-    """None: an input is missing."""
+    """The calculated size; None if an input is missing."""
     fault: bool
     current: int | None
     clock_step: float
-    """By how much the wall clock moves, besides the ten seconds that really pass."""
+    """How far the wall clock moves, besides the ten seconds that really pass."""
     input_age: float
     rollout: bool
     annotation: str | None

@@ -1,4 +1,4 @@
-"""Events, conditions of objects, the page and `kubectl tidewatch why` say the same of the same decision."""
+"""Events, conditions of objects, the page and `kubectl tidewatch why` say the same about the same decision."""
 
 from __future__ import annotations
 

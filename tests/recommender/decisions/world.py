@@ -1,4 +1,4 @@
-"""The parts of the tests of decisions: one recommendation, one target, inputs that are as fresh as stated."""
+"""Parts of the tests of decisions: one recommendation, one target, inputs of a stated age."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def inputs(
     others: dict[TargetReference, TargetState] | None = None,
     **state: Any,  # noqa: ANN401 - likewise
 ) -> Inputs:
-    """Return inputs with one target; `current` None: there is no such object."""
+    """Return inputs with one target; if `current` is None, the target does not exist."""
     target = None if current is None else TargetState(current, **state)
     targets: dict[TargetReference, Any] = {DNS: Observed(target, time)}
     targets |= {reference: Observed(each, time) for reference, each in (others or {}).items()}
@@ -94,6 +94,6 @@ def metric_only(make: Callable[..., RecommendationPolicy] = policy) -> Recommend
 
 
 def sized(record: Record, replicas: int | None) -> Record:
-    """Return the record with this value, for each of its targets too."""
+    """Return the record with this value, also for each of its targets."""
     targets = tuple(replace(each, recommended_replicas=replicas) for each in record.targets)
     return replace(record, replicas=replicas, targets=targets)

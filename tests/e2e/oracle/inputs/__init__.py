@@ -1,1 +1,1 @@
-"""The questions to the oracle: texts made by grammars that know where implementations part, from a seeded source."""
+"""The questions to the oracle: texts made by grammars that know where implementations differ, from a seeded source."""

@@ -1,4 +1,4 @@
-"""Generates rule files as inputs: YAML in every style in which a text, a list or a mapping can be written."""
+"""Generates rule files as inputs, with YAML in every style in which a text, a list or a mapping can be written."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _file(random: Random) -> str:
 
 
 def _scalar_file(random: Random) -> str:
-    """Return a file with a single field of interest, so that another fault cannot hide its effect."""
+    """Return a file with a single field of interest, so that no other fault can hide its effect."""
     scalar = _scalar(random, "  ")
     if random.random() < 0.2:
         return f"rules:\n- resources: {{namespaced: {scalar}}}\n"

@@ -1,4 +1,4 @@
-"""Words of the template language: operands, verbs and functions, also ones that are wrong."""
+"""Words of the template language: operands, verbs and functions, including wrong ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Inputs of `metricsQuery`: templates with every word of the language, on data with odd values.
 
-The grammar knows which kind of value stands where and mostly keeps to it, so that most templates give an output; one
+The grammar knows which kind of value belongs where and mostly keeps to it, so that most templates give an output; one
 operand in eight is of any kind.
 """
 
@@ -233,7 +233,7 @@ def templates(random: Random, count: int) -> Iterator[Question]:
 
 
 def label_templates(random: Random, count: int) -> Iterator[Question]:
-    """Yield templates of labels with the resource whose label they make."""
+    """Yield label templates, each with the resource that it is executed on."""
     pieces = (
         "kube_",
         "<<.Group>>",

@@ -32,26 +32,26 @@ ODD: Final = (
     ),
     *("\ufffd", "\ufffe", "\ue000", "\U0001f680", "\U0010ffff", "$", "%", "<<", ">>", "*/", "{", "}", "#", ":", "|"),
 )
-"""Characters, and short runs of them, with a meaning somewhere, or with none although they look like it."""
+"""Characters, and short runs of them, that mean something in some language, or only look as if they did."""
 
 
 def one_of(random: Random, *makers: Callable[[Random], _T]) -> _T:
-    """Return what one of the makers makes."""
+    """Return the result of a randomly chosen maker."""
     return random.choice(makers)(random)
 
 
 def some(random: Random, make: Callable[[Random], str], most: int, least: int = 0, between: str = "") -> str:
-    """Return a number of made pieces, joined."""
+    """Return the joined results of some calls of a maker."""
     return between.join(make(random) for _ in range(random.randint(least, most)))
 
 
 def piece(random: Random, *often: str) -> str:
-    """Return one of these texts, and now and then an odd one."""
+    """Return one of these texts, and sometimes an odd one."""
     return random.choice(ODD) if random.random() < 0.08 else random.choice(often)
 
 
 def damaged(random: Random, text: str) -> str:
-    """Return the text with one thing wrong: something left out, doubled, swapped or put in."""
+    """Return the text with one defect: something is left out, doubled, swapped or inserted."""
     if not text:
         return random.choice(ODD)
     at, end = sorted((random.randrange(len(text)), random.randint(1, len(text))))
@@ -62,11 +62,11 @@ def damaged(random: Random, text: str) -> str:
 
 
 def mostly_sound(random: Random, make: Callable[[Random], str]) -> str:
-    """Return what is made, one time in six damaged."""
+    """Return the maker's result, damaged one time in six."""
     text = make(random)
     return damaged(random, text) if random.random() < 1 / 6 else text
 
 
 def picked(random: Random, choices: Sequence[_T], most: int) -> list[_T]:
-    """Return up to so many of the choices, none twice."""
+    """Return up to so many of the choices, none of them twice."""
     return random.sample(choices, random.randint(0, min(most, len(choices))))

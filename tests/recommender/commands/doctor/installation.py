@@ -1,4 +1,4 @@
-"""An installation of the recommender, and somebody who looks at it."""
+"""An installation of the recommender, for the doctor to look at."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def metric(*values: str) -> tuple[int, dict[str, Any]]:
 
 @dataclass
 class Installation:
-    """A cluster in which all is well, and somebody who looks."""
+    """A cluster in which all is well, and a doctor that looks at it."""
 
     server: ObjectApiServer
     folder: Path
@@ -79,7 +79,7 @@ class Installation:
         return whole(*(entries or (entry("coredns", TARGETS, "outputs: [metric, scale]"),)), top=top)
 
     def lines(self, *entries: str, flags: tuple[str, ...] = ()) -> dict[str, Line]:
-        """Look at everything; returns the lines by their names."""
+        """Look at everything and return the lines by their names."""
         config = self.server.kubeconfig(self.folder / "config")
         client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
         configuration = read_configuration(self.text(*entries), "r.yaml")

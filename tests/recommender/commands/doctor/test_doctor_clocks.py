@@ -1,4 +1,4 @@
-"""The doctor compares Prometheus's clock, and looks for samples of times to come."""
+"""The doctor compares Prometheus's clock with its own, and looks for samples in the future."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor says what is lost without each missing right."""
+"""The doctor says, for each missing right, what does not work without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor says what is lost without a right that cluster sizes need."""
+"""The doctor says what does not work without a right that cluster sizes need."""
 
 from __future__ import annotations
 

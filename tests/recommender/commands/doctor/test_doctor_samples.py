@@ -1,4 +1,4 @@
-"""Whether the samples of a query come often enough for `staleAfter`, before a real Prometheus."""
+"""Whether the samples of a query come often enough for `staleAfter`, with a real Prometheus."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
-    """One whose Prometheus does not answer, which no test here needs."""
+    """Yield an installation whose Prometheus does not answer, since no test here needs it."""
     with cluster_server() as server:
         yield Installation(server, tmp_path, "http://127.0.0.1:9")
 

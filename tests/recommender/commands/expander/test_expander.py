@@ -1,4 +1,4 @@
-"""`tidewatch-recommender expander`, asked as Cluster Autoscaler asks it."""
+"""Cluster Autoscaler's requests to `tidewatch-recommender expander`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ recommendations:
 
 
 def ask(channel: grpc.Channel, request: bytes, seconds: float = 5.0) -> list[str]:
-    """Return the groups that are named, within the deadline of Cluster Autoscaler."""
+    """Return the chosen groups, within Cluster Autoscaler's deadline."""
     call: grpc.UnaryUnaryMultiCallable[bytes, BestOptionsResponse] = channel.unary_unary(
         "/grpcplugin.Expander/BestOptions", response_deserializer=BestOptionsResponse.FromString
     )

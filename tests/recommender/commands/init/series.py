@@ -11,7 +11,7 @@ NODES: Final = 40
 
 
 def text_of_now() -> str:
-    """Return what is scraped: connections, two add-ons, nodes, and what kube-state-metrics knows of pods."""
+    """Return a scrape: connections, two add-ons, nodes, and what kube-state-metrics knows of pods."""
     lines = [f'websocket_connections{{namespace="shop",pod="{pod}"}} 900' for pod in PODS]
     # Without kube-state-metrics' time of readiness, nobody knows how long a pod takes to start.
     lines += ['http_requests_total{namespace="shop",pod="api-5c6d7f8b9c-k4q2x"} 5']
@@ -38,7 +38,7 @@ def text_of_now() -> str:
 
 
 def history() -> str:
-    """Return more than a day of connections: each pod carried 1000, and in a busy hour of each day 1200."""
+    """Return more than a day of connections: each pod carried 1000, and 1200 in a busy hour of each day."""
     now = int(time.time()) // 60 * 60
     lines = ["# TYPE websocket_connections gauge"]
     for pod in PODS:

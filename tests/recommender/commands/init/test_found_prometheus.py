@@ -1,4 +1,4 @@
-"""Both `init` commands without an address: Prometheus is found and asked through the API server."""
+"""Without an address, both `init` commands find a Prometheus and query it through the API server."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ OTHERS = tuple(known for known in KNOWN if known.subject is not MetricSubject.PO
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometheus]:
-    """A Prometheus that knows the connections of more than a day, add-ons, and kube-state-metrics' series."""
+    """Yield a Prometheus with connections of more than a day, add-ons, and kube-state-metrics' series."""
     folder = tmp_path_factory.mktemp("prometheus")
     with scraped_prometheus(folder, text_of_now(), history=history(), interval="1s", stamped=True) as running:
         running.wait_for("rate(http_requests_total[2m] offset 1s)")
@@ -167,7 +167,7 @@ def test_recommend_says_what_it_lacks(shop: ScrapedPrometheus, flags: tuple[str,
 
 
 def series_of_all() -> str:
-    """Return a series of each known metric; that of number N belongs to the pods of a Deployment `wN`."""
+    """Return one series of each known metric; number N belongs to the pods of a Deployment `wN`."""
     lines: dict[str, list[str]] = {}
     for number, known in enumerate(KNOWN):
         labels = dict(re.findall(r'(\w+)="(\w+)"', known.matchers))

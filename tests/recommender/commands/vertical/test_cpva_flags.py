@@ -17,7 +17,7 @@ README = (
     "--poll-period-seconds=10",
     f"--default-config={CONFIG}",
 )
-"""The flags of the manifest in its README."""
+"""The flags of the manifest in the README of cluster-proportional-vertical-autoscaler."""
 
 
 def settings(*arguments: str, **environment: str) -> CpvaSettings:

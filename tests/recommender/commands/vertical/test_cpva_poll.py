@@ -1,4 +1,4 @@
-"""Polls of `cpva` before a scripted API server."""
+"""Polls of `cpva` with a scripted API server."""
 
 from __future__ import annotations
 

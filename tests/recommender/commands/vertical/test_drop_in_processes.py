@@ -1,4 +1,4 @@
-"""`cpva` and `pod-nanny` as processes, with the ports and paths that users of the peers know."""
+"""`cpva` and `pod-nanny` as processes, with the ports and paths that users of the original programs know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command lines of addon-resizer, of 1.8 and of 2.x."""
+"""The command lines of addon-resizer 1.8 and 2.x."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE = (
     "--threshold=5",
     "--deployment=nanny-v1",
 )
-"""The flags of its example Deployment."""
+"""The flags of addon-resizer's example Deployment."""
 POD = {"MY_POD_NAME": "nanny-v1-x", "MY_POD_NAMESPACE": "default"}
 NO_DELAYS = Delays(0.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Polls of `pod-nanny` before a scripted API server."""
+"""Polls of `pod-nanny` with a scripted API server."""
 
 from __future__ import annotations
 

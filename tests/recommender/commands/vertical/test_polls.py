@@ -1,4 +1,4 @@
-"""The memory of polls."""
+"""What polls remember."""
 
 from __future__ import annotations
 

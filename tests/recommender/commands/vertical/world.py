@@ -28,7 +28,7 @@ class Clock:
 
 
 def deployment_of(server: ObjectApiServer, **resources: dict[str, str]) -> None:
-    """Let the Deployment have two containers, of which `main` has these resources."""
+    """Put a Deployment with two containers into the cluster, of which `main` has the given resources."""
     containers = [
         {"name": "main", "image": "i", "resources": resources},
         {"name": "other", "image": "i", "resources": {"requests": {"cpu": "1"}}},
@@ -38,7 +38,7 @@ def deployment_of(server: ObjectApiServer, **resources: dict[str, str]) -> None:
 
 
 def resources_of(server: ObjectApiServer) -> dict[str, Any]:
-    """Return the resources of `main`; the other container must be as it was."""
+    """Return the resources of `main`, having checked that the other container is unchanged."""
     found = server.objects.get_without_rights(DEPLOYMENTS, NAMESPACE, NAME)
     main, other = found["spec"]["template"]["spec"]["containers"]
     assert other["resources"] == {"requests": {"cpu": "1"}}

@@ -42,7 +42,7 @@ def each(most: int | None = None) -> dict[str, Any]:
 
 
 def made(key: str = "shop/web", spec: object = None, created: str = "2026-01-01T00:00:00Z") -> RecommendationObject:
-    """Return an object, by default of the spec `linear`."""
+    """Return an object, by default with the spec `linear`."""
     namespace, _, name = key.partition("/")
     return RecommendationObject(namespace, name, f"uid-{key}", 1, created, linear() if spec is None else spec, {})
 
@@ -54,7 +54,7 @@ def read(
 
 
 def refused(spec: object, settings: RecommendationObjectSettings = SETTINGS) -> tuple[str, str]:
-    """Return reason and message."""
+    """Return reason and message of the refusal."""
     found = read(spec, settings=settings)
     assert isinstance(found, ObjectRefusal), found
     return found.reason, found.message

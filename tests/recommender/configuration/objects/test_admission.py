@@ -1,4 +1,4 @@
-"""Which objects count: the file wins, the older object wins, and a namespace has its quotas."""
+"""Which objects are in force: the file wins, the older object wins, and a namespace has its quotas."""
 
 from __future__ import annotations
 

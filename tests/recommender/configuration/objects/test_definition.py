@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition: made from the strict reader, structural, and up to date in the chart."""
+"""The CustomResourceDefinition is made from the strict reader, is structural, and is up to date in the chart."""
 
 from __future__ import annotations
 

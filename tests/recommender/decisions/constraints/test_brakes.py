@@ -20,7 +20,7 @@ BOTH, UP, DOWN = Pause(Direction.BOTH), Pause(Direction.UP), Pause(Direction.DOW
 
 
 def situation(*sizes: int, last: int | None = None, changes: tuple[float, ...] = (), rollouts: int = 0) -> Situation:
-    """Return a situation with targets of these sizes, of which the first few are being rolled out."""
+    """Return a situation with targets of these sizes, of which the first `rollouts` are being rolled out."""
     references = (DNS, WEB)
     targets = (
         KnownTarget(references[place], TargetState(size, rollout=place < rollouts)) for place, size in enumerate(sizes)

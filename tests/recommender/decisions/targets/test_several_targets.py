@@ -1,4 +1,4 @@
-"""Several targets of one recommendation: each has its own situation, brakes, pause and memory; bounds always hold."""
+"""Several targets of one recommendation: each has its own situation, brakes, pause and memory; limits always hold."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_happens_to_one_target_sizes_no_other(
 
 
 class Waiting(Replicas):
-    """A size that can be another one at a time that depends on the target."""
+    """A size that may be decided again at a time that depends on the target."""
 
     def settled(self, question: DecisionContext) -> SettledValue:
         [target] = question.policy.targets

@@ -1,4 +1,4 @@
-"""Nodes and pods for tests of cluster sizes, in the words of their objects."""
+"""Nodes and pods for tests of cluster sizes, described in the terms of their objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def node(
 ) -> ClusterNode:
     """Return a node; a taint is `KEY=VALUE:EFFECT` or `KEY:EFFECT`, and `extended` are further resources.
 
-    Its hostname is its name unless `labels` state another. `allocatable` overrides what is otherwise the capacity.
+    Its hostname is its name unless `labels` state another. `allocatable` overrides the default, which is the capacity.
     """
     capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)} | dict(extended or {})
     return ClusterNode(
@@ -53,7 +53,7 @@ def node(
 
 
 def taint(text: str) -> Taint:
-    """Return the taint of `KEY=VALUE:EFFECT` or `KEY:EFFECT`."""
+    """Return the taint that is written as `KEY=VALUE:EFFECT` or `KEY:EFFECT`."""
     key_and_value, _, effect = text.rpartition(":")
     key, _, value = key_and_value.partition("=")
     return Taint(key, value, effect)
@@ -84,7 +84,7 @@ def pod(
     restart_policy: str = "Always",
     owner_problem: str = "",
 ) -> ClusterPod:
-    """Return a pod. A pod without a node is pending and the scheduler has said that it fits nowhere, unless stated.
+    """Return a pod; unless stated otherwise, one without a node is pending, and the scheduler has found no node for it.
 
     A text as controller is the name of a ReplicaSet. An empty amount of CPU or memory asks for none.
     """

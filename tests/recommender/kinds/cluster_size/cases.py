@@ -1,4 +1,4 @@
-"""Cases of Cluster Autoscaler: what goes in and what must come out, as numbers with their source.
+"""Cases of Cluster Autoscaler: inputs and expected outputs, as numbers with their source.
 
 `cases.json` holds all of them; each states the file and the test that it is taken from.
 """
@@ -23,7 +23,7 @@ class Case(msgspec.Struct, frozen=True):
     source: str
     note: str = ""
     derived: bool = False
-    """Whether it is no row of a table of the peer, but follows from the code that the source names."""
+    """Whether it follows from the code that the source names, and is not a row of a table there."""
 
 
 class _Cases(msgspec.Struct, frozen=True):

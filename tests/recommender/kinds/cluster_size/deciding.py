@@ -1,4 +1,4 @@
-"""One decision of cluster sizes through the loop that decides all kinds."""
+"""One decision of cluster sizes, made by the loop that decides all kinds."""
 
 from __future__ import annotations
 

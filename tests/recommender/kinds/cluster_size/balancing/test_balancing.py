@@ -1,4 +1,4 @@
-"""Similar groups and the distribution of nodes over them, as Cluster Autoscaler's own tests state."""
+"""Similar groups and the distribution of nodes over them, as in Cluster Autoscaler's own tests."""
 
 from __future__ import annotations
 

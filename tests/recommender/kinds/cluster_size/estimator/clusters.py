@@ -1,4 +1,4 @@
-"""Groups and templates from the numbers of the peer's cases."""
+"""Groups and templates, made from the numbers of Cluster Autoscaler's cases."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def node_of(numbers: Mapping[str, Any], name: str) -> ClusterNode:
 
 
 def template_of(numbers: Mapping[str, Any]) -> NodeTemplate:
-    """Return the template; `used_cpu_milli` is what a DaemonSet uses of each node."""
+    """Return the template; `used_cpu_milli` is what a DaemonSet uses on each node."""
     used = numbers.get("used_cpu_milli", 0)
     return NodeTemplate(node_of(numbers, "template"), (pod("agent", f"{used}m", ""),) if used else ())
 
 
 def snapshot_of(numbers: Iterable[Mapping[str, Any]]) -> Snapshot:
-    """Return the snapshot of existing nodes."""
+    """Return a snapshot of existing nodes with these numbers."""
     return Snapshot([node_of(each, each["name"]) for each in numbers], [])
 
 
 def groups_of(numbers: Iterable[Mapping[str, Any]], snapshot: Snapshot) -> list[PodGroup]:
-    """Return a group for each of the numbers, with its constraints as facts of its pods."""
+    """Return a group for each entry of the numbers, with its constraints as facts of its pods."""
     return [_group(f"group-{index}", each, snapshot) for index, each in enumerate(numbers)]
 
 
 def estimated(template: Mapping[str, Any], groups: list[Mapping[str, Any]], max_nodes: int = 0) -> Estimate:
-    """Return the estimate beside one small old node in another zone."""
+    """Return the estimate for a cluster that has one small old node in another zone."""
     snapshot = snapshot_of([OLD])
     return estimate(
         snapshot, groups_of(groups, snapshot), template_of(template), name_prefix="new", max_nodes=max_nodes

@@ -1,4 +1,4 @@
-"""The rule of the estimate written pod by pod, as the reference for what places many at once."""
+"""The rule of the estimate, applied pod by pod, as the reference for the code that places many at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class PodByPod:
     max_nodes: int
     opened: list[str] = field(default_factory=list)
     places: dict[str, str] = field(default_factory=dict)
-    """Node by pod."""
+    """The node of each placed pod."""
     may_open: bool = True
 
     def estimate(self, groups: Sequence[PodGroup]) -> dict[str, str]:
-        """Place the pods of groups that are in order already; return the node of each that has one."""
+        """Place the pods of groups that are already ordered; return the node of each that has one."""
         mark = self.snapshot.checkpoint()
         for group in groups:
             rest = self._on_opened(list(group.pods))

@@ -40,7 +40,7 @@ def offered(each: NodeGroup) -> Mapping[str, int]:
 
 
 def needed(pods: list[tuple[int, int, int]], options: list[NodeGroup]) -> int:
-    """Return the bound for pods of `count, cpu_milli, mem_mib`."""
+    """Return the lower bound of nodes for pods given as `count, cpu_milli, mem_mib`."""
     snapshot = Snapshot([], [])
     numbers = [{"count": count, "cpu_milli": cpu, "mem_bytes": memory * MIB} for count, cpu, memory in pods]
     return lower_bound(groups_of(numbers, snapshot), options, snapshot)

@@ -42,7 +42,7 @@ def pods(count: int, cpu: str = "1", memory: str = "1Gi") -> list[bytes]:
 
 
 def asked(options: Mapping[str, tuple[int, list[bytes], str]], form: Literal["bytes", "embedded"] = "bytes") -> bytes:
-    """Return a request: by group its number of nodes, its pods, and the CPU of a node."""
+    """Return a request with the number of nodes, the pods and the CPU of a node for each group."""
     request = BestOptionsRequest()
     for name, (count, contents, cpu) in options.items():
         option = Option(nodeGroupId=name, nodeCount=count, debug=f"{name}!")

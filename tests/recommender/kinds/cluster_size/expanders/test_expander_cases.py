@@ -1,4 +1,4 @@
-"""Expanders choose as Cluster Autoscaler's own tests state."""
+"""Expanders choose as in Cluster Autoscaler's own tests."""
 
 from __future__ import annotations
 

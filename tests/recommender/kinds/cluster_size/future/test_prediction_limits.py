@@ -1,4 +1,4 @@
-"""How many predicted pods count: a tenant who states any load grows no nodes beyond what the namespace may have."""
+"""How many predicted pods count: whatever load a tenant states, no more nodes are added than its quota allows."""
 
 from __future__ import annotations
 

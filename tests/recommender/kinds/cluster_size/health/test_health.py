@@ -1,4 +1,4 @@
-"""NodeReadiness, the health gate, back-off, and requested nodes that do not come."""
+"""NodeReadiness, the health gate, back-off, and requested nodes that do not appear."""
 
 from __future__ import annotations
 

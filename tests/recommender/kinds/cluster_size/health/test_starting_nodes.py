@@ -1,4 +1,4 @@
-"""Which nodes are on their way, and what the template of their group is meanwhile."""
+"""Which nodes are starting, and the template of their group in the meantime."""
 
 from __future__ import annotations
 

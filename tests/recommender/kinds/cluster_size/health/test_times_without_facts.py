@@ -1,4 +1,4 @@
-"""Times for which nothing is known of the cluster, and what survives a restart of them."""
+"""Times in which nothing is known of the cluster, and what survives a restart during them."""
 
 from __future__ import annotations
 

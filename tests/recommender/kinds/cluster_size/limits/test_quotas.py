@@ -1,4 +1,4 @@
-"""Quotas allow what Cluster Autoscaler's tracker allows."""
+"""Quotas allow the same as Cluster Autoscaler's tracker."""
 
 from __future__ import annotations
 
