@@ -53,7 +53,7 @@ class Sizing:
         before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
         before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
         before = with_failed_removals(before, known.cluster, now)
-        groups = believed_sizes(groups, before) if facts.writes_sizes else groups
+        groups = believed_sizes(groups, before, now) if facts.writes_sizes else groups
         situation = situation_of(known, groups, settings, inputs, before, now)
         future = future_pods(settings, predictions_of(settings, inputs, self.growths), situation, known.cluster)
         situation = replace(

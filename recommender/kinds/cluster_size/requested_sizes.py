@@ -56,23 +56,31 @@ def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
     }
 
 
-def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
+def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory, now: float) -> NodeGroups:
     """Return the groups; those of a provider have at least the size that the provider has accepted.
 
     A provider may show a new size late, or never. Its nodes are on their way all the same, and a second request would
     add the same number again. The size that the provider shows is believed once the nodes are late, or once nodes were
-    removed since.
+    removed since. A group whose size is not shown for longer than providers may take cannot grow, since a change of a
+    size that is not known would be refused; other groups can.
     """
-    return dataclasses.replace(groups, groups=tuple(_group_at_requested_size(group, memory) for group in groups.groups))
+    return dataclasses.replace(
+        groups, groups=tuple(_group_at_requested_size(group, memory, now) for group in groups.groups)
+    )
 
 
-def _group_at_requested_size(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
+def _group_at_requested_size(group: NodeGroup, memory: ClusterSizeMemory, now: float) -> NodeGroup:
     requested = memory.requested.get(group.name)
-    if group.provider is None or requested is None or requested.are_late or requested.size <= group.target_size:
+    if group.provider is None or requested is None or requested.are_late:
+        return group
+    size = requested.size - group.surplus
+    if size <= group.target_size:
         return group
     if memory.last_delete is not None and memory.last_delete >= requested.since:
         return group
-    return dataclasses.replace(group, target_size=requested.size)
+    held = f"its provider has accepted a size of {size} and still shows {group.target_size}: check the provider"
+    is_overdue = now - requested.since > INHERITED_SECONDS
+    return dataclasses.replace(group, target_size=size, held=held if is_overdue else "")
 
 
 def settled_writes(
@@ -99,12 +107,12 @@ def settled_writes(
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
-            memory = _with_written_size(memory, name, one, _leaving(group, one, memory.requested.get(name)))
+            memory = _with_written_size(memory, name, one, group)
             del asked[name]
             continue
         if group is not None and one.removes and group.target_size < one.before:
             # Nodes are removed one after the other; some are removed already.
-            memory = _with_written_size(memory, name, one, 0)
+            memory = _with_written_size(memory, name, one, group)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
@@ -129,26 +137,30 @@ def _outcome_of(
     return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
 
 
-def _leaving(group: NodeGroup | None, asked: AskedSize, known: RequestedNodes | None) -> int:
-    """Return how many nodes that are being removed the provider counted in the size before a request.
+def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None) -> int:
+    """Return how many nodes a group has once those that were requested have come.
 
-    A provider counts a node until it is asked to delete the node's machine, and no longer, although the node may stay
-    for minutes after that. So they are what the size was beyond the nodes that stay and those on their way.
+    A provider may show a size that counts more nodes than there are or will be, since it counts a node until it is
+    asked to delete the node's machine; or fewer, since it counts the node no longer after that, although the node may
+    stay for minutes, or does not show its size.
     """
     if group is None or group.provider is None:
-        return 0
-    stay = len(group.nodes) - len(group.deleting)
-    beyond = asked.before - max(stay, 0 if known is None else known.size)
-    return min(len(group.deleting), max(0, beyond))
+        return asked.size
+    more, stay = asked.size - asked.before, len(group.nodes) - len(group.deleting)
+    before = max(stay, asked.before - len(group.deleting), 0 if known is None else known.size)
+    return min(before + more, max(asked.size, stay + more))
 
 
 def _has_provider(group: NodeGroup | None) -> bool:
     return group is not None and group.provider is not None
 
 
-def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize, leaving: int) -> ClusterSizeMemory:
+def _with_written_size(
+    memory: ClusterSizeMemory, name: str, asked: AskedSize, group: NodeGroup | None
+) -> ClusterSizeMemory:
     if asked.size > asked.before:
-        known, size = memory.requested.get(name), asked.size - leaving
+        known = memory.requested.get(name)
+        size = _expected_nodes(asked, group, known)
         is_known = known is not None and known.size == size and not known.are_late
         request = known if known is not None and is_known else RequestedNodes(size, asked.since)
         last = max(asked.since, memory.last_scale_up or 0.0)

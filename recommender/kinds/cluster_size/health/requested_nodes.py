@@ -48,7 +48,7 @@ def group_request(
     """
     if requested is None:
         return GroupRequest(group.target_size)
-    wanted = min(group.target_size, requested.size)
+    wanted = min(group.target_size + group.surplus, requested.size)
     present = _present_nodes(group, readiness)
     missing = max(0, wanted - present)
     if elapsed_seconds <= provision_seconds:

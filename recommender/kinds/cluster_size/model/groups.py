@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+
+MOST_NODES: Final = 100_000
+"""The most nodes of a group: they take about a second and 150 MiB to simulate, and exceed what Kubernetes supports in a
+cluster."""
+
+
+def size_problem(target_size: int, min_size: int) -> str:
+    """Return the problem of an impossibly large size, of which each missing node would be simulated; empty if none."""
+    for name, size in (("size", target_size), ("minimum", min_size)):
+        if size > MOST_NODES:
+            return f"its {name} is {size}, and no node group may have more than {MOST_NODES} nodes: correct it"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +107,24 @@ class NodeGroup:
     """A further label of nodes with GPUs, which its provider states; empty if there is none."""
     deleting: tuple[str, ...] = ()
     """Nodes of the group that are being deleted, and are still among `nodes`."""
+    held: str = ""
+    """Why the group must not grow now, although it takes part in the decision; empty if it may grow."""
     problem: str = ""
     """Why the group is left out of the decision; empty if it takes part."""
+
+    @property
+    def surplus(self) -> int:
+        """How many nodes of a provider's group, besides those being deleted, its size does not count.
+
+        A provider may show its size late or wrongly, or assign nodes of other groups to it.
+        """
+        present = len(self.nodes) - len(self.deleting)
+        return 0 if self.provider is None else max(0, present - self.target_size)
+
+    @property
+    def largest_size(self) -> int:
+        """The largest size that may be written: with it, the group has no more nodes than its maximum."""
+        return self.max_size - self.surplus
 
     @property
     def is_writable(self) -> bool:

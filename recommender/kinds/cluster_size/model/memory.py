@@ -39,7 +39,7 @@ class RequestedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nodes that were requested and have not all arrived."""
 
     size: Count
-    """The size that was written."""
+    """How many nodes the group has once they have come: the size that was written, if it counts all nodes."""
     since: Time
     """When the nodes were requested; `LATE` if they are late and the group's size still counts them."""
 

@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference
+from recommender.kinds.cluster_size.model.groups import (
+    MOST_NODES,
+    NodeGroup,
+    NodeGroups,
+    ProviderReference,
+    size_problem,
+)
 from recommender.kinds.cluster_size.model.size_settings import EXTERNAL_GRPC, provider_name
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, discovery_facts_of
@@ -30,9 +36,6 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
 
 
-_MOST_NODES: Final = 100_000
-"""The most nodes of a group: they take about a second and 150 MiB to simulate, and exceed what Kubernetes supports in a
-cluster."""
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 
 
@@ -107,7 +110,8 @@ def node_groups(
             problems.append(f"two node groups are named {group.name}: the second one is left out: rename one of them")
             continue
         claimed = _claim_problem(group, group_of)
-        groups[group.name] = replace(group, problem=group.problem or _size_problem(group) or claimed)
+        impossible = size_problem(group.target_size, min(group.min_size, group.max_size))
+        groups[group.name] = replace(group, problem=group.problem or impossible or claimed)
         for node in group.nodes:
             group_of.setdefault(node, group.name)
         if claimed:
@@ -167,27 +171,19 @@ def _sources(
         yield plugin_groups(reading, world, seen, written)
 
 
-def _size_problem(group: NodeGroup) -> str:
-    """Return the problem of an impossibly large size: each missing node would be simulated."""
-    for name, size in (("size", group.target_size), ("minimum", min(group.min_size, group.max_size))):
-        if size > _MOST_NODES:
-            return f"its {name} is {size}, and no node group may have more than {_MOST_NODES} nodes: correct it"
-    return ""
-
-
 def _within_bound(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:
     """Yield the groups; if too many nodes are missing in total, the groups that lack the most have a problem."""
     missing = {group.name: _missing_nodes(group) for group in groups if not group.problem}
     total, beyond = 0, set()
     for name in sorted(missing, key=lambda name: (missing[name], name)):
         total += missing[name]
-        if total > _MOST_NODES:
+        if total > MOST_NODES:
             beyond.add(name)
     for group in groups:
         if group.name in beyond:
             problem = (
                 f"{missing[group.name]} of its nodes do not exist yet, and all node groups together may miss no more "
-                f"than {_MOST_NODES} nodes: correct its size or its minimum"
+                f"than {MOST_NODES} nodes: correct its size or its minimum"
             )
             yield replace(group, problem=problem)
         else:

@@ -13,7 +13,7 @@ import msgspec
 from adapter.foundation.cluster.facts.objects import FactError, node_of
 from adapter.foundation.cluster.forms.objects import NodeForm
 from adapter.foundation.objects.decoders import converted
-from recommender.kinds.cluster_size.model.groups import GroupOptions
+from recommender.kinds.cluster_size.model.groups import GroupOptions, size_problem
 from recommender.kinds.cluster_size.node_groups.protocol import (
     AnswersLater,
     InstanceState,
@@ -134,6 +134,8 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
     low, high, target = (_size(name, getattr(group, name)()) for name in ("min_size", "max_size", "target_size"))
     if high < low:
         raise PluginError(f"max_size() returns {high}, which is less than min_size(), {low}")
+    if problem := size_problem(target, low):
+        raise PluginError(problem)
     return PluginGroup(
         name=group_id(group),
         min_size=low,

@@ -116,7 +116,7 @@ class Replacer:
 
     def _most_new(self, nodes: Sequence[StayingNode], group: NodeGroup, paid: float) -> int:
         """Return how many nodes of the group may replace these: at most as many, and cheaper or smaller in total."""
-        room = group.max_size - self._sizes[group.name]
+        room = group.largest_size - self._sizes[group.name]
         if self._prices:
             price = self._prices[group.name]
             cheaper = math.ceil(paid / price) - 1 if price > 0 else len(nodes)

@@ -41,7 +41,7 @@ def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Share
     verdict = state.checked(chosen, wanted)
     sizes = state.sizes
     members = [state.groups[name] for name in (chosen.name, *option.similar)]
-    wishes = balanced([GroupRoom(each.name, sizes[each.name], each.max_size) for each in members], verdict.allowed)
+    wishes = balanced([GroupRoom(each.name, sizes[each.name], each.largest_size) for each in members], verdict.allowed)
     counts = {each.name: state.node_counts(each) for each in members}
     nodes, quotas = within_quotas(wishes, counts, state.quotas)
     if not nodes:

@@ -90,7 +90,7 @@ class Options:
             needed = state.room(group)
             result = self._estimate(group, pods, needed)
             return ExpansionOption(group, replace(result, node_count=needed) if result.pods else result)
-        sizes = [(state.groups[name].max_size, state.sizes[name]) for name in (group.name, *similar)]
+        sizes = [(state.groups[name].largest_size, state.sizes[name]) for name in (group.name, *similar)]
         most, left = self._settings.limits.max_nodes, state.nodes_left()
         limit = merged_limit(
             (

@@ -65,7 +65,7 @@ class SizingState:
 
     def room(self, group: NodeGroup) -> int:
         """Return how many nodes a group may add before it reaches its maximum."""
-        return max(0, group.max_size - self.sizes[group.name])
+        return max(0, group.largest_size - self.sizes[group.name])
 
     def checked(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
         """Return how many nodes of a group the limits allow."""

@@ -108,6 +108,8 @@ def _obstacles(
             found[group.name] = f"it is backing off until {rfc3339(back_off.until)}: {back_off.reason}"
         elif unhealthy:
             found[group.name] = f"it is not healthy: {unhealthy}"
+        elif group.held:
+            found[group.name] = group.held
     return found
 
 
