@@ -43,7 +43,7 @@ _COUNTED = re.compile(r'prometheus_http_requests_total\{code="\d+",handler="(/ap
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an adapter runs, and with which flags it is started."""
+    """The folder, cores, Prometheus, files and flags that an adapter runs with."""
 
     folder: Path
     cores: Cores

@@ -51,7 +51,7 @@ _OF_PODS_AND_NAMESPACES = ("namespace", "pod")
 
 
 class Series(NamedTuple):
-    """One series."""
+    """One series of the made-up cluster."""
 
     name: str
     labels: Mapping[str, str]

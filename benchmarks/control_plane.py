@@ -2,10 +2,10 @@
 
 There are two replicas, as the chart installs them. The rows are:
 
-- `hpas`: so many HPAs on Pods metrics, each looked at by the real HPA controller every 15 seconds. Requests and their
+- `hpas`: HPAs on Pods metrics, each of which the real HPA controller looks at every 15 seconds. Requests and their
   latencies are those of the API server's audit log, and so are the adapter's own requests to the API server; queries
-  are counted by Prometheus itself. `requests_expected` is the HPAs' share of the time that was measured, which is a
-  little longer than `--seconds`: 801 of 200 HPAs in 60.1 s. Requests that were not answered with 200 are `errors`.
+  are counted by Prometheus itself. `requests_expected` is the HPAs' share of the measured time, which is a little
+  longer than `--seconds`: 801 of 200 HPAs in 60.1 s. Requests that were not answered with 200 are `errors`.
 - `list…`, `aggregated-discovery…`, `api-resources…`: discovery with thousands of metrics, and without the adapter.
 
 It needs the programs that `make e2e` builds, and Linux namespaces.
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(settings: Settings, progress: Progress) -> Report:
-    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait was in vain."""
+    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait timed out."""
     with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder, standing(Path(folder)) as stage:
         progress.say("the control plane stands")
         rows = [*of_discovery(stage, settings, progress), of_hpas(stage, settings, progress)]

@@ -49,7 +49,7 @@ class AskedByAdapter:
     watches: tuple[str, ...]
     """The collection of each watch that began."""
     reviews: int
-    """SubjectAccessReviews and TokenReviews."""
+    """The number of SubjectAccessReviews and TokenReviews."""
     others: tuple[str, ...]
     """Verb and path of everything else."""
 

@@ -53,7 +53,7 @@ class Placements(NamedTuple):
 
 
 class Policy(Protocol):
-    """How a scheduler decides."""
+    """The way in which a scheduler rates placements."""
 
     is_random: bool
     """Whether one of several nodes with the same points is drawn at random; otherwise the first one is taken."""

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(days: int, pods: int, seed: int, progress: Progress) -> Report:
-    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait was in vain."""
+    """Run everything and return the report. Raises ProcessFailedError, and AssertionError if a wait timed out."""
     with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder:
         running = running_cluster(
             Path(folder) / "cluster", programs.control_plane(), network.current(), Options(), images()

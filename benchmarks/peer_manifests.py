@@ -18,7 +18,7 @@ _LOGGED = ("--logtostderr=true", "--v=2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerManifest:
-    """One manifest."""
+    """The manifest of one distribution."""
 
     name: str
     arguments: tuple[str, ...]

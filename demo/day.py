@@ -97,7 +97,7 @@ def _sleep_until(time_seconds: float, interruption: Interruption) -> None:
 
 @dataclass(slots=True)
 class WatchedFleet:
-    """One fleet while its day goes on."""
+    """One fleet during its day."""
 
     fleet: StagedFleet
     target: Target

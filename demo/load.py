@@ -39,7 +39,7 @@ class Day:
     """How long the day takes."""
     seed: int
     night: int
-    """Connections wanted at night."""
+    """The number of connections wanted at night."""
     peak: int
     """Connections wanted at the top of the wave, on an average day."""
     burst_at: float = field(init=False)
@@ -80,7 +80,7 @@ class Day:
 
 LONGEST_STEP_SECONDS = 0.3
 SECONDS_A_ROUND = 1.2
-"""By how many seconds each round of the HPA loop lets the day advance; if possible, there is a round every second."""
+"""The seconds by which each round of the HPA loop lets the day advance; if possible, there is a round every second."""
 MOST_SECONDS_AHEAD = 2 * SECONDS_A_ROUND
 
 

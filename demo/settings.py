@@ -55,9 +55,9 @@ class Settings:
     largest_refused_ratio_of_yardstick: float = 0.2
     """The limit for the other fleet, which gets only the pod-seconds that forecasts cost, and so refuses some."""
     largest_delay_ratio: float = 0.08
-    """By what share the day may take longer than the days before it if forecasts are to be compared."""
+    """The largest share by which the day may exceed the days before it if forecasts are to be compared."""
     largest_extra_cost_ratio: float = 0.25
-    """By what share the predictive fleet may take more pod-seconds than the reactive one."""
+    """The largest share by which the pod-seconds of the predictive fleet may exceed those of the reactive one."""
 
     @property
     def choice_seconds(self) -> float:

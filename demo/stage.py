@@ -57,7 +57,7 @@ class StagedFleet:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything that runs."""
+    """The running processes of the demo."""
 
     fleets: tuple[StagedFleet, ...]
     api: Api

@@ -50,7 +50,7 @@ class Asker:
 
     name: str
     first: float
-    """Unix seconds."""
+    """The time of the first request in Unix seconds."""
     last: float
     number: int
 

@@ -98,7 +98,7 @@ class OpenApi3:
     """`/openapi/v3`: the index of the schemas of all groups, or the schemas of one group."""
 
     group: str = ""
-    """Empty for the index."""
+    """The group; empty for the index."""
     version: str = ""
 
 
@@ -108,7 +108,7 @@ class CustomValues:
 
     version: str
     namespace: str | None
-    """None for cluster-scoped objects. A metric of a namespace itself has the namespace as `name`."""
+    """The namespace; None for cluster-scoped objects. A metric of a namespace itself has the namespace as `name`."""
     resource: str
     name: str
     metric: str
@@ -130,7 +130,7 @@ class UsageValues:
     resource: str
     """`pods` or `nodes`."""
     namespace: str | None = None
-    """None for nodes, and for the pods of all namespaces."""
+    """The namespace; None for nodes, and for the pods of all namespaces."""
     name: str | None = None
 
 

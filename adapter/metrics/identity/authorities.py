@@ -28,7 +28,7 @@ class Authorities:
     """The content of a bundle: each of its certificates is a trust anchor, whether it is a root or not."""
 
     certificates: frozenset[bytes]
-    """In DER."""
+    """The certificates in DER."""
     parsed: tuple[x509.Certificate, ...]
 
     @property

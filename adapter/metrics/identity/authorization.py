@@ -71,11 +71,11 @@ class AuthorizationSettings:
     """How long decisions are cached, in seconds."""
 
     authorized_seconds: float = 10.0
-    """For allowed requests of direct callers."""
+    """The time for allowed requests of direct callers."""
     unauthorized_seconds: float = 10.0
-    """For denied requests of all callers."""
+    """The time for denied requests of all callers."""
     front_proxy_seconds: float = 300.0
-    """For allowed requests of callers through the front proxy."""
+    """The time for allowed requests of callers through the front proxy."""
     required: bool = True
     """Whether to refuse front-proxy callers too while this process is not allowed to create reviews."""
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAUSE_SECONDS = 1.0
-"""Pause after a failure."""
+"""The pause after a failure, in seconds."""
 PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
 """Longest pause while the API server forbids this process to create reviews. The first pause is `PAUSE_SECONDS` long,
 and each further one is twice the previous one: a starting API server forbids everything until it has read its roles."""
@@ -84,7 +84,7 @@ class ReviewEffects:
     """The clocks and the randomness that reviews use."""
 
     clock: Callable[[], float] = time.monotonic
-    """Monotonic seconds."""
+    """Returns monotonic seconds."""
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
 

@@ -67,7 +67,7 @@ class UsageItem:
     """Resource usage of one pod or node."""
 
     namespace: str | None
-    """None for a node."""
+    """The namespace of the pod; None for a node."""
     name: str
     labels: Mapping[str, str] = field(hash=False)
     """The object's labels; not to be changed."""

@@ -34,15 +34,15 @@ class Overview:
     rule_states: Mapping[str, int] = field(default_factory=dict)
     """How many rules are in each state."""
     plans: Mapping[tuple[str, PlanKind], int] = field(default_factory=dict)
-    """By rule and plan, how many metrics and selectors are queried that way."""
+    """How many metrics and selectors are queried by each plan, by rule and plan."""
     distrusted: Mapping[str, int] = field(default_factory=dict)
-    """By rule, how many metrics are queried exactly because a wider plan gave other values."""
+    """How many metrics are queried exactly because a wider plan gave other values, by rule."""
     values_held: int = 0
     """How many values are in memory."""
     objects: Mapping[str, int] = field(default_factory=dict)
     """How many MetricRule objects are in each state."""
     last_success: Mapping[str, float] = field(default_factory=dict)
-    """By rule, when Prometheus last answered for it, in Unix seconds."""
+    """When Prometheus last answered for each rule, in Unix seconds."""
 
 
 class ReadingsTelemetry:

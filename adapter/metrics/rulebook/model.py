@@ -103,7 +103,7 @@ class Rule:
     ranges_seconds: float = 0.0
     """Longest range of its query; only set if the rule has a value for no data."""
     confinement: Confinement | None = None
-    """None for the rules of files."""
+    """The namespace that the rule is confined to; None for the rules of files."""
     backend: Backend | None = None
     """The Prometheus that its queries are sent to; None for that of the flags."""
 
@@ -171,7 +171,7 @@ class ResourceRules:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those of `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory` for which there are rules."""
+        """The metrics among `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory` for which there are rules."""
         return tuple(metric for rule in self.rules for metric in rule.metrics)
 
 

@@ -1,4 +1,4 @@
-"""Tables of Markdown."""
+"""Makes tables and code in Markdown."""
 
 from __future__ import annotations
 

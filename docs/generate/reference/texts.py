@@ -31,7 +31,7 @@ def text_of(node: ast.expr | None, constants: Mapping[str, str]) -> str | None:
 def constants_of(
     scope: ast.Module | ast.FunctionDef, known: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Return the names that a module or a function gives to texts at its top level, in addition to the known ones."""
+    """Return the texts of the constants at the top level of a module or function, by name, and the known ones."""
     found = dict(known)
     for node in scope.body:
         match node:

@@ -59,7 +59,7 @@ class ReplicasManager:
 
     name: str
     operation: str
-    """`Apply` or `Update`."""
+    """The kind of write: `Apply` or `Update`."""
     time: float | None
     """Seconds since the Unix epoch."""
 

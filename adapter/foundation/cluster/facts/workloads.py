@@ -57,7 +57,7 @@ class WorkloadRecord:
     owner: tuple[str, str, str] | None = None
     """Kind, namespace and name of its controller."""
     revision: int = 0
-    """For a ReplicaSet, the revision of the Deployment's template that it has."""
+    """The revision of the Deployment's template that a ReplicaSet has."""
 
     @property
     def key(self) -> tuple[str, str, str]:

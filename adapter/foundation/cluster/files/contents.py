@@ -111,16 +111,16 @@ class Contents:
     nodes: dict[str, ClusterNode | str] = field(default_factory=dict)
     autoscalers: dict[tuple[str, str], Autoscaler | str] = field(default_factory=dict)
     scaled: dict[tuple[str, str, str, str], ScaledObject | str] = field(default_factory=dict)
-    """By API group, kind, namespace and name."""
+    """The sizes of objects, by API group, kind, namespace and name."""
     slices: dict[tuple[str, str], EndpointSlice] = field(default_factory=dict)
     labels: dict[CountedKind, dict[tuple[str, str], Mapping[str, str]]] = field(default_factory=dict)
     """Labels of the objects that can be counted; for `endpoints`, those of the EndpointSlices."""
     pods: dict[tuple[str, str], ClusterPod | str] = field(default_factory=dict)
     """All pods, including those that have ended. Empty unless pods were needed when the files were read."""
     pod_selectors: dict[tuple[str, str, str], PodSelector | str] = field(default_factory=dict)
-    """By namespace, name and kind. Empty unless pods were needed when the files were read."""
+    """The selectors by namespace, name and kind. Empty unless pods were needed when the files were read."""
     scheduling: SchedulingContents = field(default_factory=SchedulingContents)
-    """Empty unless scheduling or whole objects were needed when the files were read."""
+    """The objects for scheduling. Empty unless scheduling or whole objects were needed when the files were read."""
 
     def target(self, target: ScaleTarget, time: float) -> Observed[ScaledObject | None] | Unknown:
         """Return the size of an object, as it was at a time; None if there is no such object."""
@@ -172,7 +172,7 @@ def whole_objects_in(body: Document, *, is_json: bool, kinds: frozenset[ObjectKi
 
 
 def _pass_over(found: UnreadableObject) -> None:
-    """Do nothing."""
+    """Skip an unreadable object."""
 
 
 def _leave_out(contents: Contents, found: UnreadableObject) -> None:

@@ -54,7 +54,7 @@ class SchedulingContents:
 
     values: dict[str, dict[Place, SchedulingValue | str]] = field(default_factory=dict)
     objects: dict[GroupKind, dict[Place, JsonObject | str]] = field(default_factory=dict)
-    """Whole objects."""
+    """Whole objects, by kind and place."""
     left_out: list[LeftOut] = field(default_factory=list)
     """Objects without a name, and objects that a later one of the same name replaced."""
 

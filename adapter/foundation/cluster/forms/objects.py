@@ -130,7 +130,7 @@ class AutoscalerSpec(
     min_replicas: int | None = None
     max_replicas: int | None = None
     cpu_percentage: int | None = None
-    """Only in version v1, which has no `metrics`."""
+    """The CPU target of version v1, which has no `metrics`."""
     metrics: list[MetricForm] | None = None
     behavior: Behavior | None = None
 

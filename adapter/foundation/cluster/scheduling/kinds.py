@@ -50,7 +50,7 @@ class SchedulingKind:
     resource: Resource
     form: type[KindForm]
     convert: Callable[[Any], SchedulingValue]
-    """Raises FactError."""
+    """Makes the value of a decoded object; raises FactError."""
 
     @property
     def name(self) -> str:

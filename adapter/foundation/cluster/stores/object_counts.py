@@ -148,9 +148,9 @@ class _Services:
 
     def __init__(self) -> None:
         self._service: dict[tuple[str, str], str] = {}
-        """By namespace and name of the slice."""
+        """The Service of each slice, by namespace and name of the slice."""
         self._addresses: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-        """By namespace and name of the Service, then by name of the slice."""
+        """The ready addresses, by namespace and name of the Service, and then by name of the slice."""
 
     def __len__(self) -> int:
         return len(self._service)

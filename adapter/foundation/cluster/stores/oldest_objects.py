@@ -23,7 +23,7 @@ Key: TypeAlias = "tuple[str, str]"
 
 @dataclass(frozen=True, slots=True)
 class ObjectIdentity:
-    """What identifies an object, one version of its spec, and its age."""
+    """Values that identify an object and one version of its spec, and its age."""
 
     namespace: str
     name: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
 
 _Names: TypeAlias = "dict[str, dict[str, ClusterPod]]"
-"""By namespace and name."""
+"""Pods by namespace and name."""
 
 _END_COUNTS_SECONDS = 3600.0
 _FEW_ENDS = 1000

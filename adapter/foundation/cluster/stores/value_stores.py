@@ -52,7 +52,7 @@ class ValueStore(Generic[F, V]):
 
     @property
     def snapshot(self) -> tuple[V, ...]:
-        """All values in order."""
+        """All values in the order of the store."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = tuple(sorted(self._values.values(), key=self._order))

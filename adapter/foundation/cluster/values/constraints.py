@@ -54,7 +54,7 @@ class PodTerm:
 
     topology_key: str
     selector: Selector | None
-    """None matches no pod. `matchLabelKeys` and `mismatchLabelKeys` are part of it."""
+    """The selector, which includes `matchLabelKeys` and `mismatchLabelKeys`; None matches no pod."""
     namespaces: frozenset[str]
     """Includes the pod's own namespace if the term names none and has no namespace selector."""
     namespace_selector: Selector | None = None
@@ -68,7 +68,7 @@ class SpreadConstraint:
     topology_key: str
     max_skew: int
     selector: Selector | None
-    """None matches no pod. `matchLabelKeys` are part of it."""
+    """The selector, which includes `matchLabelKeys`; None matches no pod."""
     min_domains: int = 1
     honors_node_affinity: bool = True
     """`nodeAffinityPolicy`: whether nodes that node affinity or the node selector excludes are ignored."""
@@ -82,7 +82,7 @@ class HostPort:
 
     protocol: str
     address: str
-    """`0.0.0.0` for all addresses."""
+    """The address of the node; `0.0.0.0` for all addresses."""
     port: int
 
 
@@ -98,7 +98,7 @@ class PodScheduling:
     """The scheduling constraints in a pod's spec."""
 
     node_selector: tuple[tuple[str, str], ...] = ()
-    """Sorted by key."""
+    """The required labels of a node, sorted by key."""
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
     """Required node affinity: one of the terms must match; None if there are none."""
     affinity: tuple[PodTerm, ...] = ()

@@ -47,7 +47,8 @@ class SchedulingFacts:
     created: float | None
     """Seconds since the Unix epoch."""
     deleted: float | None
-    """From the deletionTimestamp, which is the time at which the grace period ends."""
+    """The deletionTimestamp in Unix seconds, which is the time at which the grace period ends; None if there is
+    none."""
     grace_seconds: float
     """`deletionGracePeriodSeconds` if it is being deleted, else `spec.terminationGracePeriodSeconds` (default 30)."""
     restart_policy: str
@@ -87,7 +88,7 @@ class ClusterPod:
     gpu_allocation: str = ""
     """Value of the annotation that names the pod's GPUs, if such an annotation is configured."""
     facts: SchedulingFacts | None = None
-    """None unless `ClusterNeeds.scheduling`."""
+    """Facts for scheduling; None unless `ClusterNeeds.scheduling`."""
 
     @property
     def has_ended(self) -> bool:

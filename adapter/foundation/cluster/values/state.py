@@ -99,7 +99,7 @@ class PodSelector:
     name: str
     uid: str
     selector: str
-    """In kubectl's syntax; empty if it selects nothing."""
+    """The selector in kubectl's syntax; empty if it selects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class CountQuery:
     kind: CountedKind
     """`endpoints` counts ready addresses of EndpointSlices, each address of a Service once."""
     namespace: str = ""
-    """Empty for all namespaces."""
+    """The namespace; empty for all namespaces."""
     selector: str = ""
     """A label selector in kubectl's syntax; empty for all objects."""
 
@@ -190,16 +190,16 @@ class ClusterState:
 
     nodes: Observed[tuple[ClusterNode, ...]] | Unknown = Unknown("nodes are not watched")
     autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
-    """By namespace."""
+    """The HPAs, by namespace."""
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
     pods: Observed[tuple[ClusterPod, ...]] | Unknown = Unknown("pods are not watched")
     pod_selectors: Observed[tuple[PodSelector, ...]] | Unknown = Unknown("selectors of pods are not watched")
     workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = Unknown("workloads are not watched")
     disruption_budgets: Observed[tuple[DisruptionBudget, ...]] | Unknown = Unknown("budgets are not watched")
     namespace_labels: Observed[Mapping[str, Mapping[str, str]]] | Unknown = Unknown("namespaces are not watched")
-    """By namespace."""
+    """The labels of the namespaces, by namespace."""
     storage: Storage | None = None
-    """None unless `ClusterNeeds.scheduling`."""
+    """The facts of storage; None unless `ClusterNeeds.scheduling`."""
     objects: Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown] = field(default_factory=dict)
     """Whole objects as the API gives them. Values are shared: they must not be changed."""
     left_out: tuple[LeftOut, ...] = ()

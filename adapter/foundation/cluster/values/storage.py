@@ -21,7 +21,8 @@ class VolumeClaim:
     volume: str
     """`spec.volumeName`; empty while it is not bound."""
     storage_class: str | None
-    """None if the claim states none and no default applies; the empty text asks for a volume without class."""
+    """Name of the StorageClass; None if the claim states none and no default applies, empty for a volume without
+    class."""
     is_bound: bool
     """Whether the phase is Bound, or the volume controller's annotation says that it is bound."""
     is_lost: bool = False
@@ -70,7 +71,7 @@ class CsiNodeFacts:
 
     name: str
     limits: Mapping[str, int]
-    """By driver; a driver without a limit is absent."""
+    """The limit of each driver; a driver without a limit is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class Storage:
     """All known facts of storage. Each part may be unknown by itself."""
 
     claims: Observed[Mapping[tuple[str, str], VolumeClaim]] | Unknown
-    """By namespace and name."""
+    """The claims, by namespace and name."""
     volumes: Observed[Mapping[str, Volume]] | Unknown
     classes: Observed[Mapping[str, StorageClassFacts]] | Unknown
     csi_nodes: Observed[Mapping[str, CsiNodeFacts]] | Unknown
-    """By node."""
+    """The limits of each node, by the node's name."""

@@ -38,7 +38,7 @@ class DisruptionBudget:
     namespace: str
     name: str
     selector: Selector | None
-    """None selects no pod; an empty selector, all of the namespace."""
+    """The selector; None selects no pod, and an empty one all pods of the namespace."""
     disruptions_allowed: int
     """`status.disruptionsAllowed`; 0 if it is not stated."""
     problem: str = ""

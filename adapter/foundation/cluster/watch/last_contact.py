@@ -20,7 +20,7 @@ class WatchRecords:
     """The records of all watches. Thread-safe."""
 
     def __init__(self, telemetry: WatchTelemetry, clock: Clock | None = None) -> None:
-        """`telemetry` exposes each kind."""
+        """Start without watches; `telemetry` exposes each kind."""
         self.telemetry = telemetry
         self.clock = clock or Clock()
         self._lock = threading.Lock()

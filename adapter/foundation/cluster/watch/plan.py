@@ -31,7 +31,7 @@ class WatchPlan:
 
     nodes: ListWatch | None = None
     autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)
-    """By namespace."""
+    """The watches of HPAs, by namespace."""
     counts: Mapping[CountQuery, ListWatch | Unknown] = field(default_factory=dict)
     """The watch may cover more than the namespace of the count."""
     pods: ListWatch | None = None

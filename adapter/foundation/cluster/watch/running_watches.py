@@ -34,7 +34,7 @@ class Watches:
 
     @property
     def running(self) -> tuple[RunningWatch, ...]:
-        """All of them."""
+        """All watches that run."""
         return (
             *(watch.running for watch in self.nodes.values()),
             *(watch.running for watch in self.autoscalers.values()),

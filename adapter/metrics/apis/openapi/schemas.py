@@ -26,13 +26,13 @@ class Operation:
     path: str
     id: str
     action: str
-    """`get` or `list`."""
+    """The Kubernetes action: `get` or `list`."""
     schema: str
     """Name of the schema of its answer."""
     kind: dict[str, str]
     """Group, version and kind that it is about."""
     parameters: tuple[str, ...]
-    """Names in the path."""
+    """Names of the parameters in the path."""
     description: str
 
 

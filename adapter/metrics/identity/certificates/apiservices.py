@@ -29,7 +29,7 @@ class NotThere:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """An APIService."""
+    """An APIService that exists."""
 
     version: str
     """The resourceVersion of the object."""

@@ -63,7 +63,8 @@ def make_serving(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a certificate for these DNS names and IP addresses, signed by the authority, and its key.
 
-    It is valid for a year unless another life is given. The caller must make sure that the authority is valid as long.
+    It is valid for a year unless another life is given. The caller must make sure that the authority is valid for at
+    least the same time.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate

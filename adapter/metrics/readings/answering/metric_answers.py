@@ -43,7 +43,7 @@ class Listing(Protocol):
 
 
 class ReadsWithoutWaiting:
-    """Reads without waiting."""
+    """Reads the objects that are known now, without waiting for a first list."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
         """Return what `look` returns. Raises ObjectsError."""

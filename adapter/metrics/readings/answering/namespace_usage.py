@@ -1,4 +1,4 @@
-"""What the requested objects of one namespace use according to its readings, and why an object is left out."""
+"""The usage of the requested objects of one namespace by its readings, and the reasons for leaving objects out."""
 
 from __future__ import annotations
 

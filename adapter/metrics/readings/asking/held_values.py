@@ -64,7 +64,7 @@ def size_of_reading(reading: Reading) -> ReadingSize:
 
 
 class HeldValues:
-    """The values held for all queries. Not thread-safe: its owner locks."""
+    """The values held for all queries. Not thread-safe: its owner must lock."""
 
     def __init__(self, most: int, most_per_namespace: int) -> None:
         self._most = most
@@ -73,7 +73,7 @@ class HeldValues:
         self._sizes: dict[Query, ReadingSize] = {}
         self._owned: Counter[Payer] = Counter()
         self.total = 0
-        """Total number of values."""
+        """The number of values held for all queries."""
 
     def owned(self, namespace: Payer) -> int:
         """Return the number of values of a namespace's own queries."""

@@ -72,7 +72,7 @@ K = TypeVar("K")
 class FairQueue(Generic[K]):
     """A queue: payers are ordered by what they have spent, their items by the time at which they were due.
 
-    Not thread-safe: its owner locks.
+    Not thread-safe: its owner must lock.
     """
 
     def __init__(self, query_times: QueryTimes) -> None:

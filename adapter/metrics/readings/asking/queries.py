@@ -120,7 +120,7 @@ class Query:
         self.failure: Failure | None = None
         """Why the last refresh failed; None if it succeeded."""
         self.failures = 0
-        """Consecutive failures."""
+        """The number of consecutive failures."""
         self.settled = threading.Event()
         """Event that is set once there is a reading or a failure."""
         self.lane = Lane.FIRST

@@ -53,7 +53,7 @@ class Planner:
     def bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None = None) -> QueryScope:
         """Return the scope of a request, which is in demand from now on.
 
-        `former` may go on answering until the new query has a reading. Raises UnanswerableSelectorError, after which
+        `former` may keep answering until the new query has a reading. Raises UnanswerableSelectorError, after which
         nothing has changed.
         """
         try:

@@ -57,7 +57,7 @@ class QueryOutcomes:
         self.failed_sources: set[Backend | None] = set()
         """Backends, None for the Prometheus of the flags, that cannot be asked at all, so that their queries fail."""
         self.last_success: dict[str, float] = {}
-        """By rule id, the Unix seconds of the evaluation behind the last good reading."""
+        """The Unix seconds of the evaluation behind the last good reading, by rule id."""
 
     def enter(self, change: Change, query: Query, outcome: Reading | Failure, now: float) -> None:
         """Keep the result of a query, and schedule it again if it is still needed."""

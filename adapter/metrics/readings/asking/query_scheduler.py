@@ -67,7 +67,7 @@ class QueryScheduler:
     def rebind(self, entry: DemandEntry, metric: Metric) -> None:
         """Find the entry's query again.
 
-        The former query goes on answering until the new one does, unless the metric has changed. Raises
+        The former query keeps answering until the new one does, unless the metric has changed. Raises
         UnanswerableSelectorError, after which the request is no longer in demand.
         """
         state = self.state

@@ -49,7 +49,7 @@ class Arrivals:
         return max(min(self.recent, default=math.inf), now - self.last)
 
     def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
-        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
+        """Return when the request is to be forgotten unless it is repeated, in monotonic seconds.
 
         That is after four intervals, each as long as the longest of the last few; while fewer are known, not before
         `once_seconds`; and after `longest_seconds` at the latest.
@@ -98,7 +98,7 @@ class ArrivalsByPart:
         return min((part.interval(now) for part in list(self._parts.values())), default=math.inf)
 
     def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
-        """Return when all parts are to be forgotten unless one comes again, in monotonic seconds."""
+        """Return when all parts are to be forgotten unless one is repeated, in monotonic seconds."""
         others = self._others_last + min(once_seconds, longest_seconds)
         parts = list(self._parts.values())
         return max(others, *(part.stands_until(once_seconds, longest_seconds) for part in parts))

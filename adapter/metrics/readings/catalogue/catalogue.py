@@ -36,7 +36,7 @@ class Catalogue:
     ) -> None:
         """Of several metrics with the same name, scope and kind of object, the last one stays.
 
-        `pace` is for thousands of metrics in a process that serves.
+        `pace` lets a process serve requests while thousands of metrics are sorted.
         """
         self.resource = resource
         """The rules of metrics.k8s.io; empty if there are none."""
@@ -55,7 +55,7 @@ class Catalogue:
         self.custom: tuple[Metric, ...] = _ascending(custom, pace)
         """Ascending by kind of object, scope and name."""
         self.external: tuple[Metric, ...] = _ascending(external, pace)
-        """Ascending by name."""
+        """The external metrics, in ascending order of their names."""
         self.generation = generation
 
     def find_custom(self, resource_qualified: str, namespaced: bool, name: str) -> Metric | None:  # noqa: FBT001 - part of the key

@@ -45,7 +45,7 @@ class ObjectState:
 
     found: RuleObject
     discovered: DiscoveredRule | None = None
-    """None if its rule is refused."""
+    """The state of its rule; None if the rule is refused."""
     series: int | None = None
     """Number of series in the last good look-up."""
 

@@ -77,7 +77,7 @@ class _LastLogged:
     """Time of the log line in monotonic seconds; None if there was none."""
     latest: frozenset[str] = frozenset()
     changes: int = 0
-    """Changes since then."""
+    """The number of changes since then."""
 
 
 class RuleHealthLog:

@@ -38,7 +38,7 @@ class Question:
 
 
 class ExplanationVerdict(StrEnum):
-    """The short answer."""
+    """The short answer to a question: whether the metric has a value."""
 
     VALUE = "value"
     NO_VALUE = "no-value"
@@ -46,7 +46,7 @@ class ExplanationVerdict(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Result of one step."""
+    """The result of one step."""
 
     OK = "ok"
     NO = "no"
@@ -78,7 +78,7 @@ class ExplainedValue:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole answer."""
+    """The whole answer to a question."""
 
     metric: str
     namespace: str | None

@@ -28,7 +28,7 @@ class ExplainDeadlines:
     request: float = 10.0
     """Limit for each query and each look-up."""
     total: float = 60.0
-    """Limit for everything."""
+    """Limit for the whole explanation."""
 
 
 PATIENT = ExplainDeadlines()
@@ -52,7 +52,7 @@ class Progress:
     question: Question
     patience: ExplainDeadlines
     clock: Callable[[], float]
-    """Monotonic seconds."""
+    """Returns monotonic seconds."""
     to_owner: bool = True
     """Whether the reader can read the rule files and Prometheus anyway; if not, series of others are not shown."""
     began: float = field(init=False)
@@ -66,7 +66,7 @@ class Progress:
     """The statement that the requested object does not exist; empty if it exists or if that is not known."""
 
     def __post_init__(self) -> None:
-        """Begin now."""
+        """Start the clock of the explanation."""
         self.began = self.clock()
 
     def seconds_to_look_up(self) -> float:

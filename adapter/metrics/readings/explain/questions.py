@@ -29,10 +29,10 @@ class Texts:
     """A question as it was written; texts that were not given are empty."""
 
     metric: str
-    """`NAME` or `KIND/NAME`."""
+    """The metric, as `NAME` or `KIND/NAME`."""
     namespace: str = ""
     object: str = ""
-    """`KIND/NAME`."""
+    """The object, as `KIND/NAME`."""
     selector: str = ""
     api: str = ""
 

@@ -84,7 +84,7 @@ class ForeignSample:
     namespace: str
     """The namespace of the first sample."""
     value: float | None
-    """None if it is not a usable value."""
+    """The value; None if it is not usable, or if there are several samples."""
     fault: Fault | None = None
     """Why there is no value even if the rule accepts such samples."""
     of_many: bool = False
@@ -132,8 +132,8 @@ class ObjectReading:
     steady_seconds: float = 0.0
     """For how many seconds Prometheus had been up at that moment."""
     foreign: Mapping[str, ForeignSample] = field(default_factory=dict)
-    """By object, its samples from another namespace than the one that the query was restricted to, for objects that
-    have neither a value nor a fault of their own. """
+    """The samples of an object from another namespace than the one that the query was restricted to, by object, for
+    objects that have neither a value nor a fault of their own."""
     foreign_rest: ForeignSample | None = None
     """Stands for the samples from other namespaces of objects beyond the limit; None if the limit is not reached."""
     is_exact: bool = False

@@ -92,7 +92,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """`if`, `else`, `end`."""
+    """`if` with its optional `else`, up to `end`."""
 
     pipe: Pipe
     body: tuple[Node, ...]

@@ -87,7 +87,7 @@ def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[V
 
 
 def separated(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts with a space between each two."""
+    """Yield the texts with a space between neighbours."""
     for position, text in enumerate(texts):
         if position:
             yield " "

@@ -83,7 +83,7 @@ class Verdict:
     reason: Reason
     message: str
     refusal: RuleRefusal | None
-    """None if no part of it is refused."""
+    """Why the object, or a part of it, is refused; None if nothing is."""
     metrics: tuple[str, ...]
     series: int | None
 

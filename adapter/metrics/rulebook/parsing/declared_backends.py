@@ -27,7 +27,7 @@ class DeclaredBackends:
 
     by_name: Mapping[str, Backend]
     refused: Mapping[str, str]
-    """Where unusable backends are declared, as `FILE:LINE` by name."""
+    """The places of declarations of unusable backends, as `FILE:LINE` by name."""
     findings: tuple[Finding, ...]
 
     def named(self, fields: MappingNode, notes: Notes) -> Backend | None:
@@ -52,10 +52,10 @@ class _Declared:
     """One entry of a list."""
 
     name: str
-    """Empty if it cannot be read."""
+    """The name; empty if it cannot be read."""
     node: Node
     backend: Backend | None
-    """None if it cannot be used."""
+    """The backend; None if it cannot be used."""
 
 
 def declared_backends(documents: Sequence[Document]) -> DeclaredBackends:

@@ -35,14 +35,14 @@ class Entry:
 
     id: str
     content: Hashable
-    """What the entry states; equal for entries with the same content."""
+    """The content of the entry; equal for entries that state the same."""
     series_query: str
     name: str
     """The name of its metric; empty if it depends on the series, or cannot be read."""
     good: Rule | None
     """The rule that is served for it."""
     refused: RefusedRule | None
-    """None for a valid entry."""
+    """The refused rule; None for a valid entry."""
 
 
 class ListMatching:

@@ -28,7 +28,7 @@ class Bare(NamedTuple):
     """Position of the first character in the query."""
     end: int
     line: int
-    """Line of the template."""
+    """The line of the template that the value comes from."""
 
 
 class _Token(NamedTuple):
