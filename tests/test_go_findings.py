@@ -1,4 +1,4 @@
-"""Durations, names, quantities, selectors, rule files, templates, patterns and queries are read as Go read them.
+"""Durations, names, quantities, selectors, rule files, templates, patterns and queries are read as Go reads them.
 
 The tables are described in `tests/support/go_findings.py`.
 """

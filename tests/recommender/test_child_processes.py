@@ -1,4 +1,4 @@
-"""Functions in processes of their own: what comes back, and that nothing is left behind whatever they do."""
+"""Functions in child processes: what they return, and that nothing is left behind whatever they do."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_gone(pid: int) -> bool:
 
 
 def own_pipes() -> set[str]:
-    """Return the pipes and process descriptors of this process. Servers of other tests open sockets and files."""
+    """Return this process's pipes and process descriptors, without sockets and files of other tests' servers."""
     links = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The alerts that ship fire when they should and only then (promtool)."""
+"""The shipped alerts fire when they should and only then (promtool)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER_POD = 'namespace="monitoring",job="tidewatch",instance="b"'
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Series in promtool's notation, and the minute at which the alert is looked at."""
+    """Series in promtool's notation, and the minute at which the alert is checked."""
 
     alert: str
     series: dict[str, str]
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def step_minutes(self) -> int:
-        """Between two samples, and between two evaluations: fewer for alerts that look at a day."""
+        """Return the minutes between two samples and between two evaluations; alerts about a day have longer steps."""
         return 10 if self.minute > 1000 else 1
 
 
@@ -55,7 +55,7 @@ def calls(result: str) -> str:
 
 
 def ages(seconds: float) -> dict[str, str]:
-    """Return a histogram in which every answer is so old."""
+    """Return a histogram in which every answer has this age."""
     bounds = (5, 30, 60, 120)
     buckets = {
         f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="{bound}"}}': "0+60x60" if seconds <= bound else "0x60"
@@ -116,7 +116,7 @@ def extender_calls(code: str) -> str:
 
 
 def extender_durations(seconds: float) -> dict[str, str]:
-    """Return a histogram in which every call takes so long."""
+    """Return a histogram in which every call takes this long."""
     name = f'tidewatch_adapter_extender_request_duration_seconds_bucket{{{POD},verb="filter",le='
     return {
         f'{name}"{bound}"}}': "0+60x60" if seconds <= float(bound) else "0x60" for bound in ("0.01", "0.2", "1", "+Inf")

@@ -1,4 +1,4 @@
-"""The recording rules that ship record what `tidewatch-adapter nodes` computes (promtool)."""
+"""The shipped recording rules record what `tidewatch-adapter nodes` computes (promtool)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COPIES = 'instance="10.9.9.9:8080",namespace="evil"'
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Series in promtool's notation (a sample each 15 s), and what is recorded after five minutes."""
+    """Series in promtool's notation (a sample every 15 s), and the recorded values after five minutes."""
 
     record: str
     series: dict[str, str]
@@ -33,7 +33,7 @@ class Case:
 
 
 def cpu_series(idle: float, busy: float, labels: str = NODE) -> dict[str, str]:
-    """Return counters of two CPUs that have been idle and busy for these shares of the time."""
+    """Return counters of two CPUs that were idle and busy for these shares of the time."""
     shares = {"idle": idle * 0.9, "iowait": idle * 0.1, "user": busy * 0.8, "system": busy * 0.2}
     return {
         f'node_cpu_seconds_total{{{labels},cpu="{cpu}",mode="{mode}"}}': f"0+{15 * share:.4f}x40"

@@ -1,1 +1,1 @@
-"""Helpers that tests of several parts share."""
+"""Helpers that tests of several packages share."""

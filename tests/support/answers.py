@@ -1,4 +1,4 @@
-"""Answers of Prometheus whose bytes a test has in hand."""
+"""Answers of Prometheus whose bytes a test controls."""
 
 from __future__ import annotations
 

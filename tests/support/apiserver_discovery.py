@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _groups(fake: FakeApiServer) -> dict[str, list[str]]:
-    """Return the versions of each group but the core, preferred ones first."""
+    """Return the versions of each group except the core group, preferred ones first."""
     groups: dict[str, list[str]] = {}
     for resource in fake.resources:
         versions = groups.setdefault(resource.group, [])

@@ -1,4 +1,4 @@
-"""Failures that a test scripts for the stand-in for kube-apiserver, and what was asked of it."""
+"""Failures that a test scripts for the stand-in for kube-apiserver, and the requests that it received."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """A request as it was received."""
 
     verb: str
     path: str

@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
         return document
 
     def _collection(self, path: str) -> tuple[Resource, str] | None:
-        """Return the kind and namespace of a collection's path; None for one of discovery."""
+        """Return the kind and namespace of a collection's path; None for a path of discovery."""
         root, *parts = path.strip("/").split("/")
         group, version, *rest = (["", *parts] if root == "api" else parts) + ["", ""]
         rest = [part for part in rest if part]
@@ -193,7 +193,7 @@ class Handler(BaseHTTPRequestHandler):
     def _changes(
         self, resource: Resource, version: int, changes: list[Change], query: Mapping[str, str], expiries: int
     ) -> Iterator[Change]:
-        """Yield the events of a watch until it ends; `expiries` is how often watches had expired when it began."""
+        """Yield the events of a watch until it ends; `expiries` is how often watches had been expired when it began."""
         fake, store = self.server.fake, self.server.fake.store
         end = time.monotonic() + (integer(query, "timeoutSeconds") or 1800)
         bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}

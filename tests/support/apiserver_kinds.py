@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Kind: TypeAlias = "tuple[str, str]"
-"""Group and plural."""
+"""Group and plural of a kind."""
 
 SECRETS: Kind = ("", "secrets")
 APISERVICES: Kind = ("apiregistration.k8s.io", "apiservices")

@@ -42,11 +42,11 @@ class ObjectStore:
         self._objects: dict[tuple[Kind, str, str], Json] = {}
 
     def deny(self, verb: str, plural: str, user: str = SYSTEM_USER) -> None:
-        """Take a right away from the program, or from another user."""
+        """Revoke a right of the program, or of another user."""
         (self.denied if user == SYSTEM_USER else self.denied_of.setdefault(user, set())).add((verb, plural))
 
     def allow(self, verb: str, plural: str) -> None:
-        """Give a right back to the program."""
+        """Restore a right of the program."""
         self.denied.discard((verb, plural))
 
     def allows(self, verb: str, plural: str, user: str = SYSTEM_USER) -> bool:
@@ -66,7 +66,7 @@ class ObjectStore:
             self._objects[kind, namespace, name] = one
 
     def change(self, kind: Kind, namespace: str, name: str, change: Callable[[Json], object]) -> None:
-        """Edit an object in place: by the hand of a test."""
+        """Edit an object in place on behalf of a test."""
         with self.lock:
             one = self._objects[kind, namespace, name]
             change(one)
@@ -223,7 +223,7 @@ class ObjectStore:
 
 
 class Direct:
-    """The store as `ObjectClient` shows it, without HTTP. `before` is called before each call takes effect."""
+    """The store with the interface of `ObjectClient`, without HTTP; `before` is called before each call's effect."""
 
     def __init__(self, store: ObjectStore, before: Callable[[str, str], None] = lambda _method, _path: None) -> None:
         self._store = store
@@ -265,7 +265,7 @@ class Direct:
 
 
 def named(path: str) -> tuple[Kind, str, str]:
-    """Return the kind, namespace and name that a path of one object stands for."""
+    """Return the kind, namespace and name in a path of one object."""
     root, *parts = path.lstrip("/").split("/")
     group, *parts = ["", *parts[1:]] if root == "api" else [parts[0], *parts[2:]]
     namespace = parts[1] if parts[0] == "namespaces" and len(parts) > 2 else ""
@@ -289,7 +289,7 @@ def merged(before: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _with_whole_lists(before: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the merge patch that a strategic one stands for: elements of lists are merged by their names."""
+    """Return the equivalent merge patch of a strategic one, in which list elements are merged by their names."""
     if isinstance(patch, dict):
         known = before if isinstance(before, dict) else {}
         return {key: _with_whole_lists(known.get(key), value) for key, value in patch.items()}

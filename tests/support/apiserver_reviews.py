@@ -1,4 +1,4 @@
-"""Reviews as kube-apiserver answers them: whose a token is, and who may do what.
+"""Reviews as kube-apiserver answers them: who owns a token, and who may do what.
 
     reviews.users["a-token"] = TokenUser("alice", groups=("team-a",))
     reviews.allow("alice", "get", "pods/requests", "custom.metrics.k8s.io", namespace="shop")
@@ -39,7 +39,7 @@ _RESOURCE = {"namespace", "verb", "group", "version", "resource", "subresource",
 
 @dataclass(frozen=True)
 class TokenUser:
-    """Whose a token is."""
+    """The user that a token belongs to."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class TokenUser:
 
 @dataclass(frozen=True)
 class _Rule:
-    """As a rule of RBAC with its binding; `*` stands for all, and `*/SUB` for a subresource of all."""
+    """An RBAC rule with its binding; `*` stands for all, and `*/SUB` for a subresource of all."""
 
     subject: str
     verb: str
@@ -83,7 +83,7 @@ class _Rule:
 
 
 class Reviews:
-    """Users, rights, and what was asked. Thread-safe."""
+    """Users, rights, and the reviews so far. Thread-safe."""
 
     def __init__(self) -> None:
         self.users: dict[str, TokenUser] = {}
@@ -104,23 +104,23 @@ class Reviews:
         self._rules = [*self._rules, _Rule(subject, verb, resource, group, namespace, name)]
 
     def allow_path(self, subject: str, verb: str, path: str) -> None:
-        """Give a user or a group a right to a path that is no resource."""
+        """Give a user or a group a right to a path that is not a resource."""
         self._rules = [*self._rules, _Rule(subject, verb, "", "", "", "", path)]
 
     def deny_all(self) -> None:
-        """Take all rights back."""
+        """Revoke all rights."""
         self._rules = []
 
     def answer_later(self) -> None:
-        """Hold all answers back."""
+        """Hold back all answers."""
         self._gate.clear()
 
     def answer_now(self) -> None:
-        """Give them, and answer at once from now on."""
+        """Send the answers that were held back, and answer at once from now on."""
         self._gate.set()
 
     def answer(self, kind: str, api_version: str, document: Json, ended: threading.Event) -> Json:
-        """Return the document filled in; raises RefusedError."""
+        """Return the document with its status; raises RefusedError."""
         _validate(kind, api_version, document)
         spec = document["spec"]
         (self.tokens if kind == "TokenReview" else self.rights).append(spec)

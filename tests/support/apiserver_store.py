@@ -25,7 +25,7 @@ class Change:
     type: str
     object: Json
     before: Json | None = None
-    """The object before a change of it."""
+    """The object before this change."""
 
 
 class RefusedError(Exception):
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class Store:
-    """Objects and what happened to them, as etcd keeps it."""
+    """Objects and their changes, as etcd keeps them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -55,7 +55,7 @@ class Store:
         labels: Mapping[str, str],
         content: Mapping[str, Any] | None = None,
     ) -> None:
-        """Create or update an object; `content` takes the place of its spec."""
+        """Create or update an object; `content` replaces its spec."""
         with self.changed:
             self.version += 1
             objects = self._objects.setdefault(resource, {})
@@ -93,7 +93,7 @@ class Store:
         self.changed.notify_all()
 
     def page(self, resource: Resource, namespace: str, query: Mapping[str, str]) -> Json:
-        """Return one page of a list, of whole objects."""
+        """Return one page of a list of whole objects."""
         limit = 0 if query.get("resourceVersion") == "0" else integer(query, "limit")
         with self.changed:
             version, start = self._position(resource, query)
@@ -113,7 +113,7 @@ class Store:
         }
 
     def _position(self, resource: Resource, query: Mapping[str, str]) -> tuple[int, tuple[str, str]]:
-        """Return the version that a page is of, and the key after which it starts."""
+        """Return the version of a page, and the key after which the page starts."""
         if token := query.get("continue"):
             if query.get("resourceVersion"):
                 raise RefusedError(400, "BadRequest", "specifying resource version is not allowed when using continue")
@@ -131,7 +131,7 @@ class Store:
         return self.version, ("", "")
 
     def watch_start(self, resource: Resource, query: Mapping[str, str]) -> tuple[int, list[Change]]:
-        """Return the version after which a watch starts, and what it is told at once."""
+        """Return the version after which a watch starts, and its first events."""
         asked = integer(query, "resourceVersion")
         with self.changed:
             if asked and asked < self._compacted:
@@ -142,7 +142,7 @@ class Store:
             return self.version, [Change(self.version, resource, "ADDED", one) for one in present]
 
     def after(self, resource: Resource, version: int) -> list[Change]:
-        """Return the changes of the kind after the version. To be called with `changed` held."""
+        """Return the changes of the kind after the version; call it while `changed` is held."""
         return [change for change in self._history if change.version > version and change.resource == resource]
 
 
@@ -154,7 +154,7 @@ def integer(query: Mapping[str, str], name: str) -> int:
 
 
 def is_selected(one: Json, namespace: str, query: Mapping[str, str]) -> bool:
-    """Return whether the object is in the namespace, if one is asked for, and whether the selectors match it."""
+    """Return whether the object is in the requested namespace, if any, and matches the selectors."""
     if namespace not in {"", key_of(one)[0]} or selected_name(query) not in {None, key_of(one)[1]}:
         return False
     selector = query.get("labelSelector")
@@ -175,7 +175,7 @@ def shown_type(change: Change, namespace: str, query: Mapping[str, str]) -> str 
 
 
 def selected_name(query: Mapping[str, str]) -> str | None:
-    """Return the name that a field selector asks for, the one field that all kinds know; None without a selector."""
+    """Return the name in a field selector, which is the one field that all kinds know; None without a selector."""
     selector = query.get("fieldSelector")
     if not selector:
         return None
@@ -206,7 +206,7 @@ def too_old(version: int, oldest: int) -> Json:
 
 
 def object_of(resource: Resource, namespace: str, name: str, labels: Mapping[str, str], version: int) -> Json:
-    """Return a whole object, with parts that look like the start of another to a careless reader."""
+    """Return a whole object, with parts that a careless reader may take for the start of another one."""
     metadata: Json = {
         "name": name,
         "uid": f"uid-{name}",

@@ -50,7 +50,7 @@ def _validate_config_map(name: str, after: Json) -> None:
 
 
 def _validate_event(name: str, after: Json) -> None:
-    """Check what `legacyValidateEvent` of Kubernetes checks, and the limits of its newer API."""
+    """Check what Kubernetes' `legacyValidateEvent` checks, and the limits of the newer API for events."""
     about = after.get("involvedObject") or {}
     where = after["metadata"].get("namespace")
     if (about.get("namespace") or "default") != where:

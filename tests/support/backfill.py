@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BLOCK = "1458h"
-"""The longest time of a block, one of those that Prometheus makes itself. In blocks of two hours, the default, samples
-of ten days would be read 120 times, which takes seconds of processor time."""
+"""The longest duration of a block, one that Prometheus itself uses.
+
+With blocks of two hours, the default, samples of ten days would be read 120 times, which takes seconds of processor
+time.
+"""
 
 
 def backfill(folder: Path, text: str) -> None:

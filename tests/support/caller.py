@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PATIENCE_SECONDS = 30.0
-"""Of clients and of waits: on a busy machine everything is slow, and nothing may take for ever."""
+"""Seconds for clients and waits: on a busy machine everything is slow, but nothing may take for ever."""
 IDLE_SECONDS = 60.0
 """A kept connection that was idle for longer is not used again, as in Go: the server may close it at any moment."""
 CUSTOM = "/apis/custom.metrics.k8s.io"
@@ -61,18 +61,18 @@ class Answer:
 
     @property
     def values(self) -> dict[str, Decimal]:
-        """Values of custom metrics by the name of their object."""
+        """Return values of custom metrics by the name of their object."""
         return {item["describedObject"]["name"]: number(item["value"]) for item in self.items}
 
     @property
     def evaluated_at(self) -> float:
-        """Unix seconds, which all items state alike."""
+        """Return the time in Unix seconds, which must be the same for all items."""
         (moment,) = {item["timestamp"] for item in self.items}
         return datetime.fromisoformat(moment).timestamp()
 
     @property
     def warnings(self) -> list[str]:
-        """Texts of the `Warning` headers, each of which must be as Kubernetes' clients read it."""
+        """Return the texts of the `Warning` headers, each of which must have the form that Kubernetes' clients read."""
         lines = [value for name, value in self.headers if name.lower() == "warning"]
         found = [re.fullmatch(r'299 - "((?:[ !#-\[\]-~]|\\[\\"])*)"', line) for line in lines]
         assert all(found), lines
@@ -85,7 +85,7 @@ class Answer:
 
 
 class Caller:
-    """One kept connection. Whatever comes back over it is checked for what must hold of every answer."""
+    """One kept connection; every answer on it is checked for what must hold of all answers."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Caller:
         identity: Sequence[tuple[str, str]] = HPA,
         seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """`seconds` is how long it waits for each thing that the server should do."""
+        """`seconds` is how long the client waits for each action of the server."""
         self._connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=seconds)
         self._identity = tuple(identity)
         self._used_at = time.monotonic()
@@ -113,7 +113,7 @@ class Caller:
         return self.ask("GET", path + query, headers)
 
     def ask(self, method: str, target: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
-        """Send each header as a line of its own; those given take the place of the usual ones of the same name."""
+        """Send each header as a line of its own; given headers replace the usual ones with the same name."""
         own = {name.lower() for name, _ in headers}
         if time.monotonic() - self._used_at > IDLE_SECONDS:
             self._connection.close()
@@ -131,11 +131,11 @@ class Caller:
         return answer
 
     def pods(self, metric: str, namespace: str = "shop", version: str = "v1beta2", **parameters: str) -> Answer:
-        """Ask for a metric of all pods that `labelSelector` chooses, as an HPA does."""
+        """Request a metric of all pods that `labelSelector` selects, as an HPA does."""
         return self.get(f"{CUSTOM}/{version}/namespaces/{namespace}/pods/%2A/{metric}", parameters=parameters)
 
     def external(self, metric: str, namespace: str = "shop", **parameters: str) -> Answer:
-        """Ask for an external metric, as an HPA does."""
+        """Request an external metric as an HPA does."""
         return self.get(f"{EXTERNAL}/namespaces/{namespace}/{metric}", parameters=parameters)
 
     def listed(self, group: str = CUSTOM, version: str = "v1beta2") -> set[str]:
@@ -144,7 +144,7 @@ class Caller:
 
 
 def check(target: str, answer: Answer) -> None:
-    """Assert what must hold of every answer, whatever was asked."""
+    """Assert what must hold of every answer, whatever the request."""
     assert answer.header("Retry-After") is None, "an HPA controller's worker would sleep on it"
     assert answer.header("Content-Encoding") is None
     names = [name.lower() for name, _ in answer.headers]
@@ -154,7 +154,7 @@ def check(target: str, answer: Answer) -> None:
 
 
 def check_status(answer: Answer) -> None:
-    """Assert that the answer is a whole Kubernetes `Status` of a failure."""
+    """Assert that the answer is a complete Kubernetes `Status` of a failure."""
     assert answer.header("Content-Type") == "application/json", answer
     status = answer.document
     assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")

@@ -1,4 +1,4 @@
-"""Where the files of the repository are."""
+"""The paths of the repository's files."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def node_object(
     ready: str = "True",
     heartbeat: str = "2026-11-22T06:00:00Z",
 ) -> Json:
-    """`taints` are keys; `cpu` is what is allocatable, half a core less than the capacity of every node."""
+    """Return a node; `taints` are keys, and `cpu` is the allocatable amount, half a core less than the capacity."""
     spec: Json = {"podCIDR": "10.0.0.0/24"}
     if unschedulable:
         spec["unschedulable"] = True
@@ -50,7 +50,7 @@ def node_object(
 def autoscaler_object(
     name: str, namespace: str, target: Mapping[str, str], labels: Mapping[str, str] | None = None, **spec: object
 ) -> Json:
-    """`target` is its `scaleTargetRef`; `spec` adds to its spec, or replaces a part of it."""
+    """Return an HPA; `target` is its `scaleTargetRef`, and `spec` adds to its spec or replaces a part of it."""
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -78,7 +78,7 @@ def endpoint(*addresses: str, ready: bool | None = True) -> Json:
 
 
 def plain_object(kind: str, name: str, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> Json:
-    """A Pod, Service or Namespace."""
+    """Return a Pod, Service or Namespace."""
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata_of(name, namespace, labels), "spec": {}}
 
 
@@ -97,7 +97,7 @@ def pod_object(
     annotations: Mapping[str, str] | None = None,
     **spec: object,
 ) -> Json:
-    """A whole Pod of one container; `owner` is kind and name of the controller, `spec` adds to its spec."""
+    """Return a whole Pod of one container; `owner` is its controller's kind and name, and `spec` adds to its spec."""
     kind, owned_by = owner or ("", "")
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
     reference = {"apiVersion": api_version, "kind": kind, "name": owned_by, "uid": f"uid-{owned_by}"}
@@ -125,7 +125,7 @@ def pod_object(
 
 
 def selecting_object(kind: str, name: str, selector: Mapping[str, object] | None, **spec: object) -> Json:
-    """A Service, ReplicationController, ReplicaSet or StatefulSet in the namespace `shop`."""
+    """Return a Service, ReplicationController, ReplicaSet or StatefulSet in the namespace `shop`."""
     api_version = "v1" if kind in {"Service", "ReplicationController"} else "apps/v1"
     metadata = metadata_of(name, "shop") | {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
     selecting = {} if selector is None else {"selector": dict(selector)}
@@ -133,5 +133,5 @@ def selecting_object(kind: str, name: str, selector: Mapping[str, object] | None
 
 
 def list_object(*items: Json) -> Json:
-    """As `kubectl get … -o json` prints several objects."""
+    """Return several objects as `kubectl get … -o json` prints them."""
     return {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": ""}, "items": list(items)}

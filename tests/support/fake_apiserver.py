@@ -90,24 +90,24 @@ class FakeApiServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the server's URL."""
         return f"{'https' if self._context else 'http'}://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Listen; on the same port as before after `stop`."""
+        """Listen, after `stop` on the same port as before."""
         self._listener = Listener(self, self._port, self._context)
         self._port = self._listener.server_address[1]
         threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
-        """Go away: no new connections, and the present ones are cut."""
+        """Stop listening, and cut the open connections."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.end()
             self.store.wake()
 
     def kubeconfig(self, path: Path, user: Mapping[str, Any] | None = None, ca_file: Path | None = None) -> Path:
-        """Write a kubeconfig; `user` is its user entry, by default one with a token that is taken."""
+        """Write a kubeconfig; `user` is its user entry, by default one with an accepted token."""
         cluster = {"server": self.url} | ({"certificate-authority": str(ca_file)} if ca_file else {})
         content = {
             "apiVersion": "v1",
@@ -121,11 +121,11 @@ class FakeApiServer:
         return path
 
     def put(self, plural: str, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
-        """Create or update an object; `namespace` is empty for a kind without."""
+        """Create or update an object; `namespace` is empty for a cluster-scoped kind."""
         self.store.put(self._resource(plural), namespace, name, labels or {})
 
     def put_config_map(self, namespace: str, name: str, data: Mapping[str, str] | None) -> None:
-        """Create or update a ConfigMap; None: one without data."""
+        """Create or update a ConfigMap; without data if `data` is None."""
         self.store.put(self._resource("configmaps"), namespace, name, {}, {} if data is None else {"data": dict(data)})
 
     def remove(self, plural: str, namespace: str, name: str) -> None:
@@ -133,15 +133,15 @@ class FakeApiServer:
         self.store.remove(self._resource(plural), namespace, name)
 
     def compact(self) -> None:
-        """Make all versions before the present one, and all continue tokens, expired."""
+        """Expire all versions before the present one, and all continue tokens."""
         self.store.compact()
 
     def expire_watches(self) -> None:
-        """Tell all open watches by an ERROR event that their version is too old, as one is told that fell behind."""
+        """Send all open watches an ERROR event that says their version is too old, as to a watch that fell behind."""
         self.store.expire_watches()
 
     def define(self, resource: Resource) -> None:
-        """Serve a further kind."""
+        """Serve one more kind."""
         self.resources.append(resource)
 
     def forbid(self, verb: str, plural: str) -> None:
@@ -149,7 +149,7 @@ class FakeApiServer:
         self.forbidden.add((verb, plural))
 
     def allow(self, verb: str, plural: str) -> None:
-        """Take back `forbid`."""
+        """Undo `forbid`."""
         self.forbidden.discard((verb, plural))
 
     def asked(self, verb: str, plural: str = "") -> list[Asked]:
@@ -170,7 +170,7 @@ class FakeApiServer:
             self._watches.remove(plural)
 
     def take_fault(self, verb: str) -> Fault | None:
-        """Return what goes wrong with this request."""
+        """Return the fault that applies to this request."""
         with self.store.changed:
             for fault in self.faults:
                 if fault.verb != verb:

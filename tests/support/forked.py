@@ -1,4 +1,4 @@
-"""Runs of the programs, each in a process of its own that is forked from one which has imported everything.
+"""Runs of the programs, each in a process of its own, which is forked from one that has imported everything.
 
 Importing takes most of the time of a command such as `check`, and of the start of a server. Everything else is as where
 the installed program itself is started (`tests.support.serving.run`, `demo.machine.processes.start`): arguments,
@@ -42,9 +42,9 @@ _WORKERS = {
     ADAPTER: ("adapter.commands.serve.worker", "adapter.commands.nodes.worker"),
     RECOMMENDER: ("recommender.commands.run.worker",),
 }
-"""What a server imports once it has a process for its requests."""
+"""Modules that a server imports once it has a process for its requests."""
 _DIES_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
+"""The constant PR_SET_PDEATHSIG of prctl(2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Ended:
 
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None, program: str = ADAPTER) -> Ended:
-    """Run a program until it ends by itself. Raises TimeoutError."""
+    """Run a program until it ends by itself; raises TimeoutError."""
     request = _request(arguments, environment, None)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         server = _server(program)
@@ -94,7 +94,7 @@ def start(
 
 
 class _ForkedProcess:
-    """A process whose parent does nothing but to wait for it, and tells how it ended."""
+    """A process whose parent only waits for it, and reports how it ended."""
 
     def __init__(self, parent: socket.socket) -> None:
         parent.settimeout(_SECONDS)
@@ -132,7 +132,7 @@ def _request(arguments: Sequence[str], environment: Mapping[str, str] | None, fo
 
 @cache
 def _server(program: str) -> socket.socket:
-    """Start the process that forks. It ends when its socket is closed: with this process, however that ends."""
+    """Start the process that forks; it ends when its socket is closed, as this process's end also does."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.settimeout(_SECONDS)
     with its:
@@ -150,7 +150,7 @@ def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
 
 
 def _next_run(requests: socket.socket, program: str) -> tuple[Sequence[str], bool] | None:
-    """Return the arguments of the next run and whether it is a server, in its process; None in this one, at the end."""
+    """In the process of the next run, return its arguments and whether it is a server; in this one, None at the end."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 3)
         if not request:
@@ -180,7 +180,7 @@ def _next_run(requests: socket.socket, program: str) -> tuple[Sequence[str], boo
 
 
 def _become_a_server(told: int) -> None:
-    """Fork the server and return in its process; this one tells its number and how it ended, and ends."""
+    """Fork the server and return in its process; the present one reports its id and how it ended, and ends."""
     _die_with_parent()
     parent = os.getpid()
     if child := os.fork():
@@ -205,7 +205,7 @@ def _die_with_parent() -> None:
 
 
 def _reap_parents() -> None:
-    """Forget the processes that have waited for a server to its end."""
+    """Reap the processes that have waited for the end of a server."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

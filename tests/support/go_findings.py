@@ -25,7 +25,7 @@ def rows_by_op(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def differences(op: str, rows: list[dict[str, Any]]) -> list[Any]:
-    """Return the inputs of the rows that our code reads otherwise than Go did."""
+    """Return the inputs of the rows that our code reads differently from Go."""
     comparison = _BY_OP[op]
     gos = [Refused("") if row["answer"] is None else comparison.gos(row["answer"]) for row in rows]
     ours = [comparison.ours(row["asked"]) for row in rows]

@@ -1,7 +1,8 @@
 """A provider of node groups behind Cluster Autoscaler's gRPC protocol, over a cloud in memory.
 
-It is as strict as providers are: it refuses what they refuse, in their words, and notes every call. A test lets single
-calls fail, hang or say something else (`instead`), and the form may be that before Cluster Autoscaler 1.35 (`form`).
+It is as strict as real providers: it refuses what they refuse, in their words, and records every call. A test can let
+single calls fail, hang or answer something else (`instead`), and the form may be that before Cluster Autoscaler 1.35
+(`form`).
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class CloudGroup:
     min_size: int = 0
     max_size: int = 10
     machines: list[str] = field(default_factory=list)
-    """Provider ids of machines that run."""
+    """Provider ids of running machines."""
     target: int | None = None
-    """None: as many as machines."""
+    """The target size; None if it is the number of machines."""
     cpu: str = "4"
     memory: str = "16Gi"
     price: float | None = None
@@ -74,7 +75,7 @@ class CloudGroup:
 
 
 class GrpcProvider:
-    """The server. `calls` has every call with its request, in its order."""
+    """The server; `calls` has every call with its request, in order."""
 
     def __init__(self, *groups: CloudGroup, form: Literal["bytes", "embedded"] = "bytes") -> None:
         self.groups = {group.name: group for group in groups}
@@ -87,7 +88,7 @@ class GrpcProvider:
         self.port = 0
 
     def start(self, pair: tuple[Path, Path] | None = None, clients: Path | None = None, port: int = 0) -> str:
-        """Serve on a port of its own, with TLS and certificates of clients if they are given; return the address."""
+        """Serve on a port of its own, with TLS and client certificates if these are given; return the address."""
         self._server = grpc.server(ThreadPoolExecutor(16))
         handlers = {name: self._handler(name) for name in REQUESTS}
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
@@ -107,11 +108,11 @@ class GrpcProvider:
             self._server.stop(None).wait(10.0)
 
     def made(self, *methods: str) -> list[str]:
-        """Return the names of the calls so far, or of these alone."""
+        """Return the names of the calls so far, or only those of the given names."""
         return [name for name, _ in self.calls if not methods or name in methods]
 
     def changes(self) -> list[tuple[str, str, object]]:
-        """Return method, group, and delta or names of nodes of each change."""
+        """Return method, group, and the delta or the names of nodes of each change."""
         return [
             (name.removeprefix("NodeGroup"), request.id, _subject(request))
             for name, request in self.calls
@@ -136,7 +137,7 @@ class GrpcProvider:
         )
 
     def usual(self, name: str, request: Any) -> Any:  # noqa: ANN401 - any message
-        """Return the answer of a provider that works."""
+        """Return the answer of a provider without faults."""
         with self._lock:
             if name in {"Refresh", "Cleanup"}:
                 return wire.Empty()

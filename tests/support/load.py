@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TASK = ForecastTask(lead_seconds=600, window_seconds=600)
 MONDAY_SECONDS = 4 * DAY_SECONDS
-"""1970-01-05 00:00 UTC."""
+"""Midnight of 1970-01-05, UTC."""
 
 
 def daily_load(step_seconds: float, days: float, noise: float = 0.0, level: float = 100.0) -> FloatArray:
@@ -27,5 +27,5 @@ def daily_load(step_seconds: float, days: float, noise: float = 0.0, level: floa
 
 
 def history_of(values: object, step_seconds: float = 300.0) -> LoadHistory:
-    """Return values, shape (steps,) or (series, steps), as load from a Monday on."""
+    """Return values of shape (steps,) or (series, steps) as a load that begins on a Monday."""
     return LoadHistory(MONDAY_SECONDS, step_seconds, np.atleast_2d(np.asarray(values, dtype=np.float64)))

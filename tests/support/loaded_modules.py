@@ -25,7 +25,7 @@ sys.meta_path.insert(0, Notes())
 
 
 class LoadedModules:
-    """Notes what processes load that are started with the environment."""
+    """Records the packages that are loaded by processes with this environment."""
 
     def __init__(self, folder: Path) -> None:
         self._notes = folder / "loaded"

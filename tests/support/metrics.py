@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: ResolveResource) -> list[Metric]:
-    """Return the metrics that a rule makes of the series; of two with the same API name and object, both.
+    """Return the metrics that a rule makes from the series, both if two have the same API name and object.
 
     `series` are label sets as Prometheus's series API gives them.
     """
@@ -24,6 +24,6 @@ def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: Resolve
 
 
 def merge_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Return one metric for each kind of object, scope and API name: the last one given. Ascending by name."""
+    """Return one metric, the last given, for each kind of object, scope and API name, in ascending order of names."""
     merged = {(metric.qualified, metric.namespaced): metric for metric in metrics}
     return tuple(merged[key] for key in sorted(merged))

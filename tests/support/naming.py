@@ -1,4 +1,4 @@
-"""Expansion of a template that no rule holds, for comparisons with Go."""
+"""Expands a template that is in no rule, for comparisons with Go."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def expand(pattern: Pattern, template: str, text: str) -> str | None:
-    """Return what Go's `Regexp.Expand` makes of the template for the first match in the text; None without one."""
+    """Return what Go's `Regexp.Expand` makes of the template for the first match in the text; None without a match."""
     return Naming(pattern, template, parse_expansion(template)).name_for(text)

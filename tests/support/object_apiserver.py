@@ -73,7 +73,7 @@ _TIMEOUT = re.compile(r"\d+(ms|s)")
 
 
 class ObjectApiServer(FakeApiServer):
-    """See the module's docstring."""
+    """The server that the module's docstring describes."""
 
     def __init__(self, objects: ObjectStore | None = None, context: ssl.SSLContext | None = None) -> None:
         super().__init__(context)
@@ -85,18 +85,18 @@ class ObjectApiServer(FakeApiServer):
         self.clock_error = 0.0
         self.slow: dict[str, float] = {}
         self.proxied: dict[str, str] = {}
-        """Base URLs of what the service proxy leads to, by its path up to `/proxy`."""
+        """Base URLs of the servers behind the service proxy, by the proxy's path up to `/proxy`."""
 
     def pause(self) -> None:
-        """Take requests in and do nothing, as a process that is stopped, until `resume`."""
+        """Accept requests without acting on them, as a stopped process does, until `resume`."""
         self._runs.clear()
 
     def resume(self) -> None:
-        """Go on with everything that came meanwhile."""
+        """Continue with everything that arrived in the meantime."""
         self._runs.set()
 
     def wait_while_paused(self) -> None:
-        """Return when the server goes on."""
+        """Return once the server continues."""
         self._runs.wait(60.0)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Which texts of a figure lie over each other, or outside of it."""
+"""Which texts of a figure overlap each other, or extend beyond the figure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outside(figure: Figure) -> list[str]:
 
 
 def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
-    """Return what is drawn as text, with its place in pixels."""
+    """Return each drawn text with its place in pixels."""
     canvas = FigureCanvasAgg(figure)
     figure.draw(renderer := canvas.get_renderer())  # type: ignore[no-untyped-call]
     hidden = {id(label) for axes in figure.axes for label in _unseen_ticks(axes)}
@@ -51,7 +51,7 @@ def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
 
 
 def _unseen_ticks(axes: Axes) -> list[Text]:
-    """Return the labels of ticks that are beyond the axis, and those of axes that are switched off."""
+    """Return the labels of ticks beyond the axis, and those of axes that are switched off."""
     found: list[Text] = []
     for axis, (low, high) in ((axes.xaxis, sorted(axes.get_xlim())), (axes.yaxis, sorted(axes.get_ylim()))):
         for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):

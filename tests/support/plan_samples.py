@@ -1,7 +1,7 @@
-"""A data set with every irregularity that tells query plans apart, and a Prometheus that holds it.
+"""A data set with every irregularity that makes query plans differ, and a Prometheus that holds it.
 
-Equal pod names in several namespaces, labels that some series lack, several series for one object, series that ended,
-NaN and infinities.
+It has equal pod names in several namespaces, labels that some series lack, several series for one object, series that
+ended, NaN and infinities.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def samples(random: Random) -> str:
 
 
 def _course(random: Random, metric: str) -> Iterator[tuple[int, float]]:
-    """Return the samples of one series; one in ten ended before it is asked for."""
+    """Return the samples of one series; one in ten ends before `ASKED_AT`."""
     started = ASKED_AT - _HISTORY_SECONDS
     ended = ASKED_AT - random.choice((330, 400)) if random.random() < 0.1 else ASKED_AT + 60
     value = float(random.choice((0, 1, 2, 5, 10, 60, 1000)))
@@ -103,7 +103,7 @@ def _course(random: Random, metric: str) -> Iterator[tuple[int, float]]:
 
 
 class AskedPrometheus:
-    """Answers of a Prometheus at `ASKED_AT`, over one kept connection; shares no code with the product."""
+    """A client of a Prometheus at `ASKED_AT`, over one kept connection; it shares no code with the product."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -111,7 +111,7 @@ class AskedPrometheus:
         self.queries = 0
 
     def rows(self, query: str) -> list[Row] | None:
-        """Return the series of the answer; None if Prometheus refuses the query. The last ones are remembered."""
+        """Return the series of the answer; None if Prometheus refuses the query. The last answers are cached."""
         return self._ask(query)
 
     def _ask_anew(self, query: str) -> list[Row] | None:

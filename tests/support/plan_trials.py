@@ -1,6 +1,6 @@
-"""Proven query plans against a real Prometheus: does the wider answer, filtered, hold what the exact query gives?
+"""Proven query plans with a real Prometheus: does the wider answer, filtered, hold what the exact query gives?
 
-Shared by the tests of the query plans and by `benchmarks.plan_proof`.
+The tests of the query plans and `benchmarks.plan_proof` share this.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _NODES = Resource("", "v1", "nodes", "node", "Node", namespaced=False)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One kind of metric that plans are tried on."""
+    """One kind of metric on which plans are tried."""
 
     words: Words
     metric: Callable[[str], Metric]
     askers: tuple[Asked, ...]
 
     def templates(self, random: Random) -> Iterator[str]:
-        """Return random templates without end."""
+        """Yield random templates endlessly."""
         generator = TemplateGenerator(random, self.words)
         external = self.words is EXTERNAL_WORDS
         while True:
@@ -56,7 +56,7 @@ def custom_metric(template: str, *, nodes: bool = False) -> Metric:
 
 
 def container_metric(template: str) -> Metric:
-    """Return what containers of pods use, with this `containerQuery`."""
+    """Return a metric of the usage of pods' containers, with this `containerQuery`."""
     rule = _rule(Api.RESOURCE, template)
     return Metric(rule, "depth", "queue_depth", _PODS, "pod", "namespace", "container")
 
@@ -125,18 +125,18 @@ CLUSTER_EXTERNAL = Field(
 
 
 Values: TypeAlias = "list[tuple[tuple[str, ...], float]]"
-"""Labels, or the object's name, and the value."""
+"""The labels, or the object's name, and the value of each result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A wider answer that does not hold the exact one: where the plan was proven, a hole in the proof."""
+    """A wider answer that differs from the exact one; if the plan was proven, the proof has a hole."""
 
     template: str
     kind: PlanKind
     asked: Asked
     exact: Values | None
-    """None if Prometheus refuses the exact query, and not the wider one."""
+    """The exact answer; None if Prometheus refuses only the exact query."""
     wider: Values
 
     def __str__(self) -> str:
@@ -155,11 +155,11 @@ class Tally:
     compared: int = 0
     """Answers by proven plans that were compared with exact ones."""
     with_values: int = 0
-    """Of them, those that held any value."""
+    """The number of these answers that held any value."""
     narrowed: int = 0
-    """Wider queries of proven plans that Prometheus refused, so that a narrower one would be asked."""
+    """Wider queries of proven plans that Prometheus refused, so that a narrower one would be sent."""
     needless: int = 0
-    """Templates whose wide plan was refused although all the tried askers would have got the exact answer by it."""
+    """Templates whose wide plan was refused although it would have given all tried askers the exact answer."""
     differences: list[Difference] = field(default_factory=list)
 
 
@@ -176,7 +176,7 @@ def try_template(prometheus: AskedPrometheus, metric: Metric, askers: Sequence[A
 
 
 def try_refused(prometheus: AskedPrometheus, metric: Metric, askers: Sequence[Asked], tally: Tally) -> None:
-    """Find out whether a refused wide plan would have been right for all of these askers, with any values in it."""
+    """Find out whether a refused wide plan would have been right for all of these askers, with at least one value."""
     refused = [asked for asked in askers if PlanKind.WIDE not in _plan(metric, asked).proven]
     if not refused:
         return
@@ -199,7 +199,7 @@ class WiderRefusedError(Exception):
 def difference_of(
     prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: PlanKind
 ) -> tuple[Difference | None, Values | None]:
-    """Return how the wider answer differs, if it does, and the exact one. Raises WiderRefusedError."""
+    """Return how the wider answer differs, if it does, and the exact answer. Raises WiderRefusedError."""
     wider = answer(prometheus, metric, asked, kind)
     if wider is None:
         raise WiderRefusedError
@@ -243,7 +243,7 @@ def answer(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: Plan
 
 
 def same_values(one: Values, other: Values) -> bool:
-    """Return whether two answers are equal, as multisets, to nine digits; NaN equals NaN."""
+    """Return whether two answers are equal as multisets, to nine digits; NaN equals NaN."""
     pairs = zip(sorted(one, key=_order), sorted(other, key=_order), strict=False)
     return len(one) == len(other) and all(a[0] == b[0] and _close(a[1], b[1]) for a, b in pairs)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
-    """Who shows what to whom, for all tests that change nothing about it."""
+    """Return the certificates of all parties, for all tests that change none of them."""
     return Trust.made_in(tmp_path_factory.mktemp("trust"))
 
 
 @pytest.fixture
 def caller(adapter: Adapter) -> Iterator[Caller]:
-    """A connection through the front proxy."""
+    """Yield a connection through the front proxy."""
     with adapter.caller() as caller:
         yield caller

@@ -1,4 +1,4 @@
-"""A real Prometheus for tests, fed by an exporter whose text they can change."""
+"""A real Prometheus for tests, which scrapes an exporter whose text they can change."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ScrapedPrometheus:
         return self.prometheus.url
 
     def query(self, expression: str, at: float | None = None) -> list[dict[str, Any]]:
-        """Return `data.result` of an instant query, by a way that shares no code with the product."""
+        """Return `data.result` of an instant query, fetched without any code of the product."""
         parameters = {"query": expression} | ({} if at is None else {"time": str(at)})
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}"
         with urllib.request.urlopen(address, timeout=10) as response:
@@ -48,7 +48,7 @@ class ScrapedPrometheus:
         return result
 
     def publish(self, text: str, *, seen: str) -> None:
-        """Change what is exported, and wait until the query `seen` has a result: one that only the new text gives."""
+        """Change what is exported, and wait until the query `seen` has a result, which only the new text may give."""
         self.exporter.publish(text)
         self.wait_for(seen)
 
@@ -61,7 +61,7 @@ class ScrapedPrometheus:
 
 
 def reload(prometheus: PrometheusProcess) -> None:
-    """Let the server read its configuration again; returns when it is in force. Raises ProcessFailedError."""
+    """Let the server read its configuration again; return when it is in force. Raises ProcessFailedError."""
     request = urllib.request.Request(f"{prometheus.url}/-/reload", method="POST")
     try:
         with urllib.request.urlopen(request, timeout=_RELOAD_SECONDS):
@@ -102,9 +102,9 @@ def scraped_prometheus(
 
 @pytest.fixture(scope="module")
 def start_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ScrapedPrometheus]]:
-    """Start a Prometheus of one's own with `scraped_prometheus`'s arguments after the folder; ended with the module.
+    """Yield a function that starts a Prometheus with `scraped_prometheus`'s arguments after the folder.
 
-    It scrapes as long as it runs: dozens that ran to the end of all tests would take processor time from them.
+    All of them end with the module: dozens that scraped to the end of all tests would take processor time from them.
     """
     with ExitStack() as stack:
 

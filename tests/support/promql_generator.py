@@ -1,7 +1,7 @@
-"""Random `metricsQuery` templates, by a seeded generator: what a rule's author could write, sense or not.
+"""Random `metricsQuery` templates from a seeded generator: what a rule's author could write, sensible or not.
 
-Most of what it makes restricts its series by the request, since those are the queries that a proof is about; the rest
-is there to be refused. Shared by the tests of the query plans and by `benchmarks.plan_proof`.
+Most templates restrict their series by the request, since proofs are about such queries; the others are there to be
+refused. The tests of the query plans and `benchmarks.plan_proof` share the generator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words that queries about one kind of object are made of."""
+    """The words in queries about one kind of object."""
 
     gauges: tuple[str, ...]
     counters: tuple[str, ...]
@@ -26,7 +26,7 @@ class Words:
     lists: tuple[str, ...]
     """Label lists for `by` and `on` that mostly keep the keys."""
     other_lists: tuple[str, ...]
-    """Label lists that mostly do not: for `without`, `ignoring` and for mistakes."""
+    """Label lists that mostly drop the keys, for `without`, `ignoring` and for mistakes."""
     constant_lists: tuple[str, ...]
     """Label lists of series that the request does not restrict."""
     includes: tuple[str, ...]
@@ -165,7 +165,7 @@ _COMPARISONS = (">", "<", ">=", "<=", "==", "!=")
 
 
 class TemplateGenerator:
-    """Makes templates without end; the same seed makes the same ones."""
+    """Makes templates endlessly; the same seed makes the same ones."""
 
     def __init__(self, random: Random, words: Words) -> None:
         self._random = random
@@ -233,7 +233,7 @@ class TemplateGenerator:
         return self._pick(self._words.matchers) if self._chance(0.2) else ""
 
     def _time_modifier(self) -> str:
-        """Return `offset` or `@`, rarely."""
+        """Return `offset` or `@` in rare cases, else nothing."""
         return self._pick((" offset 1m", " @ end()", " offset -30s")) if self._chance(0.06) else ""
 
     def _selector_at(self, _depth: int) -> str:
@@ -322,7 +322,7 @@ class TemplateGenerator:
         return left, right
 
     def _side(self, depth: int) -> str:
-        """Return series of which many have few labels, so that some find a partner."""
+        """Return series, many of which have few labels, so that some find a match."""
         vector = self._vector(depth)
         return f"sum by ({self._pick(self._words.lists)}) ({vector})" if self._chance(0.5) else vector
 

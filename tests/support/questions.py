@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 def answers_by_question(events: Sequence[AuditEvent], since: datetime, until: datetime) -> Counter[tuple[str, str]]:
-    """Count good answers by namespace and query string: one question for each HPA."""
+    """Count good answers by namespace and query string, which differ for each HPA."""
     good = (event for event in requests_of_hpas(events, since, until) if event.code == 200)
     return Counter((event.namespace, event.uri.partition("?")[2]) for event in good)

@@ -1,6 +1,6 @@
-"""A server that does exactly what a test tells it, byte by byte: for clients that must survive bad servers.
+"""A server that does exactly what a test tells it, byte by byte, for clients that must survive bad servers.
 
-Only the question for its time, which a client of Prometheus adds now and then, is answered here and not noted.
+Only the query for its time, which a client of Prometheus sometimes sends too, is answered here without being recorded.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 30.0
 _LONG_AGO = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[0,"0"]}]}}'
-"""The time by the server's clock, which is not ahead of any that a test gives to a client."""
+"""The answer to the query for the time: one that is not ahead of any time that a test gives to a client."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawRequest:
-    """A request as it came."""
+    """A request as it was received."""
 
     method: str
     target: str
     headers: dict[str, str]
-    """Names in lower case."""
+    """Headers with their names in lower case."""
     body: bytes
 
     @property
     def is_for_time(self) -> bool:
-        """Return whether a client asks what time it is by the server's clock."""
+        """Return whether a client asks for the time on the server's clock."""
         parameters = parse_qs(f"{urlsplit(self.target).query}&{self.body.decode(errors='replace')}")
         return parameters.get("query") == ["vector(time())"] and "time" not in parameters
 
@@ -43,13 +43,13 @@ class Peer:
 
     def __init__(self, sock: socket.socket, server: RawServer, number: int) -> None:
         self.number = number
-        """0 for the first connection that the server accepted."""
+        """The number of the connection; 0 for the first that the server accepted."""
         self._sock = sock
         self._server = server
         self._input = sock.makefile("rb")
 
     def read(self) -> RawRequest | None:
-        """Read one request and note it in the server's list; None when the client has closed."""
+        """Read one request and record it in the server's list; None if the client has closed."""
         while (request := self._read()) is not None and request.is_for_time:
             self.answer(_LONG_AGO)
         if request is not None:
@@ -79,7 +79,7 @@ class Peer:
         self.send("\r\n".join([*lines, "", ""]).encode() + body)
 
     def drip(self, data: bytes, seconds: float = 0.05) -> None:
-        """Send byte by byte, until the client has had enough or the test is over."""
+        """Send byte by byte, until the client closes or the test is over."""
         for byte in data:
             if self._server.over.wait(seconds):
                 return
@@ -90,7 +90,7 @@ class Peer:
         self._server.over.wait(_PATIENCE_SECONDS)
 
     def reset(self) -> None:
-        """Close with a reset instead of a farewell."""
+        """Close the connection with a TCP reset."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.close()
 
@@ -145,7 +145,7 @@ def raw_server(script: Callable[[Peer], None], tls: ssl.SSLContext | None = None
 
 
 def answering(body: bytes, status: str = "200 OK", **headers: str) -> Callable[[Peer], None]:
-    """Return a script that answers each request of a connection alike."""
+    """Return a script that gives each request of a connection the same answer."""
 
     def script(peer: Peer) -> None:
         while peer.read() is not None:

@@ -1,4 +1,4 @@
-"""Stand-ins for what readings stand on: a scripted Prometheus, objects, clocks and threads that tests hold in hand."""
+"""Stand-ins for what readings depend on: a scripted Prometheus, objects, clocks and threads that tests control."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
 START = 1_800_000_000.25
-"""Wall clock of a fake clock at its beginning."""
+"""The wall clock of a fake clock at its beginning."""
 
 
 @dataclass
 class FakeClock:
-    """Both clocks, moved by hand."""
+    """A monotonic and a wall clock, both moved by hand."""
 
     now: float = 1000.0
     wall_offset: float = START - 1000.0
@@ -67,7 +67,7 @@ class Reply:
     late: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Samples with a timestamp of an hour ago."""
     histograms: tuple[Mapping[str, str], ...] = ()
-    """Labels of native histograms."""
+    """Label sets of native histograms."""
 
 
 def reply(
@@ -94,7 +94,7 @@ class ScriptedPrometheus:
         self.times: list[float | None] = []
         self.looked_up: list[str] = []
         self.gate = threading.Event()
-        """While it is clear, queries hang."""
+        """Queries hang while this is not set."""
         self.gate.set()
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
@@ -126,7 +126,7 @@ class ScriptedPrometheus:
 
 @dataclass(frozen=True)
 class RealAnswers:
-    """The answers of a real Prometheus at any moment, decoded by the product's own code. It finds no series."""
+    """The answers of a real Prometheus at any moment, decoded by the product's own code; it lists no series."""
 
     rows: Callable[[str, float], Iterable[tuple[Mapping[str, str], str]] | None]
     """Labels and value of each series by query and moment; None if the query is refused."""
@@ -155,7 +155,7 @@ class MadeUpObjects:
     not_synced: bool = False
     syncs_when_awaited: bool = False
     awaited: list[float] = field(default_factory=list)
-    """How long the first list was waited for, in seconds."""
+    """How many seconds each wait for the first list took at most."""
     unreadable_by_namespace: dict[str | None, int] = field(default_factory=dict)
 
     def resource(self, group: str, name: str) -> Resource:
@@ -191,7 +191,7 @@ class MadeUpObjects:
 
 
 class Threads:
-    """Runs what is submitted at once and on the thread that submits; or, with `held`, when a test says so."""
+    """Runs submitted work at once in the submitting thread or, with `held`, when a test says so."""
 
     def __init__(self, *, held: bool = False) -> None:
         self.held = held
@@ -211,7 +211,7 @@ class Threads:
             self._at_work = False
 
     def run(self) -> None:
-        """Run what waits by now."""
+        """Run the work that is waiting now."""
         for _ in range(len(self.waiting)):
             self.waiting.popleft()()
 
@@ -241,7 +241,7 @@ externalRules:
 
 
 def rulebook_of(text: str = PODS_RULES) -> Rulebook:
-    """Parse rules; a rule with an error in it fails the test."""
+    """Parse rules; a rule with an error fails the test."""
     rulebook = parse_rulebook([load_documents(text, "rules.yaml")], MadeUpObjects().resource)
     assert not rulebook.refused, [str(finding) for finding in rulebook.findings]
     return rulebook
@@ -266,7 +266,7 @@ class House:
         return metric
 
     def pass_time(self, seconds: float, step: float = 0.25) -> None:
-        """Let time go by, calling `run_due` as the process would."""
+        """Let time pass, calling `run_due` as the process would."""
         for _ in range(round(seconds / step)):
             self.clock.forward(step)
             self.readings.run_due()
@@ -288,10 +288,10 @@ def make_house(
     started: Callable[[float], Started] | None = lambda _timeout: Started(0.0, 0.0),
     connect: Connect | None = None,
 ) -> House:
-    """Put readings together with a fake clock, unless told otherwise; without cross-checks queries can be counted.
+    """Assemble readings with a fake clock unless told otherwise; without cross-checks, queries can be counted.
 
-    Without settings what was asked once stands for ten minutes, so that time can pass without asking again.
-    `started` is what Prometheus says of its own start: that it is there since 1970.
+    Without settings, a request keeps its demand alive for ten minutes, so that time can pass without further requests.
+    `started` is when Prometheus says that it started; by default, in 1970.
     """
     settings = settings or ReadingSettings(once_asked_ttl_seconds=600)
     if not cross_checks:

@@ -35,7 +35,7 @@ class Recommender:
         return self.process.log_path.read_text()
 
     def address(self, *, plain: bool = False) -> str:
-        """Return the address of its page, or that of metrics and health."""
+        """Return the address of the page, or that of metrics and health."""
         pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
 
         def last() -> str:
@@ -54,7 +54,7 @@ class Recommender:
             return error.code, error.read().decode(), dict(error.headers)
 
     def items(self) -> dict[str, dict[str, Any]]:
-        """Return the recommendations by their names; none while another process leads."""
+        """Return the recommendations by name; none while another process leads."""
         status, text, _ = self.get("/api/v1/recommendations")
         return {item["name"]: item for item in json.loads(text)["items"]} if status == 200 else {}
 
@@ -67,7 +67,7 @@ class Recommender:
 def started(log_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Recommender:
     """Start the installed program on free ports of the loopback interface, in the folder of its log.
 
-    Its process is a context manager.
+    The program's process is a context manager.
     """
     command = [PROGRAM, *arguments, *_FREE_PORTS]
     return Recommender(
@@ -76,7 +76,7 @@ def started(log_path: Path, *arguments: str, environment: Mapping[str, str] | No
 
 
 def forked_recommender(log_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Recommender:
-    """Start the program likewise, in a process that has imported everything (`tests.support.forked`)."""
+    """Start the program in the same way, in a process that has imported everything (`tests.support.forked`)."""
     process = forked.start(
         forked.RECOMMENDER,
         *arguments,

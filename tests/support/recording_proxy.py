@@ -1,4 +1,4 @@
-"""A proxy before a real Prometheus that notes every request: what was asked, whatever the program says of it."""
+"""A proxy before a real Prometheus that records every request, whatever the program says about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_TIME = b'{"status":"error","errorType":"bad_data","error":"parameter time is
 
 @dataclass(frozen=True, slots=True)
 class ProxiedRequest:
-    """A request of the API: its parameters stand in the URL or in the form."""
+    """A request to the API, with its parameters in the URL or in the form."""
 
     path: str
     parameters: tuple[tuple[str, str], ...]
@@ -33,7 +33,7 @@ class ProxiedRequest:
 
     @property
     def is_of_present(self) -> bool:
-        """Return whether it is an instant query without a time, which the server evaluates at its own."""
+        """Return whether it is an instant query without a time, which the server evaluates at its own time."""
         return self.path.endswith("/api/v1/query") and not self.all("time")
 
 
@@ -46,21 +46,21 @@ class RecordingProxy:
     authorization: str = ""
     """The header that each request must have; empty if none is required."""
     seconds_ahead: float = 0.0
-    """How far the clock by which its answers are dated is ahead of this machine's."""
+    """How far the clock that dates the proxy's answers is ahead of this machine's."""
     server_seconds_ahead: float = 0.0
-    """How far the clock of the server behind it is ahead of this machine's: queries without a time are of that one."""
+    """How far the clock of the server behind the proxy is ahead of this machine's; queries without a time use it."""
     no_time: bool = False
     """Whether queries without a time are refused."""
 
     def timed(self, request: ProxiedRequest, target: str) -> str:
-        """Return the target with the time at which the server behind would evaluate the request by its own clock."""
+        """Return the target with the time at which the server behind would evaluate the request on its own clock."""
         if not request.is_of_present:
             return target
         return f"{target}{'&' if '?' in target else '?'}time={time.time() + self.server_seconds_ahead}"
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves with or without TLS, and says nothing of a client that ends the connection."""
+    """Serves with or without TLS, and logs nothing when a client ends the connection."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None) -> None:
         super().__init__(("127.0.0.1", 0), handler)
@@ -74,7 +74,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def recording_proxy(behind: str, context: ssl.SSLContext | None = None) -> Iterator[RecordingProxy]:
-    """Run a proxy on a free port of the loopback interface before a server.
+    """Run a proxy in front of a server, on a free port of the loopback interface.
 
     With a context it speaks TLS, and each request has a connection of its own, so that a change of the context is seen
     by the next request.

@@ -1,4 +1,4 @@
-"""A mounted Secret with a token, which is replaced as the kubelet does it, by good tokens and by what is none."""
+"""A mounted Secret with a token, which is replaced as the kubelet does it, by good and by unusable tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rotation:
         self.token.symlink_to("..data/token")
 
     def swap(self, prepare: Callable[[Path], object]) -> None:
-        """Let a new folder take the place of the present one, as the kubelet does."""
+        """Switch to a new folder, as the kubelet does."""
         self._versions += 1
         folder = self._volume / f"..{self._versions}"
         folder.mkdir()
@@ -30,7 +30,7 @@ class Rotation:
         (self._volume / "..new").replace(self._volume / "..data")
 
     def write(self, token: str) -> None:
-        """Swap in a folder with this token."""
+        """Switch to a folder with this token."""
         self.swap(lambda path: path.write_text(token))
 
 
@@ -47,4 +47,4 @@ BROKEN: Final[tuple[Callable[[Path], object], ...]] = (
     lambda path: path.mkdir(),
     leave_out,
 )
-"""A FIFO, an empty file, two that no header can carry, one that is no text, a folder, and no file."""
+"""Make a FIFO, an empty file, two files that no header can carry, one that is not text, a folder, or no file."""

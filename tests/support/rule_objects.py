@@ -24,7 +24,7 @@ RATE: Final[dict[str, Any]] = {
 
 
 def spec_with(spec: dict[str, Any], **rule: object) -> dict[str, Any]:
-    """Return a spec with other keys of its rule; None takes a key away."""
+    """Return a spec with some keys of its rule changed; None removes a key."""
     changed = {**spec["rule"], **rule}
     return {**spec, "rule": {key: value for key, value in changed.items() if value is not None}}
 

@@ -20,7 +20,7 @@ NAN = float("nan")
 
 
 def column(nodes: int, value: ArrayLike) -> Floats:
-    """Return one fact of all nodes."""
+    """Return an array with one fact of all nodes."""
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (nodes,)).copy()
 
 

@@ -49,7 +49,7 @@ def pod(
     is_terminating: bool = False,
     priority: int = 0,
 ) -> ClusterPod:
-    """Return a pod that asks for amounts in milli, bytes or counts."""
+    """Return a pod that requests amounts in milli, bytes or counts."""
     facts = SchedulingFacts(
         scheduling=scheduling,
         annotations={},

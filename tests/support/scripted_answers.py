@@ -64,7 +64,7 @@ def _written(came: Came, at: float) -> dict[str, object]:
 
 
 def labels_of(**choices: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
-    """Return label sets; a label that is empty is not there."""
+    """Return a strategy for label sets, which omit labels with an empty value."""
     return st.fixed_dictionaries(choices).map(
         lambda found: tuple((name, value) for name, value in found.items() if value)
     )

@@ -35,24 +35,24 @@ FRONT_PROXY = "front-proxy-client"
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who shows what to whom."""
+    """The certificates and authorities of all parties."""
 
     serving: Authority
     server: KeyPair
     front_proxies: Authority
     front_proxy: KeyPair
     strangers: Authority
-    """A CA that the adapter knows nothing of."""
+    """A CA that the adapter does not know."""
 
     @classmethod
     def made_in(cls, folder: Path) -> Trust:
-        """Make all of it."""
+        """Make all certificates in a folder."""
         serving, strangers = Authority(folder / "serving", "serving"), Authority(folder / "strangers", "strangers")
         front_proxies = Authority(folder / "front-proxies", "front-proxies", intermediate=True)
         return cls(serving, serving.server(), front_proxies, front_proxies.client(FRONT_PROXY), strangers)
 
     def flags(self) -> tuple[str, ...]:
-        """Return the flags by which the program takes part."""
+        """Return the adapter's flags for these certificates."""
         return (
             f"--tls-cert-file={self.server.certificate_file}",
             f"--tls-private-key-file={self.server.key_file}",
@@ -61,7 +61,7 @@ class Trust:
         )
 
     def context(self, client: KeyPair | None = None) -> ssl.SSLContext:
-        """Return how a client reaches the program, with a certificate of its own or without."""
+        """Return the TLS context of a client, with a certificate of its own or without."""
         context = ssl.create_default_context(cafile=self.serving.ca_file)
         if client is not None:
             context.load_cert_chain(client.certificate_file, client.key_file)
@@ -89,7 +89,7 @@ class Adapter:
 
     @property
     def worker(self) -> int:
-        """Id of the process that answers."""
+        """Return the id of the process that answers requests."""
         return int(self._last(r" serving address=\S+ pid=(\d+)"))
 
     def caller(
@@ -118,7 +118,7 @@ class Adapter:
         return answer
 
     def metric(self, name: str, **labels: str) -> float:
-        """Return one of the program's own metrics, the sum over those that have these labels."""
+        """Return one of the program's own metrics, as the sum over the samples with these labels."""
         wanted = {f'{key}="{value}"' for key, value in labels.items()}
         found = [
             float(line.rpartition(" ")[2])
@@ -136,7 +136,7 @@ class Adapter:
         return eventually(lambda: self.said(pattern))[0]
 
     def group_is_gone(self) -> bool:
-        """Whether nothing is left of all the processes that were started."""
+        """Return whether none of the started processes is left."""
         try:
             os.killpg(self.process.pid, 0)
         except ProcessLookupError:
@@ -162,7 +162,7 @@ def running_adapter(
     is_up: str = r" serving address=",
     as_installed: bool = False,
 ) -> Iterator[Adapter]:
-    """Start the program on free ports, wait until `is_up` is in its log, kill it in the end.
+    """Start the program on free ports, wait until `is_up` is in its log, and kill it in the end.
 
     `rules` is the text of a rule file, or the path of one; `objects` are files by name, which stand in
     `folder/objects`. Flags that are given here come last, so they win. `work_in` is its working directory.
@@ -186,7 +186,7 @@ def running_adapter(
 
 
 def serving_flags(folder: Path, prometheus_url: str, rules: str | Path, objects: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the flags without which nothing can be served, and write the files that they name."""
+    """Return the flags without which nothing can be served, having written the files that they name."""
     (folder / "objects").mkdir(parents=True, exist_ok=True)
     for name, document in objects.items():
         replace_file(folder / "objects" / name, json.dumps(document))

@@ -1,4 +1,4 @@
-"""A load that switches between 10 and 90%, as a scraped counter, and Prometheus's `rate` of it."""
+"""A load that switches between 10 and 90%, as a scraped counter, and Prometheus's `rate` of this counter."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def busy_seconds(times: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ScrapedCounter:
-    """One node's counter: scraped at an offset of its own, a little too early or too late each time."""
+    """One node's counter, scraped with an offset of its own, and each time a little too early or too late."""
 
     times: Floats
     values: Floats
 
     def rate(self, at: float, range_seconds: float) -> float:
-        """Return the rate over the range that ends at a time, extrapolated as Prometheus does; NaN if it has none."""
+        """Return the rate over the range that ends at a time, extrapolated as in Prometheus; NaN if there is none."""
         first, stop = np.searchsorted(self.times, [at - range_seconds, at], side="right")
         if stop - first < 2:
             return float("nan")
@@ -45,7 +45,7 @@ class ScrapedCounter:
         return float(delta * covered / (end - begin) / range_seconds)
 
     def irate(self, at: float, range_seconds: float) -> float:
-        """Return the rate between the last two scrapes in the range that ends at a time; NaN without two."""
+        """Return the rate between the last two scrapes in the range that ends at a time; NaN if there are not two."""
         first, stop = np.searchsorted(self.times, [at - range_seconds, at], side="right")
         if stop - first < 2:
             return float("nan")
@@ -61,7 +61,7 @@ def scraped(random: np.random.Generator, scrape_seconds: float, jitter_seconds: 
 
 
 def counters_of(scrape_seconds: int, until: float, nodes: int) -> list[ScrapedCounter]:
-    """Return the counters of several nodes, the same ones each time."""
+    """Return the counters of several nodes, which are the same in each call."""
     random = np.random.default_rng(16)
     return [scraped(random, scrape_seconds, 0.02 * scrape_seconds, until) for _ in range(nodes)]
 
@@ -74,7 +74,7 @@ def rates(scrape_seconds: int, range_seconds: float, step_seconds: int, *, colum
 
 
 def instant_rates(scrape_seconds: int, step_seconds: int, *, columns: int, nodes: int = 40) -> Floats:
-    """Return the same of `irate` over four scrapes."""
+    """Return the same as `rates`, but for `irate` over four scrapes."""
     steps = 600.0 + step_seconds * np.arange(columns)
     counters = counters_of(scrape_seconds, float(steps[-1]) + 60.0, nodes)
     return np.array([[counter.irate(at, 4.0 * scrape_seconds) for at in steps] for counter in counters])

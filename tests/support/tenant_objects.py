@@ -1,4 +1,4 @@
-"""Objects of a custom kind that tenants create, break, delete and make again, as fast as the stand-in takes them."""
+"""Objects of a custom kind that tenants create, break, delete and recreate, as fast as the stand-in accepts them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 TENANTS: Final = tuple(f"tenant-{number}" for number in range(5))
 _OBJECTS_OF_EACH: Final = 40
 _DELETED: Final = 0.3
-"""Share of the changes after which the object is deleted."""
+"""The share of the changes after which the object is deleted."""
 
 
 class TenantObjects:
     """The objects of one kind."""
 
     def __init__(self, server: ObjectApiServer, kind: Resource, specs: Sequence[Any]) -> None:
-        """Let the server serve the kind; `specs` are those that tenants choose from."""
+        """Let the server serve the kind; tenants choose from `specs`."""
         server.define(kind)
         self._server = server
         self._kind = kind
@@ -30,7 +30,7 @@ class TenantObjects:
         self._version = 0
 
     def put(self, namespace: str, name: str, spec: object) -> None:
-        """Create an object or change it; it has another UID each time, as if it had been made again meanwhile."""
+        """Create or change an object; it gets another UID each time, as if it had been recreated."""
         self._version += 1
         metadata = {
             "name": name,

@@ -1,4 +1,4 @@
-"""A port that shows a certificate and nothing else.
+"""A port that presents a certificate and does nothing else.
 
 with tls_door() as door:
     door.show(certificate_file, key_file)
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Door:
-    """The port; every connection is shaken hands with, and closed by whoever came."""
+    """The port: the server only completes each TLS handshake, and the client closes the connection."""
 
     def __init__(self) -> None:
         self._context: ssl.SSLContext | None = None
@@ -29,7 +29,7 @@ class Door:
         threading.Thread(target=self._open, daemon=True).start()
 
     def show(self, certificate_file: Path, key_file: Path | None = None) -> None:
-        """Show this certificate from now on; the key may be in the same file."""
+        """Present this certificate from now on; the key may be in the same file."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate_file, key_file)
         self._context = context

@@ -1,4 +1,4 @@
-"""TLS of a server in a test, whose certificate is exchanged while it runs; also for certificates that have expired."""
+"""The TLS of a server in a test, whose certificate is replaced while it runs; also certificates that have expired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def expired() -> Validity:
 
 
 def tls_of(pair: KeyPair, client_ca: Path | None = None) -> ssl.SSLContext:
-    """Return the context of a server that shows this certificate, and asks clients for one of that CA."""
+    """Return the context of a server that presents this certificate, and requires one of `client_ca` from clients."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     show(context, pair)
     if client_ca is not None:
@@ -31,5 +31,5 @@ def tls_of(pair: KeyPair, client_ca: Path | None = None) -> ssl.SSLContext:
 
 
 def show(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Let new connections of a server show another certificate."""
+    """Present another certificate on new connections of a server."""
     context.load_cert_chain(pair.certificate_file, pair.key_file)

@@ -1,4 +1,4 @@
-"""A strict stand-in for the client of Trimaran's plugins: which documents it accepts, and what the plugins see in them.
+"""A strict stand-in for the client of Trimaran's plugins: which documents it accepts, and what the plugins read.
 
 It follows what was observed of the Go client (load-watcher's service client, which decodes with gojay v1.2.13) and of
 the plugins of scheduler-plugins: keys are case-sensitive, unknown keys are skipped, a number that the decoder cannot
@@ -20,7 +20,7 @@ SMALLEST_EXPONENT = -19
 
 
 class RejectedDocumentError(Exception):
-    """The client refuses the document, and keeps the one before it."""
+    """The client refuses the document, and keeps the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def target_load_packing_cpu(metrics: tuple[WatcherMetric, ...]) -> Seen:
 
 
 def peaks_cpu(metrics: tuple[WatcherMetric, ...]) -> Seen:
-    """Return what Peaks reads: the first one."""
+    """Return what Peaks reads: the first CPU metric."""
     values = _means(metrics)
     return Seen(bool(values), values[0] if values else 0.0, 0.0)
 
@@ -91,7 +91,7 @@ def peaks_cpu(metrics: tuple[WatcherMetric, ...]) -> Seen:
 def mean_and_deviation(metrics: tuple[WatcherMetric, ...], kind: str) -> Seen:
     """Return what LoadVariationRiskBalancing and LowRiskOverCommitment read of `CPU` or `Memory`.
 
-    Any metric of the type makes the resource valid, even one with an operator that they do not know.
+    Any metric of the type makes the resource valid, even one with an operator that the plugins do not know.
     """
     mean, deviation, has_average, is_valid = 0.0, 0.0, False, False
     for metric in metrics:

@@ -1,4 +1,4 @@
-"""Certificates that are no longer valid."""
+"""The validity of certificates that have expired."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from demo.machine.certificates import Validity
 
 
 def of_yesterday() -> Validity:
-    """Return a day that ended an hour ago."""
+    """Return the validity of a day that ended an hour ago."""
     now = datetime.now(tz=UTC)
     return Validity(now - timedelta(hours=25), now - timedelta(hours=1))

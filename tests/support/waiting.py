@@ -1,4 +1,4 @@
-"""Bounded waits for what other threads and processes bring about."""
+"""Bounded waits for the results of other threads and processes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONGEST_PAUSE_SECONDS = 0.05
 
 
 def until(condition: Callable[[], T], seconds: float = 20.0) -> T:
-    """Return the first result that is true. Raises AssertionError when none came in time.
+    """Return the first result that is true; raise AssertionError if there is none in time.
 
-    Pauses grow: what comes soon is seen at once, and waiting for what comes later leaves the processor to those who
-    bring it about.
+    Pauses grow: early results are seen at once, and the wait for late ones leaves the processor to those who work on
+    them.
     """
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while not (result := condition()):
@@ -30,7 +30,7 @@ def until(condition: Callable[[], T], seconds: float = 20.0) -> T:
 
 
 def rounds(pause_seconds: float, seconds: float = math.inf) -> Iterator[int]:
-    """Yield 1, 2 and so on, with a pause after each, until the time is over: for what is looked at or tried anew."""
+    """Yield 1, 2 and so on, with a pause after each, until the time is over; use it to repeat checks or attempts."""
     number, end = 1, time.monotonic() + seconds
     yield number
     while time.monotonic() < end:

@@ -1,7 +1,7 @@
-"""A Prometheus that holds given samples, an adapter with given rules before it, and how both are asked.
+"""A Prometheus that holds given samples, an adapter with given rules before it, and ways to query both.
 
-Samples lie in the past *and in the future*: nothing must be scraped, and what is right at a moment is known by
-arithmetic. (Prometheus serves such blocks as any other, and takes no newer samples in until they are over.)
+Samples lie in the past *and in the future*: nothing must be scraped, and the right values at a moment are known by
+arithmetic. (Prometheus serves such blocks as any other, and accepts no newer samples until they are over.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
 
     Course: TypeAlias = Callable[[int], object]
-    """The value of a series at a moment, in Unix seconds."""
+    """Returns the value of a series at a moment in Unix seconds."""
 
 PODS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
 NAMESPACES = "{overrides: {namespace: {resource: namespace}}}"
@@ -53,7 +53,7 @@ def samples(courses: Mapping[str, Course], at: Iterable[int]) -> list[str]:
 
 @contextmanager
 def prometheus_with(folder: Path, lines: Iterable[str], *, logs_queries: bool = False) -> Iterator[PrometheusProcess]:
-    """Run a Prometheus that holds these samples; with `logs_queries` it writes down what it is asked (`queries_of`)."""
+    """Run a Prometheus that holds these samples; with `logs_queries` it logs its queries (`queries_of`)."""
     backfill(folder, "\n".join([*lines, "# EOF", ""]))
     with running_prometheus(folder) as prometheus:
         if logs_queries:
@@ -114,13 +114,13 @@ class World:
 
 
 def ask_prometheus(prometheus: PrometheusProcess, query: str, at: float) -> list[tuple[dict[str, str], str]]:
-    """Return labels and value, as text, of an instant query, by a way that shares no code with the product."""
+    """Return labels and value, as text, of an instant query, fetched without any code of the product."""
     found = _data(f"{prometheus.url}/api/v1/query?{urllib.parse.urlencode({'query': query, 'time': at})}")["result"]
     return [(sample["metric"], sample["value"][1]) for sample in found]
 
 
 def series_now(url: str, selectors: Iterable[str], back_seconds: float) -> list[dict[str, str]]:
-    """Return the series that Prometheus has, likewise."""
+    """Return the series that Prometheus has, fetched without any code of the product."""
     now = time.time()
     parameters = [("match[]", one) for one in selectors] + [("start", str(now - back_seconds)), ("end", str(now))]
     found: list[dict[str, str]] = _data(f"{url}/api/v1/series?{urllib.parse.urlencode(parameters)}")
@@ -128,7 +128,7 @@ def series_now(url: str, selectors: Iterable[str], back_seconds: float) -> list[
 
 
 def queries_of(prometheus: PrometheusProcess) -> list[str]:
-    """Return the text of all instant queries that Prometheus was asked so far, as it wrote them down."""
+    """Return the text of all instant queries that Prometheus has logged so far."""
     lines = (prometheus.folder / _QUERY_LOG).read_text().splitlines()
     return [json.loads(line)["params"]["query"] for line in lines]
 

@@ -1,4 +1,4 @@
-"""The plugin before a scripted API server."""
+"""The plugin with a scripted API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answered:
-    """How a run of the plugin ended."""
+    """The result of a run of the plugin."""
 
     status: int
     out: str

@@ -1,4 +1,4 @@
-"""A statement that is called certain holds for every memory that the controller may have."""
+"""A statement that is called certain is true for every memory that the controller may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An elector in a process of its own, for tests that stop it. Run as a module: kubeconfig, identity, journal, timing.
+"""An elector in its own process, for tests that stop it. Arguments: kubeconfig, identity, journal, timing.
 
 The journal gets a line for each time that it may lead: `claim FROM UNTIL`, in seconds of the machine's clock.
 """

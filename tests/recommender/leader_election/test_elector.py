@@ -1,4 +1,4 @@
-"""Electors against an API server that is cut off, drips, stands still or loses answers: never two holders."""
+"""Electors with an API server that is cut off, slow, stopped or loses answers: there are never two holders."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 TIMING = LeaseTiming(lease_seconds=1, renew_deadline_seconds=0.7, retry_seconds=0.1)
 STEADY = LeaseTiming(lease_seconds=8, renew_deadline_seconds=6.0, retry_seconds=0.1)
-"""For tests that never wait for its end: a busy machine does not make its holder lose it."""
+"""The timing for tests that never wait for the lease to end: even on a busy machine its holder keeps it."""
 
 
 @dataclass
 class Candidate:
-    """An elector with a server of its own, over the objects that all share; notes what it was told."""
+    """An elector with a server of its own, over the objects that all share; it records what it was told."""
 
     server: ObjectApiServer
     elector: LeaseElector
     claims: list[tuple[float, float]] = field(default_factory=list)
-    """From when until when it may have led."""
+    """The times between which it may have led."""
     changes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -69,7 +69,7 @@ class Candidate:
 
 
 class Candidates:
-    """Starts electors, and looks in the end whether two have led at one moment."""
+    """Starts electors, and checks in the end whether two have led at the same time."""
 
     def __init__(self, folder: Path) -> None:
         self.objects = ObjectStore()
@@ -110,7 +110,7 @@ class Candidates:
 
 
 def overlaps(claims: list[list[tuple[float, float]]]) -> list[tuple[float, float]]:
-    """Return the times in which two of those that claim have led."""
+    """Return the times in which two candidates have led by their claims."""
     marked = sorted((begin, end, who) for who, own in enumerate(claims) for begin, end in own if begin < end)
     return [
         (second[0], min(first[1], second[1]))

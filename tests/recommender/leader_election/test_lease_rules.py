@@ -1,4 +1,4 @@
-"""Decisions of an elector, without a server: cases by table, and two electors on any way through time."""
+"""Decisions of an elector, without a server: tables of cases, and two electors with any course of events."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_write_must_end_before_another_may_lead(now: float, seconds: float, al
     ids=["just seen", "near its end", "at its end", "ended", "ended long ago"],
 )
 def test_a_follower_looks_again_when_the_lease_of_another_ends(read_at: float, now: float, seconds: float) -> None:
-    """So the next leader leads at the latest 4.4 + 15 s after the last renewal of one that was killed."""
+    """After a leader was killed, the next one leads at the latest 4.4 + 15 s after the last renewal."""
     follower = Standing("b", TIMING).observed(lease("a"), read_at)
     assert follower.seconds_to_next_round(now, share=1.0) == pytest.approx(seconds)
 
@@ -193,7 +193,7 @@ class Server:
     kept: dict[str, Any] | None = None
 
     def carry_out(self, request: Create | Write) -> dict[str, Any] | None:
-        """Return what the Lease became; None for a conflict."""
+        """Return the changed Lease; None for a conflict."""
         if isinstance(request, Create):
             if self.kept is not None:
                 return None
@@ -220,7 +220,7 @@ class Elector:
     sent: tuple[Action, float] | None = None
     answer: tuple[dict[str, Any] | None] | None = None
     late: list[Create | Write] = field(default_factory=list)
-    """Writes that the candidate has given up, and that may still arrive."""
+    """Writes that the candidate no longer waits for, and that may still arrive."""
 
     def clock(self, now: float) -> float:
         return self.offset + self.rate * now
@@ -246,7 +246,7 @@ class Elector:
             self.answer = (found,)
 
     def hear(self, now: float) -> None:
-        """Let the answer come back."""
+        """Deliver the answer."""
         if self.sent is None or self.answer is None:
             return
         (request, sent_at), (found,) = self.sent, self.answer

@@ -1,4 +1,4 @@
-"""A writer of scales before an API server in memory, with clocks and failures that a test sets."""
+"""A writer of scales with an API server in memory, with clocks and failures that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outputs and stores through the real client, against an API server that misbehaves on the wire."""
+"""The outputs and stores through the real client, with an API server that misbehaves on the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of one namespace do not take the events of others."""
+"""Objects of one namespace do not use up the events of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output resize against an API server of which only the answers matter."""
+"""The output `resize` with an API server that is reduced to its answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HALF = RequestedSize("app", "cpu", 500)
 
 @dataclass
 class Server:
-    """Has objects by path, and notes what is written."""
+    """A server that has objects by path, and records what is written."""
 
     objects: dict[str, Any]
     refusals: dict[str, StatusError] = field(default_factory=dict)

@@ -23,7 +23,7 @@ class Chaos:
         self.world = World()
         self.wanted, self.valid_until = 3, 0.0
         self.written: list[tuple[str, int]] = []
-        """Who wrote which size."""
+        """The writer and the size of each write."""
         self.world.objects.before, self.world.objects.after_put = self.before, self.after_put
         self.world.writer._fence = Fence(2.0, self.permit)
 
@@ -62,7 +62,7 @@ class Chaos:
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), staleness=st.sampled_from([1.0, 5.0, 60.0]))
 def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float) -> None:
-    """Neither two equal writes that nobody caused, nor one whose decision is too old, nor one of a wrong size."""
+    """A wrong call repeats a write without a cause, has a decision that is too old, or has a wrong size."""
     chaos = Chaos(seed, staleness)
     for _ in range(60):
         chaos.step()

@@ -1,4 +1,4 @@
-"""The page and the API show what counts now, whatever the texts contain."""
+"""The page and the API show what is in force now, whatever the texts contain."""
 
 from __future__ import annotations
 

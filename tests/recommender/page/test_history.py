@@ -1,4 +1,4 @@
-"""The chart of the last day."""
+"""The chart shows the last day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart of the load: forecasts lie on the time that they are about."""
+"""The chart of the load draws forecasts at the time that they predict."""
 
 from __future__ import annotations
 

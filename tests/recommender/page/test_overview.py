@@ -44,7 +44,7 @@ def seen(records: Iterable[Record], **wanted: object) -> PageOverview:
 
 
 def names(overview: PageOverview) -> list[str | list[str]]:
-    """Return what is shown in its order; groups of equals are lists."""
+    """Return what is shown, in order; groups of equal recommendations are lists."""
     items = overview.cards if overview.index is None else overview.index.items
     return [
         item.name
@@ -64,7 +64,7 @@ def page(records: Iterable[Record], query: str = "") -> str:
 
 
 class CountedHistory:
-    """A history without points that knows what was read."""
+    """A history without points that records what was read."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

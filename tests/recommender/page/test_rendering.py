@@ -50,7 +50,7 @@ def page(*records: Record, points: dict[str, list[Point]] | None = None, **publi
 
 
 class Balanced(HTMLParser):
-    """Fails on elements that do not nest."""
+    """A parser that fails on elements that do not nest."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Ten thousand targets of one recommendation: one line, and some of them on demand."""
+"""Ten thousand targets of one recommendation are one line, and some of them are shown on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures whose labels never overlap, and which one outlier does not flatten."""
+"""Labels of pictures never overlap, and a single outlier does not flatten a picture."""
 
 from __future__ import annotations
 

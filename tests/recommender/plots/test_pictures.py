@@ -1,4 +1,4 @@
-"""Every picture that a command draws, with ordinary and with nasty data: no label over another, none cut, none flat."""
+"""Every picture that a command draws, with ordinary and difficult data: no label overlaps, is cut or is flat."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 LONG = "-with-a-very-long-name-that-somebody-has-chosen-for-groups-of-nodes"
 Facts: Any = SimpleNamespace
-"""Stands for reports, of which a plot reads some attributes."""
+"""Stands in for reports, of which a plot reads some attributes."""
 
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Return the figures that the commands draw; writing them as pictures would take seconds."""
+    """Return the figures that the commands draw, without writing them as pictures, which would take seconds."""
     figures: list[Figure] = []
     monkeypatch.setattr(FigureCanvasBase, "print_figure", lambda canvas, *_, **__: figures.append(canvas.figure))
     return figures
@@ -45,7 +45,7 @@ def judge(figure: Figure) -> None:
 
 
 def marks(figure: Figure) -> list[str]:
-    """Return what is said of values beyond an axis."""
+    """Return the labels for values beyond an axis."""
     return [text.get_text() for axes in figure.axes for text in axes.texts if "▲" in text.get_text()]
 
 
@@ -167,7 +167,7 @@ def test_the_sizes_of_a_workload(
 
 
 class SimpleWorkload(str):
-    """A workload by the text that stands for it."""
+    """A workload that is its printed text."""
 
     namespace = "shop"
     __slots__ = ()

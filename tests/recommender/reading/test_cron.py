@@ -1,4 +1,4 @@
-"""Cron expressions: which minutes they include, and what is wrong with the others."""
+"""Cron expressions: which minutes they include, and why others are refused."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Look = tuple[float, "Sequence[ClusterNode]", "Sequence[ClusterPod]"]
 
 
 def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> None:
-    """Record these looks in one process."""
+    """Record these observations in one process."""
     log, changes = EventLog(folder, 30 * 24 * HOUR, most_bytes), Changes()
     for time, nodes, pods in looks:
         if log.is_due(time):
@@ -142,7 +142,7 @@ def test_fifo_in_place_of_a_recording_is_refused_at_once(tmp_path: Path) -> None
 
 
 def damaged(folder: Path, old: bytes, new: bytes) -> Recording:
-    """Read a recording of which the first of two files has another text in place of one."""
+    """Read a recording after replacing a text in the first of its two files."""
     for start in (START, START + HOUR):
         limited = pod("web", node="n1", scheduling=PodScheduling(local_volumes=(("cache", LocalVolume.EMPTY_DIR),)))
         write(folder, [(start, [node("n1")], [limited]), (start + 60, [node("n1")], [limited])])

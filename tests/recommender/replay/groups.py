@@ -1,4 +1,4 @@
-"""The node groups of the made past."""
+"""Node groups of the made-up past."""
 
 from __future__ import annotations
 

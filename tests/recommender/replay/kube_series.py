@@ -1,4 +1,4 @@
-"""A recording as the series that kube-state-metrics would have exported of it."""
+"""A recording as the series that kube-state-metrics would have exported for it."""
 
 from __future__ import annotations
 

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def values_of(one: PolicyOutcome) -> list[object]:
-    """Return all of a result, its name first."""
+    """Return all values of a result, its name first."""
     found = (getattr(one, field.name) for field in fields(one))
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in found]

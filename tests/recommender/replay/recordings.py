@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def record(past: Recording, folder: Path, every: float = 120.0) -> Path:
-    """Let the recorder look at a past as it would have looked at the cluster; return the folder of its files."""
+    """Let the recorder observe a past as if it were the cluster; return the folder of its files."""
     log, changes, time = EventLog(folder, 30 * DAY_SECONDS), Changes(), past.start
     pods = [
         (one, replace(past.pod_kinds[one.kind], name=f"p{number}", uid=f"{number:036d}", node=one.node))

@@ -1,4 +1,4 @@
-"""A replay decides as `run` does: the small situation that it asks about has the answer of the whole cluster."""
+"""A replay decides as `run` does: its reduced situation gets the same answer as the whole cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = [number for number, is_replayed in enumerate(SCENE.replayed) if is_repla
 
 
 class World:
-    """A fleet of random pods, as a replay has it, and as a cluster would show it."""
+    """A fleet of random pods, in the form of a replay and in the form of a cluster."""
 
     def __init__(self, scene: Scene, sizes: ClusterSizeSettings, kinds: list[int]) -> None:
         self.scene = scene

@@ -1,4 +1,4 @@
-"""Nodes of a replay: a pod gets the same node however much is remembered of former pods."""
+"""Nodes of a replay: a pod gets the same node however much is cached from earlier pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forecast of pod counts in a replay: what it knows, what it adds, and what it is worth."""
+"""A forecast of pod counts in a replay: what it knows, what it adds, and what it gains."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EVERY: Final = (ForecastPlan(PredictiveSettings()),)
 
 
 def with_and_without(scene: Scene, sizes: ClusterSizeSettings = SIZES) -> list[PolicyOutcome]:
-    """Return the configured policy and the one with a forecast."""
+    """Return the outcome of the configured policy, and of the one with a forecast."""
     outlook = Outlook(workload_forecasts(scene, EVERY))
     policies = policies_of(sizes, len(STATIC_GROUPS), has_prices=True, outlook=outlook)
     both = [one for one in policies if one.name in {"configured", "forecasts: pod counts"}]

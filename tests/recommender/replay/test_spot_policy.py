@@ -1,4 +1,4 @@
-"""Spot machines in a replay: interruptions that the operator states, another group meanwhile, and the way back."""
+"""Spot machines in a replay: interruptions stated by the operator, another group in the meantime, and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy is recommended only where it saves surely and harms nobody."""
+"""A policy is recommended only if it surely saves money and harms nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A start with a target that two entries name is an error, until one of them is removed."""
+"""A start with a target in two entries is an error, until one of them is removed."""
 
 from __future__ import annotations
 

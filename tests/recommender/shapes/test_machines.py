@@ -1,4 +1,4 @@
-"""Machines hold every pod, never cost less than the bound, and more shapes never cost more."""
+"""The machines hold every pod and never cost less than the lower bound; more shapes never cost more."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KIND = made_past(PastPlan(days=0.01, nodes=1)).pod_kinds[0]
 
 
 def pod(number: int, cpu: int, memory: int, selector: Mapping[str, str] | None = None) -> ClusterPod:
-    """Return a pod that asks for CPU in milli and memory in MiB."""
+    """Return a pod that requests CPU in milli and memory in MiB."""
     asked = {"cpu": cpu, "memory": memory << 20}
     scheduling = replace(NO_CONSTRAINTS, node_selector=tuple(sorted((selector or {}).items())))
     facts = KIND.facts
@@ -52,7 +52,7 @@ def pod(number: int, cpu: int, memory: int, selector: Mapping[str, str] | None =
 
 
 def daemon() -> ClusterPod:
-    """Return the pod of a DaemonSet that every node has."""
+    """Return the pod of a DaemonSet that runs on every node."""
     owner = KIND.controller
     assert owner is not None
     return replace(pod(0, 300, 256), name="logs-daemon", controller=replace(owner, kind="DaemonSet", name="logs"))
@@ -96,7 +96,7 @@ def test_every_pod_of_every_peak_has_a_machine_that_takes_it(
 def _put_again(
     pods: tuple[ClusterPod, ...], places: Mapping[tuple[str, str], str], found: MachineChoice, groups: list[NodeGroup]
 ) -> None:
-    """Put each pod on its node; the scheduler's filters must not refuse it."""
+    """Put each pod on its node, and assert that the scheduler's filters do not refuse it."""
     templates = {group.name: group.template for group in groups}
     nodes: list[ClusterNode] = []
     daemons: list[ClusterPod] = []

@@ -68,7 +68,7 @@ def group(
 
 
 def option(its: NodeGroup, node_count: int, pods: Sequence[ClusterPod] | int = ()) -> ExpansionOption:
-    """Return what a group would do; a number of pods stands for so many small ones."""
+    """Return a group's option for expanders; a number of pods stands for so many small ones."""
     held = tuple(pod(f"p{number}") for number in range(pods)) if isinstance(pods, int) else tuple(pods)
     return ExpansionOption(its, Estimate(node_count, held))
 

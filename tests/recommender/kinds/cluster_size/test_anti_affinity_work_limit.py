@@ -1,4 +1,4 @@
-"""How many anti-affinity terms of bound pods one decision looks at."""
+"""How many anti-affinity terms of bound pods one decision considers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_pods_beyond_the_bound_are_named_and_keep_their_node(terms: list[tuple[P
 
 
 def test_terms_that_one_label_finds_are_not_found_cheaply_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attack: each term demands the label that all pods of the others have, too."""
+    """In an attack, each term requires the label that all pods of the other terms have, too."""
     monkeypatch.setattr(anti_affinity_work_limit, "_MOST_BY_LABEL", 2)
     crowd = [PodTerm(HOSTNAME_LABEL, parse_selector(f"app=web,x!=y{number}"), EVIL, EVERYTHING) for number in range(9)]
     bound = within_term_bound(tuple(owner(number, one) for number, one in enumerate(crowd)), NODES)
@@ -151,7 +151,7 @@ def test_the_node_of_a_pod_beyond_the_bound_stays_and_others_go() -> None:
 
 
 def test_work_does_not_grow_with_terms_of_bound_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attack: 40 x 10 different terms on bound pods were evaluated 4,000 times for 10 shapes."""
+    """In an attack, 40 x 10 different terms on bound pods were evaluated 4,000 times for 10 shapes."""
     asked: list[str] = []
     name = "recommender.kinds.cluster_size.predicates.namespaces.Namespaces.are_selected"
     monkeypatch.setattr(name, lambda _, _term, namespace: asked.append(namespace))

@@ -35,7 +35,7 @@ def sized(
     *,
     zero_or_max: bool = False,
 ) -> GroupSizes:
-    """Return what the brakes let through, after these last sizes and changes."""
+    """Return the sizes that the brakes allow, after these last sizes and changes."""
     group = NodeGroup("a", 0, 100, 3, options=GroupOptions(zero_or_max=zero_or_max))
     cluster = ClusterSituation(NOW, (), (), NodeGroups((group,)))
     settings = ClusterSizeSettings(NodeGroupSources())

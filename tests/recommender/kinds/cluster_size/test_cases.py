@@ -10,7 +10,7 @@ from tests.support.checkout import CHECKOUT
 WITHOUT_COUNTERPART = {
     "fastpath_choice": "a heuristic that saves the peer time: pods that are alike are placed by division here"
 }
-"""Kinds of cases that no test asks, with the reason."""
+"""Kinds of cases that no test uses, with the reason."""
 
 
 def test_every_case_has_its_own_identifier_and_a_source() -> None:

@@ -87,7 +87,7 @@ def decided(
 
 
 def restarted(memory: Memory) -> Memory:
-    """Return what a process that was killed finds again."""
+    """Return the memory that a process finds after it was killed."""
     return decode_memory("workers", encode_memory("workers", memory)).memory
 
 
@@ -272,7 +272,7 @@ POOLS = ObjectKind("cluster.x-k8s.io", "machinedeployments", "MachineDeployment"
 
 
 def without(state: ClusterState, what: str) -> ClusterState:
-    """Return the state after a first list of nothing."""
+    """Return the state after a first list without objects."""
     if what == "objects":
         return replace(state, objects={kind: Observed((), NOW, began_empty=True) for kind in state.objects})
     return replace(state, **{what: Observed((), NOW, began_empty=True)})  # type: ignore[arg-type]  # fields by name

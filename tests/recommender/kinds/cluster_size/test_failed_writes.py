@@ -1,4 +1,4 @@
-"""A size that cannot be written: what the next decision makes of it."""
+"""The next decision after a size could not be written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nodes that come late, in pieces or never, and an API server that goes away, over a whole sequence of decisions.
+"""Nodes that come late, incomplete or never, and an API server outage, over a whole sequence of decisions.
 
-An oracle that knows what becomes of each node asks for the fewest that hold all pods; no sequence asks for more than
-one node beyond that.
+An oracle that knows the fate of each node requests the fewest that hold all pods; no sequence requests more than one
+node beyond that.
 """
 
 from __future__ import annotations
@@ -101,23 +101,23 @@ class Cloud:
 
     fates: Sequence[Fate]
     arrivals: Sequence[int]
-    """When each pod is made, in seconds after the start."""
+    """When each pod is created, in seconds after the start."""
     away: tuple[int, int] = (0, 0)
-    """From when to when the API server is away, in seconds after the start."""
+    """When the outage of the API server begins and ends, in seconds after the start."""
     leaves: Sequence[int] = ()
-    """When each pod is deleted, in the same seconds; pods without one stay."""
+    """When each pod is deleted, in seconds after the start; pods without an entry stay."""
     requested: list[float] = field(default_factory=list)
-    """When each node was asked for, in the order of the fates."""
+    """When each node was requested, in the order of the fates."""
     cancelled: set[int] = field(default_factory=set)
     bound: dict[str, int] = field(default_factory=dict)
-    """Node by pod."""
+    """The node of each pod."""
 
     @property
     def size(self) -> int:
         return len(self.requested) - len(self.cancelled)
 
     def registered(self, now: float) -> dict[int, float]:
-        """Return when each present node registered; nothing happens while the API server is away."""
+        """Return when each present node registered; nothing changes during an outage of the API server."""
         begins, ends = START + self.away[0], START + self.away[1]
         found: dict[int, float] = {}
         for number, asked in enumerate(self.requested):
@@ -129,7 +129,7 @@ class Cloud:
         return found
 
     def step(self, now: float) -> None:
-        """Let pods go, and the scheduler place those that are there."""
+        """Delete the pods that are due, and let the scheduler place the existing ones."""
         self.bound = {name: node for name, node in self.bound.items() if self._lives(name, now)}
         for name in self.pending(now):
             for number, at in self.registered(now).items():
@@ -182,7 +182,7 @@ class Cloud:
 
 
 def run(cloud: Cloud, seconds: int, step: int = 15) -> Decision | None:
-    """Decide every so many seconds; return the last decision."""
+    """Decide every `step` seconds; return the last decision."""
     memory, found, known = Memory(), None, None
     outcomes: Mapping[object, ScaleOutcome] = {}
     for elapsed in range(0, seconds, step):
@@ -224,7 +224,7 @@ def _nothing_useful_goes(cloud: Cloud, decision: Decision, now: float) -> None:
 
 
 def oracle(cloud: Cloud) -> int:
-    """Return the fewest nodes, in the order in which they come, that hold as many pods as there are at once."""
+    """Return the fewest nodes, in the order in which they register, that hold the most pods that exist at once."""
     most = max(len(_pods_at(cloud, at)) for at in cloud.arrivals)
     useful = 0
     for count, fate in enumerate(cloud.fates):
@@ -235,7 +235,7 @@ def oracle(cloud: Cloud) -> int:
 
 
 def _pods_at(cloud: Cloud, elapsed: int) -> list[int]:
-    """Return the pods that exist so many seconds after the start."""
+    """Return the pods that exist `elapsed` seconds after the start."""
     leaves = [*cloud.leaves, *[NEVER] * len(cloud.arrivals)]
     return [number for number, at in enumerate(cloud.arrivals) if at <= elapsed < leaves[number]]
 

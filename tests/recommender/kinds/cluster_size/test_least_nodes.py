@@ -1,7 +1,7 @@
-"""Beside an oracle that tries every order and node: at most one node more than it needs, and a place for each pod.
+"""Compared with an oracle that tries every order and node, at most one more node is used, and each pod has a place.
 
-The oracle uses the filters alone, which are compared with the scheduler's own elsewhere. Clusters are so small that it
-ends.
+The oracle uses only the filters, which other tests compare with the scheduler's own. Clusters are so small that the
+oracle finishes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decisions about groups of a provider: what is written, believed and waited for."""
+"""Decisions about a provider's groups: what is written, believed and waited for."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def decided(
 
 
 def last_of(decision: Decision, seconds: float, stated: PluginReading) -> Decision:
-    """Return the last of the decisions that are made in so many seconds: without any, the time would not count."""
+    """Return the last of the decisions that are made in so many seconds; time without decisions would not count."""
     for passed in range(60, int(seconds), 60):
         decision = decided(NOW + passed, decision.memory, stated)
     return decided(NOW + seconds, decision.memory, stated)

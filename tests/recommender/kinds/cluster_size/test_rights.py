@@ -1,4 +1,4 @@
-"""The rights of cluster size recommendations: to watch what sizes depend on, and to write what the outputs name."""
+"""The rights of cluster size recommendations: to watch what sizes depend on, and to write the outputs."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ SEEN = {
 
 
 def reading(where: str = "") -> set[str]:
-    """Return the rights to find the groups of Cluster API in a namespace, and whether another autoscaler runs."""
+    """Return the rights to find a namespace's groups of Cluster API, and to see whether another autoscaler runs."""
     kinds = (*(f"{each}.cluster.x-k8s.io" for each in (*SCALABLE, "machines", "clusters")),)
     return {f"{where}list,watch {each}" for each in (*kinds, "*.infrastructure.cluster.x-k8s.io")} | SEEN
 
 
 def scaling(where: str = "") -> set[str]:
-    """Return the rights to write their sizes, within the limits and pauses that the objects have by then."""
+    """Return the rights to write the groups' sizes, within the limits and pauses that the objects then have."""
     objects = {f"{where}get {each}.cluster.x-k8s.io" for each in (*SCALABLE, "clusters")}
     return objects | {f"{where}get,update,patch {each}.cluster.x-k8s.io/scale" for each in SCALABLE}
 

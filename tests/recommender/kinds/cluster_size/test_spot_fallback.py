@@ -1,4 +1,4 @@
-"""A preferred group whose machines are not there: the next one is used at once, and the preferred one again later."""
+"""A preferred group whose machines are unavailable: the next one is used at once, and the preferred one again later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNDELIVERED = ClusterSizeMemory(requested={"spot": RequestedNodes(1, NOW)})
 
 
 def asked(after: float, memory: ClusterSizeMemory, *, spot: int) -> ScaleUp:
-    """Return what is decided for one pending pod; `spot` is how many nodes are requested of that group."""
+    """Return the decision for one pending pod; `spot` is the number of nodes requested of the group spot."""
     its = situation(
         [group("spot", size=spot, price=0.1), group("on-demand", price=0.4)],
         pods=[pod("p", "3")],

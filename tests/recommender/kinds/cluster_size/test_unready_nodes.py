@@ -1,4 +1,4 @@
-"""A node that is not ready holds no further pod, also in the moment before a controller has tainted it."""
+"""A node that is not ready gets no further pod, even in the moment before a controller has tainted it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of writes of sizes: whether each succeeded, failed, or has an unknown outcome."""
+"""The memory of size writes: whether each succeeded, failed, or has an unknown outcome."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 DELAY_STEPS = 3
-"""Of the task, at 5-minute steps: the target of an origin is known three steps later."""
+"""The task's delay at 5-minute steps: the target of an origin is known three steps later."""
 
 
 class LoadAsForecast:

@@ -1,4 +1,4 @@
-"""A season of another length than a day is looked at as if it took a day, and nothing else changes."""
+"""A season that is not a day long is treated as if it took a day, and nothing else changes."""
 
 from __future__ import annotations
 

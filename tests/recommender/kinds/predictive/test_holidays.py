@@ -1,4 +1,4 @@
-"""A public holiday is forecast like a Sunday where the load rests on it, and like its weekday where it does not."""
+"""A public holiday is forecast like a Sunday if the load is low on it, and otherwise like its weekday."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BAVARIA = WallClock("Europe/Berlin", ("DE-BY",))
 STEP_SECONDS = 1800.0
 DAY_STEPS = 48
 START = datetime(2026, 3, 14, 23, tzinfo=UTC).timestamp()
-"""Sunday, 15 March, in Berlin. Clocks go forward on the 29th; Good Friday is 3 April, Easter Monday the 6th."""
+"""Sunday, 15 March, in Berlin; clocks go forward on the 29th, Good Friday is 3 April, Easter Monday the 6th."""
 DAYS = 25
 KNOWING = replace(TASK, clock=BAVARIA)
 IGNORANT = replace(TASK, clock=BAVARIA.without_holidays)
 
 
 def office(*, rests: bool) -> LoadHistory:
-    """Return a load that comes at eight and leaves at six by the clocks of Berlin, less of it on days of rest."""
+    """Return a load that comes at eight and leaves at six by Berlin's clocks, and is lower on days of rest."""
     times = LoadHistory(START, STEP_SECONDS, np.zeros((1, DAYS * DAY_STEPS))).times()
     hour = BAVARIA.times_of_day(times) / 3600
     day = 1 / (1 + np.exp(-(hour - 8) * 3)) / (1 + np.exp((hour - 18) * 1.2))
@@ -50,7 +50,7 @@ def of_day(history: LoadHistory, month: int, day: int) -> np.ndarray:
 
 
 def missed(history: LoadHistory, task: ForecastTask, steps: np.ndarray) -> float:
-    """Return the mean distance of `seasonal` from what came, both ways."""
+    """Return the mean absolute error of `seasonal`."""
     found = SEASONAL.forecast(None, history, steps, task).median[0]
     return float(np.nanmean(np.abs(found - targets(history, task)[0, steps])))
 
@@ -85,7 +85,7 @@ def test_a_day_looks_back_at_no_holiday_and_at_the_weekday_that_its_own_stands_f
 
 @pytest.mark.parametrize(("month", "day"), [(4, 3), (4, 6)], ids=["the first", "the second"])
 def test_a_holiday_is_forecast_as_what_it_is(month: int, day: int) -> None:
-    """Good Friday is the first holiday of the history; most Sundays before it are an hour off, in UTC."""
+    """Good Friday is the first holiday of the history; most Sundays before it are shifted by an hour in UTC."""
     history = office(rests=True)
     steps = of_day(history, month, day)
     steps = steps[np.abs(BAVARIA.times_of_day(history.times_of(steps)) / 3600 - 7.5) <= 1.5]

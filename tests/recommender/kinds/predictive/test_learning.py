@@ -1,4 +1,4 @@
-"""A trial goes on with what happens after it, and what a child returns of it stays small."""
+"""A trial continues with later samples, and what a child process returns of it stays small."""
 
 from __future__ import annotations
 

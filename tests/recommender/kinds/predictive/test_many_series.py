@@ -1,4 +1,4 @@
-"""Series that are judged together have the verdicts that each would have alone."""
+"""Series that are judged together get the verdicts that each would get alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def noise(days: int, seed: int) -> np.ndarray:
 
 
 def of_all_kinds() -> LoadHistory:
-    """Return loads of different sizes, shapes and ages, one of which is unknown at first and one altogether."""
+    """Return loads of different sizes, shapes and ages; one of them is unknown at first, and one throughout."""
     cycle, walk = bursts_every_day(DAYS).values[0], random_walk(DAYS).values[0]
     young, hours_old, unknown = cycle.copy(), walk.copy(), np.full(len(cycle), np.nan)
     young[: 6 * DAY_STEPS], hours_old[:-10] = np.nan, np.nan

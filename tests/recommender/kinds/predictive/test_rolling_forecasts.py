@@ -1,4 +1,4 @@
-"""Rolling forecasts, refits included, know nothing of what comes after their moment."""
+"""Rolling forecasts, including refits, know nothing of what comes after their moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recommender.kinds.predictive.rolling_forecasts import RollingOptions, refit
 STEP_SECONDS = 1800.0
 TASK = ForecastTask(lead_seconds=3600.0, window_seconds=3600.0)
 KNOWN = 7 * 48
-"""Steps of the past that both futures share: at the end of the sixth day all models have been fitted twice."""
+"""Steps of the past that both futures share; by the end of the sixth day all models have been fitted twice."""
 
 
 def history(future_scale: float) -> LoadHistory:

@@ -1,4 +1,4 @@
-"""No model, nor the choice among them, asks for more than `maxOverHistory` times the largest load of the history."""
+"""Neither a model nor the choice among models exceeds `maxOverHistory` times the largest load of the history."""
 
 from __future__ import annotations
 

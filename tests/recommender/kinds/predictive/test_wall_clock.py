@@ -1,4 +1,4 @@
-"""Days and weeks repeat by local clocks, also when these have been changed."""
+"""Days and weeks repeat by local clocks, even when these change to or from summer time."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ STEP_SECONDS = 1800.0
 DAY_STEPS = 48
 CHANGED_DAY = 14
 FORWARD = datetime(2026, 3, 15, tzinfo=UTC).timestamp()
-"""Clocks in Berlin go forward 14 days later."""
+"""A start 14 days before the clocks in Berlin go forward."""
 BACK = datetime(2026, 10, 11, tzinfo=UTC).timestamp()
-"""Clocks in Berlin go back 14 days later."""
+"""A start 14 days before the clocks in Berlin go back."""
 zones = st.sampled_from(ZONES)
 moments = st.lists(st.integers(0, 2_208_988_800), min_size=1, max_size=5)
-"""Until 2040."""
+"""Times until 2040, in seconds since the Unix epoch."""
 
 
 def office(start: float, days: int, noise: float = 0.03) -> LoadHistory:
-    """Return a load that comes at eight and leaves at six by the clocks of Berlin, less of it at weekends."""
+    """Return a load that comes at eight and leaves at six by Berlin's clocks, and is lower at weekends."""
     times = LoadHistory(start, STEP_SECONDS, np.zeros((1, days * DAY_STEPS))).times()
     hour = BERLIN.times_of_day(times) / 3600
     day = 1 / (1 + np.exp(-(hour - 8) * 3)) / (1 + np.exp((hour - 18) * 1.2))
@@ -82,7 +82,7 @@ def test_times_that_no_calendar_has_do_no_harm() -> None:
 @pytest.mark.parametrize("start", [FORWARD, BACK], ids=["clocks go forward", "clocks go back"])
 @pytest.mark.parametrize("model", [SEASONAL, HOLT_WINTERS, STATE_SPACE, QUANTILE], ids=lambda model: model.name)
 def test_the_working_day_after_clocks_were_changed_is_forecast_by_them(model: Model, start: float) -> None:
-    """The fit is of the evening before; the Monday after is the first steep morning by the new time."""
+    """The fit is from the evening before; the Monday after is the first steep morning by the new time."""
     history, local = office(start, CHANGED_DAY + 2), replace(TASK, clock=BERLIN)
     past = history.until(CHANGED_DAY * DAY_STEPS - 2)
     origins = (CHANGED_DAY + 1) * DAY_STEPS + np.arange(DAY_STEPS)

@@ -21,7 +21,7 @@ def bursts_every_day(days: int, seed: int = 1, size: float = 1000.0) -> LoadHist
 
 
 def random_walk(days: int, seed: int = 2) -> LoadHistory:
-    """Return load whose next change nothing tells."""
+    """Return a load whose next change cannot be predicted."""
     rng = np.random.default_rng(seed)
     level = np.cumsum(rng.normal(0.0, 0.03, days * DAY_STEPS))
     return LoadHistory(1_700_006_400.0, STEP_SECONDS, (500 * np.exp(level - level.mean()))[np.newaxis, :])

@@ -50,7 +50,7 @@ def _cpu(milli: int) -> Quantity:
 def nodes_of(
     schedulable: int, cores: int, total: int | None = None, total_cores: int | None = None
 ) -> list[ClusterNode]:
-    """Return nodes with these counts: each group's cores are on its first node."""
+    """Return nodes with these counts; the first node of each group has all of its cores."""
     others = (schedulable if total is None else total) - schedulable
     other_cores = (cores if total_cores is None else total_cores) - cores
     first = [node(cpu_milli=cores * 1000), *([node(cpu_milli=0)] * (schedulable - 1))] if schedulable else []

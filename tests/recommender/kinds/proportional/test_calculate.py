@@ -1,4 +1,4 @@
-"""From inputs and memory to a value with its steps."""
+"""A value with its steps is calculated from inputs and memory."""
 
 from __future__ import annotations
 

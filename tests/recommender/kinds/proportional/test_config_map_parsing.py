@@ -1,4 +1,4 @@
-"""cluster-proportional-autoscaler's ConfigMap, as lax and as strict as Go's encoding/json makes it there."""
+"""cluster-proportional-autoscaler's ConfigMap, as lenient and as strict as Go's encoding/json makes it there."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ LAX = {
 def test_sizes_are_those_that_the_peer_wrote(
     config: dict[str, object], nodes: int, cores: int, sizes: dict[str, object]
 ) -> None:
-    """The peer at 3b97ec8 wrote them on a Kubernetes 1.36.3 API server, spelt like this."""
+    """cluster-proportional-vertical-autoscaler at 3b97ec8 wrote them, spelt so, on a Kubernetes 1.36.3 API server."""
     assert container_sizes(nodes, cores, parse_scale_config(json.dumps({"main": config}))) == {"main": sizes}
 
 

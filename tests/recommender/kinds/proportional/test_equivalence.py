@@ -1,4 +1,4 @@
-"""The order in which limits apply here gives what cluster-proportional-autoscaler's order gives."""
+"""The order in which limits apply here gives the same results as cluster-proportional-autoscaler's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW = settings(max_examples=60)
 SIZES = st.tuples(st.integers(0, 40), st.integers(0, 2000), st.integers(0, 10), st.integers(0, 500)).map(
     lambda size: (size[0], size[1] if size[0] else 0, size[2], size[3] if size[2] else 0)
 )
-"""Schedulable nodes and their cores, other nodes and their cores."""
+"""Schedulable nodes and their cores, and other nodes and their cores."""
 
 RATIOS = st.one_of(st.just(0), st.floats(0.01, 300), st.integers(1, 300))
 
@@ -40,7 +40,7 @@ RUNGS = st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 50)), max_size=8
 
 
 def peer_s_linear(parameters: dict[str, Any], nodes: int, cores: int) -> int:
-    """Each component limited by itself, the node component raised to 2, then the larger one."""
+    """Return the larger component, each limited by itself, and the node component raised to 2."""
     lowest, highest = parameters["min"] or 1, parameters["max"]
 
     def component(count: int, ratio: float) -> int:

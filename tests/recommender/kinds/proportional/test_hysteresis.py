@@ -1,4 +1,4 @@
-"""A size follows a falling count only when it is below the rung by the whole hysteresis."""
+"""A size follows a falling count only once the count is below the rung by the whole hysteresis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODES: Final = st.sampled_from([LINEAR, LADDER, Linear(0, 3.7), Linear(0, 1)])
 
 
 def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calculation]:
-    """Return the calculations for one count of nodes after the other."""
+    """Return the calculations for these counts of nodes, one after the other."""
     memory, calculations = Memory(), []
     for count in counts:
         proportional = ProportionalSettings(mode=mode, hysteresis_ratio=ratio)

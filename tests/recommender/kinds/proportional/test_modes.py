@@ -1,4 +1,4 @@
-"""Rules that each registered mode keeps; a new mode is tested here without a line of its own."""
+"""Rules that each registered mode must keep; a new mode is tested here without additional code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNGS: Final = st.lists(st.tuples(NUMBERS, st.integers(0, 100)), max_size=5)
 
 
 def ascending(rungs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return rungs whose replicas grow with their thresholds."""
+    """Return rungs whose replicas increase with their thresholds."""
     thresholds = sorted({threshold for threshold, _ in rungs})
     return tuple(zip(thresholds, sorted(replicas for _, replicas in rungs), strict=False))
 
@@ -31,7 +31,7 @@ def of_kind(
 
 
 def parameters_of(mode: ModeDefinition[Any]) -> st.SearchStrategy[Any]:
-    """Return parameters that the mode finds no flaw in."""
+    """Return parameters that the mode accepts."""
     keys = dict(mode.keys)
     values = st.builds(
         Values,

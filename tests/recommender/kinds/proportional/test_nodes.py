@@ -56,7 +56,7 @@ def test_a_filter_leaves_nodes_out(node_filter: NodeFilter, left_out: set[str]) 
 
 
 def test_allocatable_cores_count_and_not_the_capacity() -> None:
-    """Of 64 cores, pods can have 63: there is no work for a second replica that the capacity would ask for."""
+    """Of 64 cores, pods can use 63: there is no work for the second replica that the capacity would require."""
     nodes = [NODES["plain"]] * 16
     assert replicas(nodes, NodeFilter(), Linear(cores_per_replica=63)) == 1
     assert sum(found.capacity["cpu"].milli_value() for found in nodes) == 64_000

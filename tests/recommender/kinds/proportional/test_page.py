@@ -1,4 +1,4 @@
-"""The examples of docs/proportional.md are read, and give what the page says."""
+"""The examples of docs/proportional.md can be read, and have the results that the page states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of containers that grow with the cluster."""
+"""Sizes of containers grow with the cluster."""
 
 from __future__ import annotations
 

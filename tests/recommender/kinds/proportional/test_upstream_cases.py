@@ -1,4 +1,4 @@
-"""The numeric cases of cluster-proportional-autoscaler's and its vertical sibling's own tests."""
+"""The numeric cases of the tests of cluster-proportional-autoscaler and cluster-proportional-vertical-autoscaler."""
 
 from __future__ import annotations
 

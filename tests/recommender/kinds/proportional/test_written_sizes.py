@@ -1,4 +1,4 @@
-"""Sizes by the cluster's size with the output resize: brakes, HPAs, refusals, and what is written."""
+"""Sizes that follow the cluster's size, with the output `resize`: brakes, HPAs, refusals, and what is written."""
 
 from __future__ import annotations
 

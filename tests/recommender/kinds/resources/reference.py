@@ -1,4 +1,4 @@
-"""The decaying histogram written out sample by sample: slow, and easy to check."""
+"""The decaying histogram, computed sample by sample: slow, and easy to check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY = 86_400.0
 
 
 def end_of_bucket(value: float, first: float) -> float:
-    """Return the end of the bucket in which a value is."""
+    """Return the end of the bucket that holds a value."""
     end, width = first, first
     while value >= end:
         width *= RATIO
@@ -22,7 +22,7 @@ def end_of_bucket(value: float, first: float) -> float:
 
 
 def percentile(samples: Iterable[tuple[float, float]], share: float, first: float) -> float:
-    """Return the percentile of (value, age in seconds)."""
+    """Return the percentile of samples, which are pairs of value and age in seconds."""
     weighted = sorted((end_of_bucket(value, first), 2.0 ** (-age / DAY)) for value, age in samples)
     total = math.fsum(weight for _, weight in weighted)
     covered = 0.0

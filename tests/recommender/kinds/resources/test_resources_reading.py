@@ -1,4 +1,4 @@
-"""Requests from usage in the configuration: what cannot work is refused when it is read."""
+"""Requests from usage in the configuration: what cannot work is refused when the file is read."""
 
 from __future__ import annotations
 

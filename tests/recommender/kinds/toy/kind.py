@@ -1,4 +1,4 @@
-"""A kind of recommendation as small as one can be: as many replicas as its settings say, and one more each time."""
+"""The smallest possible kind of recommendation: as many replicas as its settings say, and one more each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind is one folder and one line in a table: reading, the loop, memory, page, JSON and metrics know it by that."""
+"""A kind is one folder and one line in a table, by which reading, the loop, memory, page, JSON and metrics know it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decisions that the leader hands to the writer of scale calls."""
+"""The decisions that the leader passes to the writer of scale calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Outputs:
-    """Takes in everything, and notes until when each decision may be carried out."""
+    """Accepts everything, and records until when each decision may be carried out."""
 
     valid_until: list[float] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
 
 @dataclass
 class Many(Outputs):
-    """Takes in the decisions of a recommendation with `forEach`."""
+    """Accepts the decisions of a recommendation with `forEach`."""
 
     calls: list[tuple[str, list[str]]] = field(default_factory=list)
     events: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The Lease is released when no write can have an effect any more, and no earlier."""
+"""The Lease is released once no write can have an effect any more, and no earlier."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATH = "/apis/apps/v1/namespaces/shop/deployments/web/scale"
 
 @dataclass
 class Server:
-    """An API server whose PUT hangs until it is released, and then may lose the answer."""
+    """An API server whose PUT hangs until it is released, and may then lose the answer."""
 
     begun: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
@@ -45,7 +45,7 @@ class Server:
 
 @dataclass
 class Lease:
-    """Notes how many writes had ended when it was released."""
+    """Records how many writes had ended when the Lease was released."""
 
     server: Server
     ended: list[int] = field(default_factory=list)

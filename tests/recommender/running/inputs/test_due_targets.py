@@ -1,4 +1,4 @@
-"""Each poll looks up a bounded number of targets, beginning with those that are to be scaled."""
+"""Each poll looks up a limited number of targets, beginning with those that need to be scaled."""
 
 from __future__ import annotations
 

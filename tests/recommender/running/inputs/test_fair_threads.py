@@ -1,4 +1,4 @@
-"""The slow work of one payer delays no other one."""
+"""The slow work of one payer delays no other payer."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def unused(*_: object) -> Any:  # noqa: ANN401 - never called
 
 @dataclass(slots=True)
 class Queries:
-    """Answers `quick` at once and `slow` when it is released."""
+    """Answers `quick` at once, and `slow` when the test releases it."""
 
     released: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
 
 
 def test_lookups_that_were_slow_leave_the_threads_to_the_others() -> None:
-    """Each pool is a list of what it was given; nothing else would ever run it."""
+    """Each pool is a list of the work that it was given, which nothing else would run."""
     now, usual, slow = [0.0], list[str](), list[str]()
     asking = [""]
 
@@ -174,7 +174,7 @@ def test_a_late_answer_of_a_former_prometheus_is_none_of_the_one_that_has_its_na
 
 
 def test_each_backend_has_threads_of_its_own(queries: Queries) -> None:
-    """Those of one are all busy; nothing but the threads of the other one could answer."""
+    """The threads of one backend are all busy, so that only the threads of the other one can answer."""
     busy, free = DaemonThreads("busy", 1).submit, DaemonThreads("free", 1).submit
 
     def threads(backend: str) -> LookUpThreads:
@@ -186,7 +186,7 @@ def test_each_backend_has_threads_of_its_own(queries: Queries) -> None:
 
 
 def test_a_backend_that_was_slow_between_two_polls_has_the_threads_for_slow_lookups() -> None:
-    """Those are not waited for, so that no poll is late because of them."""
+    """Polls do not wait for these threads, so that no poll is late because of them."""
     now, waiting, usual, slow = [0.0], list["Callable[[], None]"](), list[str](), list[str]()
 
     def query(asked: AskedQuery) -> Observed[float] | Unknown:

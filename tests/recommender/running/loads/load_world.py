@@ -1,4 +1,4 @@
-"""Loads in front of a Prometheus, with clocks that tests set."""
+"""Loads with a Prometheus, and with clocks that tests set."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Clocks:
 
 
 class CountingClient(PrometheusClient):
-    """Remembers which ranges are asked for."""
+    """A client that records which ranges are requested."""
 
     asked: list[tuple[float, float]]
 
@@ -88,7 +88,7 @@ class LoadWorld:
         return client
 
     def download(self) -> None:
-        """Work until nothing is asked for any more."""
+        """Work until no more requests are sent."""
         before = -1
         while before != len(self.ranges):
             before = len(self.ranges)

@@ -1,4 +1,4 @@
-"""The loads of a running recommender begin with the first need of them, whoever has it."""
+"""The loads of a running recommender begin when anything first needs them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from recommender.running.loads.load_telemetry import LoadTelemetry
 
 
 def recommendations(registry: CollectorRegistry) -> dict[str, int]:
-    """Return how many metrics of each recommendation there are."""
+    """Return the number of metrics of each recommendation."""
     found: dict[str, int] = {}
     for family in registry.collect():
         for sample in family.samples:

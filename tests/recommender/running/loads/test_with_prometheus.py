@@ -1,4 +1,4 @@
-"""Loads out of a real Prometheus: each sample is asked for once."""
+"""Loads from a real Prometheus: each sample is requested once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Callable[..., LoadWorld]]:
-    """Make worlds that share a state folder, and end with the test."""
+    """Yield a function that makes worlds, which share a state folder and end with the test."""
     worlds: list[LoadWorld] = []
 
     def make(url: str, clocks: Clocks | None = None) -> LoadWorld:

@@ -67,7 +67,7 @@ class World:
 
 
 class Losing(Direct):
-    """Loses the answer to a write after it is done, if the test says so."""
+    """An object store that loses the answer to a write that is done, if the test says so."""
 
     lose_next = False
 

@@ -1,4 +1,4 @@
-"""Memories as the version before schema version 5 stored them: its own files, read once and written anew."""
+"""Memories in the format before schema version 5: files that this version wrote are read once and written anew."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WHOLE: Final[Mapping[str, Memory]] = {
     ),
 }
 SHARDS: Final = {"one-shard": 5, "four-shards": 40, "growing": 40}
-"""How many targets are in them. In `growing`, a crash has left shards of two and of four."""
+"""How many targets are in them; in `growing`, a crash has left shards of two and of four."""
 
 
 def targets(count: int) -> Memory:

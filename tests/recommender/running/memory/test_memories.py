@@ -1,4 +1,4 @@
-"""Reading memories takes no more of a poll than its share, and what is stored is the newest."""
+"""Reading memories takes no more of a poll than its share, and the newest memory is stored."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Chaos:
         self.failing_ratio = 0.2
         self.world = World()
         self.written: list[tuple[float, str]] = []
-        """When, and at which path."""
+        """The time and the path of each write."""
         self.wanted: dict[str, Memory] = {}
         objects = Direct(self.world.objects, self.before)
         self.store = ConfigMapMemoryStore(

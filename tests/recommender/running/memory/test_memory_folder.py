@@ -22,7 +22,7 @@ SECOND = replace(FIRST, changes=(1.0,))
 
 
 class Killed(BaseException):
-    """As if the process had been killed at this point."""
+    """Raised as if the process had been killed at this point."""
 
 
 def test_a_memory_outlives_the_process(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The memories of objects: in a fixed number of shards, as of their targets, and gone with their objects."""
+"""The memories of objects: in a fixed number of shards, like those of targets, and deleted with the objects."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def memory(replicas: int, *targets: TargetReference) -> Memory:
 
 
 class Clocked:
-    """Memories over a store, with a clock that goes on between polls."""
+    """Memories with a store, and with a clock that advances between polls."""
 
     def __init__(self, store: ProcessMemoryStore) -> None:
         self.seconds = 0.0
         self.memories = Memories(store, lambda: self.seconds)
 
     def poll(self, known: set[str] | None, **decided: Memory) -> dict[str, Memory]:
-        """Load all objects (`__` stands for `/`), remember what is decided, and return what was loaded."""
+        """Load all objects (`__` stands for `/`), remember the decisions, and return what was loaded."""
         self.seconds += 60.0
         names = [name.replace("__", "/") for name in decided]
         loaded = {name: self.memories.load(name) for name in self.memories.begin(names, 3.0)}

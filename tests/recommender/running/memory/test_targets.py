@@ -48,7 +48,7 @@ class World:
     objects: ObjectStore = field(default_factory=ObjectStore)
     results: list[str] = field(default_factory=list)
     most_writes: float = math.inf
-    """After which the process is as dead."""
+    """The number of writes after which the process behaves as if it were dead."""
 
     def process(self) -> tuple[TargetMemories, ConfigMapMemoryStore]:
         clock = Clock(lambda: self.now)
@@ -134,7 +134,7 @@ def test_a_crash_while_shards_of_another_number_are_written_anew_loses_nothing(
 
 
 OF_MANY = base64.b64encode(encode_shard("chat", StoredShard(10**9, Memory()))).decode()
-"""A shard of more shards than there can be, which somebody has written."""
+"""A shard that somebody has written, and that claims to be one of more shards than are possible."""
 
 
 @pytest.mark.parametrize("content", ["AAAA", OF_MANY], ids=["damaged", "of-too-many"])

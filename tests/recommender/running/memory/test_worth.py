@@ -1,4 +1,4 @@
-"""Which changes of a memory are stored at once, which later, and which not at all."""
+"""Which changes of a memory are stored at once, which later, and which never."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration in force: the file with the objects, at a limited rate for each namespace."""
+"""The configuration in force is the file with the objects, which change at a limited rate for each namespace."""
 
 from __future__ import annotations
 

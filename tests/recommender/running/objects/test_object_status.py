@@ -1,4 +1,4 @@
-"""The status of an object: conditions, value and steps, and times that change only with what they are about."""
+"""The status of an object: conditions, value and steps, and times that change only with their subject."""
 
 from __future__ import annotations
 

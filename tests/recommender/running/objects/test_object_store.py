@@ -1,4 +1,4 @@
-"""Objects beyond what is read of their namespace are known by name alone, and come back whole."""
+"""Objects beyond the limit of their namespace are kept by name only, and come back whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects are unknown before the first list, and there are none where the kind is not installed."""
+"""The objects are unknown before the first list, and there are none if the kind is not installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Reflector:
-    """A watch as it stands at one moment."""
+    """A watch in its state at one moment."""
 
     synced: bool = True
     began_empty: bool = False
@@ -29,7 +29,7 @@ class Reflector:
 
 @dataclass
 class Store:
-    """Where the watch keeps the objects."""
+    """The store in which the watch keeps the objects."""
 
     known: dict[tuple[str, str], RecommendationObject] = field(default_factory=dict)
 

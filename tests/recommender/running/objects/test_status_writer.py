@@ -1,4 +1,4 @@
-"""Statuses are written by the leader alone, on a change alone, at a limited rate, and never fought over."""
+"""Only the leader writes statuses, only if they change, at a limited rate, and without fighting over them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def merged(text: str, **specs: dict[str, Any]) -> Configuration:
 
 
 class Quiet:
-    """Measures nothing."""
+    """Metrics that measure nothing."""
 
     def decided(self, recommendation: str, seconds: float) -> None:
         pass

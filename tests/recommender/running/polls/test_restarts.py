@@ -1,4 +1,4 @@
-"""A first list of nothing after a restart, through the whole loop: what the memory knows is not undone."""
+"""A first list without objects after a restart, through the whole loop: what the memory knows is not undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = "the first list since the start was empty, and"
 
 
 def lists(seconds: float, nodes: int, *, began_empty: bool = False, **changes: Any) -> Poll:  # noqa: ANN401 - the fields of a dataclass
-    """Return a poll in which no query matters."""
+    """Return a poll with these lists, in which queries play no role."""
     now = START + seconds
     found = known(now, query=Observed(0.0, now), nodes=Observed(nodes, now, began_empty), **changes)
     return replace(found, starts_anew=began_empty and "starts_anew" not in changes)

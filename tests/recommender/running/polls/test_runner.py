@@ -49,7 +49,7 @@ def always(replicas: int) -> Calculate:
 
 
 def noted(note: str, nodes: int) -> Calculate:
-    """Return a calculation of 3 replicas whose explanation is another with each number of nodes."""
+    """Return a calculation of 3 replicas whose explanation changes with the number of nodes."""
     step = Step("linear/nodes", 3, f"ceil({nodes} / 16)")
     return lambda _inputs, memory, now: Calculation(
         Replicas(3), now, memory.own, steps=(step,), binding=step.step, note=note
@@ -73,7 +73,7 @@ def _always(calculate: Calculate, _target: TargetReference | None) -> Calculate:
 
 @dataclass
 class World:
-    """Everything around the loop."""
+    """All the surroundings of the loop."""
 
     calculate: dict[str, Calculate]
     leads: bool = True

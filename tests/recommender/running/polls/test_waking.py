@@ -1,4 +1,4 @@
-"""Pods that come at random times, and a loop on a simulated clock that must look at each of them in time."""
+"""Pods that are created at random times, and a loop on a simulated clock that must consider each of them in time."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 START: Final = 1_800_000_000.0
 TOLERANCE: Final = 0.02
-"""Polls come 10 ms later than they are asked for, as clocks differ."""
+"""Polls come 10 ms later than they are due, as clocks differ."""
 GROUP: Final = {"name": "a", "max": 90, "selector": {"pool": "a"}, "template": {"cpu": "4", "memory": "16Gi"}}
 
 
 @dataclass
 class Simulated:
-    """Time that passes only while the loop sleeps, and pods that come meanwhile and wake it."""
+    """Time that passes only while the loop sleeps, and new pods that wake the loop."""
 
     pods: Sequence[ClusterPod]
     end: float
     now: float = 0.0
-    """Seconds since the start, as the monotonic clock has it."""
+    """Seconds since the start on the monotonic clock."""
     wake: _Wake = field(init=False)
     stop: _Stop = field(init=False)
 
@@ -98,10 +98,10 @@ class _Stop(threading.Event):
 
 @dataclass
 class Cluster(World):
-    """A recommender's loop before a cluster in which nothing else happens."""
+    """A recommender's loop with a cluster in which nothing else happens."""
 
     decisions: list[tuple[float, frozenset[str]]] = field(default_factory=list)
-    """When, and which pods were too young."""
+    """The time of each decision, and the pods that were too young for it."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         del configuration
@@ -118,7 +118,7 @@ def created(one: ClusterPod) -> float:
 
 
 def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, seconds: float) -> Cluster:
-    """Return what was decided on a cluster whose pods came so long after the start, for so many seconds."""
+    """Return the decisions of so many seconds in a cluster whose pods were created at these times after the start."""
     pods = [
         pod(f"p{number}", "3", "1Gi", namespace="shop", controller="web", created=START + after)
         for number, after in enumerate(arrivals)
@@ -158,7 +158,7 @@ def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, 
 
 
 def first_looked_at(world: Cluster, name: str, came: float) -> float:
-    """Return when the pod counted for the first time, in seconds from the start."""
+    """Return when the pod was first considered, in seconds from the start."""
     return next(now - START for now, young in world.decisions if now >= START + came and name not in young)
 
 

@@ -1,4 +1,4 @@
-"""Random targets, situations, lists and clocks through the whole loop: what no size and no other target can undo."""
+"""Random targets, situations, lists and clocks through the whole loop, and the properties that hold for all of them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 START: Final = 1_800_000_000.0
 STALE_AFTER: Final = 60.0
 AHEAD: Final = 1.0
-"""By how much a clock may be ahead."""
+"""How far a clock may be ahead."""
 AGES: Final = st.sampled_from([*[0.0] * 9, 5.0, 59.0, -0.5, 61.0, 253.0, START, -30.0, -3600.0])
-"""Ages of answers and samples; that of 1970, and those of the future."""
+"""Ages of answers and samples, including one from 1970 and some from the future."""
 CLOCK_STEPS: Final = st.sampled_from([*[10.0] * 9, 45.0, 70.0, 3700.0, 86_400.0, -5.0, -60.0, -3600.0])
 COUNTS: Final = st.sampled_from([0, 0, 1, 2, 3, 7, 40, 300])
 NUMBERS: Final = st.sampled_from([0.0, 0.0, 1.0, 9.0, 31.0, 120.0, 5000.0, 1e12])
@@ -48,7 +48,7 @@ UNKNOWN: Final = Unknown("a list of another kind")
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration, and between which sizes each recommendation stays."""
+    """One configuration, and the sizes between which each recommendation must stay."""
 
     text: str
     targets: Mapping[str, tuple[TargetReference, ...]]
@@ -138,7 +138,7 @@ def is_fresh(fact: Observed[Any] | Unknown, now: float) -> bool:
 
 
 def facts_of(setting: Setting, name: str, poll: Poll) -> list[Observed[Any] | Unknown]:
-    """Return what a size is calculated from. A gate without a value holds the size, whatever the load is."""
+    """Return the inputs of a size; a gate without a value holds the size, whatever the load is."""
     if name == PROPORTIONAL:
         return [poll.nodes, poll.query] if setting.has_query else [poll.nodes]
     return [poll.load, poll.gate] if setting.has_gate and isinstance(poll.gate, Observed) else [poll.load]
@@ -150,7 +150,7 @@ def sizes_of(record: Record) -> dict[TargetReference, int | None]:
 
 @dataclass(frozen=True)
 class Decided:
-    """A size that fresh facts led to."""
+    """A size that was decided from fresh facts."""
 
     replicas: int
     oldest: float
@@ -209,7 +209,7 @@ def _own(outcome: Outcome, name: str, target: TargetReference) -> tuple[int | No
 
 
 def _poll_with_other_values(poll: Poll, other: Poll, target: TargetReference) -> Poll:
-    """Return the poll with the values of another one wherever they must not matter to the target."""
+    """Return the poll with another poll's values wherever these must not matter to the target."""
 
     def instead(fact: Any, another: Any) -> Any:  # noqa: ANN401 - any fact
         is_old = isinstance(fact, Observed) and not is_fresh(fact, poll.now)

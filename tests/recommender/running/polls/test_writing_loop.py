@@ -1,4 +1,4 @@
-"""Random faults, people, pauses and crashes around the loop and its writes: what no accepted write may break."""
+"""Random faults, people, pauses and crashes around the loop and its writes: properties of all accepted writes."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ BRAKES: Final = {
 
 @dataclass(frozen=True)
 class Turn:
-    """What happens between two polls."""
+    """The events between two polls."""
 
     nodes: int
-    """0: they are unknown."""
+    """The number of nodes; 0 if it is unknown."""
     nodes_age: float
     seconds: int
     faults: dict[tuple[str, str], int]
-    """By method and last part of the path, which fault there is before the call; one more than the last: after it."""
+    """By method and last part of the path, the number of the fault before the call; one above the last: after it."""
     by_hand: int | None
-    """The size that a person sets after the poll, to the first target."""
+    """The size that a person gives the first target after the poll."""
     owned: bool
     """Whether an HPA owns the second target."""
     killed_at: int | None
     """The write at which the process is killed, counted from the start of the turn."""
     clock_ahead: float
-    """Of a process that starts in this turn."""
+    """How far the clock of a process that starts in this turn is ahead."""
 
 
 def _fault_keys() -> st.SearchStrategy[tuple[str, str]]:
@@ -117,7 +117,7 @@ def world_with(kind: str, brake: str, sizes: tuple[int, int]) -> WritingWorld:
 
 
 def run(world: WritingWorld, turns: list[Turn]) -> list[tuple[Turn, float, list[SizeWrite]]]:
-    """Return for each turn the time of its facts, and what was written in it."""
+    """Return for each turn the time of its facts, and the writes in it."""
     process, found = world.process(), []
     for turn in turns:
         known = world.now - turn.nodes_age
@@ -204,7 +204,7 @@ def test_no_write_breaks_a_bound_a_brake_or_an_owner(
 
 
 def _check_changes(world: WritingWorld, turns: list[Turn]) -> None:
-    """The first size of all is no change, and what a person undoes is written again without one."""
+    """The first size of all is not a change, and a size that a person undoes is written again without one."""
     if any(turn.by_hand is not None for turn in turns):
         return
     for target in TARGETS:

@@ -1,4 +1,4 @@
-"""A recommender in one process: its real loop, configuration, gathering and memory; a test gives sources and clocks."""
+"""A recommender in one process: its real loop, configuration, gathering and memory, with sources of the test."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Poll:
     now: float
     """The time of the wall clock, in seconds since the Unix epoch."""
     nodes: Observed[int] | Unknown
-    """How many."""
+    """The number of nodes."""
     query: Observed[float] | Unknown
     gate: Observed[float] | Unknown
     load: Observed[float] | Unknown
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass
 class Loop:
-    """The recommender. Each `poll` is one poll of its loop."""
+    """The recommender; each call of `poll` is one poll of its loop."""
 
     text: str
     _poll: Poll | None = None

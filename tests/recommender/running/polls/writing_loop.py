@@ -1,4 +1,4 @@
-"""A recommender that writes: its real loop, look-ups, memory and writer, before an API server in memory that fails.
+"""A recommender that writes: its real loop, look-ups, memory and writer, with a failing API server in memory.
 
 world = WritingWorld(text, targets)
 process = world.process()
@@ -46,12 +46,12 @@ WRITE_SECONDS = 2.0
 
 
 class KilledError(BaseException):
-    """The process ends here, as by `kill -9`."""
+    """The process ends here, as with `kill -9`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeWrite:
-    """A size that the API server has taken."""
+    """A size that the API server has accepted."""
 
     time: float
     target: TargetReference
@@ -65,22 +65,22 @@ class WritingWorld:
 
     text: str
     targets: Mapping[tuple[str, str], TargetReference]
-    """By namespace and name."""
+    """The targets by namespace and name."""
     now: float = START
     nodes: Observed[int] | Unknown = field(default_factory=lambda: Observed(8, START))
-    """How many; also the load of each target."""
+    """The number of nodes, which is also the load of each target."""
     owners: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
     before: Callable[[str, str], None] = lambda _method, _path: None
     """Called before a call takes effect; what it raises becomes the answer."""
     after: Callable[[str, str], None] = lambda _method, _path: None
-    """Likewise after it."""
+    """Called after a call takes effect; what it raises becomes the answer."""
     writes: list[SizeWrite] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = ObjectStore()
 
     def put(self, target: TargetReference, replicas: int, paused: str | None = None) -> None:
-        """Set a Deployment, by the hand of a person."""
+        """Set a Deployment as a person does."""
         annotations = {} if paused is None else {"tidewatch.io/paused": paused}
         document = {
             "apiVersion": "apps/v1",
@@ -98,7 +98,7 @@ class WritingWorld:
         return size
 
     def process(self, wall_ahead: float = 0.0) -> WritingProcess:
-        """Start a process whose clock is ahead by so much."""
+        """Start a process whose clock is ahead by this much."""
         return WritingProcess(self, wall_ahead)
 
 
@@ -128,7 +128,7 @@ class _Calls(Direct):
 
 
 class WritingProcess:
-    """One process. It leads all the time."""
+    """One process, which leads all the time."""
 
     def __init__(self, world: WritingWorld, wall_ahead: float) -> None:
         self.world = world
@@ -184,7 +184,7 @@ class WritingProcess:
         return {record.name: record for record in self.latest.get().records}
 
     def write_for(self, seconds: int) -> None:
-        """Let what is due be written, second by second."""
+        """Write what is due, second by second."""
         for _ in range(seconds):
             self.writer.step()
             self.store.flush()
@@ -196,7 +196,7 @@ class WritingProcess:
         return ClusterState(nodes=nodes, autoscalers=self.world.owners)
 
     def _load(self, _need: LoadNeed) -> Observed[LoadInputs] | Unknown:
-        """Return a load of one for each node, of each target."""
+        """Return a load of one per node, for each target."""
         found = self.world.nodes
         if isinstance(found, Unknown):
             return found
@@ -217,7 +217,7 @@ class WritingProcess:
     # As history and telemetry
 
     def add(self, now: float, records: Iterable[Record]) -> None:
-        """Keep nothing."""
+        """Discard the records."""
 
     def polled(self, seconds: float, failures: int) -> None:
         """Count nothing."""

@@ -1,4 +1,4 @@
-"""Queries go to the backend of their entry, and what one backend does changes nothing for another one."""
+"""Queries go to the backend of their entry, and no backend changes anything for another one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKENDS = ("", "us", "asia")
 
 @dataclass(slots=True)
 class Made:
-    """Clients that are made, and by the name of which backend."""
+    """Records the backend's name for each client that is made."""
 
     names: list[str] = field(default_factory=list)
 

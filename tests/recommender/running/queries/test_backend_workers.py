@@ -1,4 +1,4 @@
-"""Background work by backend: one that hangs, or fails, holds up nothing of another one."""
+"""Background work by backend: one backend that hangs or fails delays nothing of another one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class World:
-    """Counts the passes of each backend's worker; those of `us` do what a test says."""
+    """Counts the passes of each backend's worker; those of `us` do what the test says."""
 
     passes: Counter[str] = field(default_factory=Counter)
     released: threading.Event = field(default_factory=threading.Event)
@@ -44,7 +44,7 @@ def world() -> Iterator[World]:
 
 @pytest.fixture
 def workers(world: World) -> Iterator[BackendWorkers[object]]:
-    """Workers of the default backend and of `us`, at work."""
+    """Yield running workers of the default backend and of `us`."""
     found, stop = BackendWorkers("test", object, world.work), threading.Event()
     found.of("us")
     thread = threading.Thread(target=found.run, args=(stop,), daemon=True)

@@ -1,4 +1,4 @@
-"""The age of a value is that of the samples behind it, and an answer of another time is of that time."""
+"""The age of a value is that of the samples behind it, and an answer with another time counts for that time."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_each_target_has_the_age_of_its_own_samples(
 
 @contextmanager
 def stating(seconds_from_now: float | None) -> Iterator[str]:
-    """Run a server whose answers state another time than the one that was asked for; None: 1970."""
+    """Run a server whose answers state another time than the requested one; None stands for 1970."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -158,7 +158,7 @@ def stating(seconds_from_now: float | None) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

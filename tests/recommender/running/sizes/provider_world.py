@@ -1,4 +1,4 @@
-"""A writer of sizes before a provider in memory, and nodes with pods that are drained."""
+"""A writer of sizes with a provider in memory, and nodes with pods that are drained."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GROUP = TargetReference(PROVIDER_API, "NodeGroup", "plugin/example", "small")
 
 
 class NodeApi:
-    """Nodes and their pods as the API server keeps them. `budget` forbids evictions of these pods."""
+    """Nodes and their pods as the API server keeps them; `budget` forbids evictions of these pods."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
@@ -47,9 +47,9 @@ class NodeApi:
         self.version = 1
         self.before_put: Callable[[], None] = lambda: None
         self.pod_list: dict[str, Any] = {}
-        """Replaces fields of the list of pods."""
+        """Fields that replace those of the list of pods."""
         self.lingers = False
-        """Whether an evicted pod goes on until a test removes it."""
+        """Whether an evicted pod keeps running until a test removes it."""
 
     def add_node(self, name: str, provider_id: str, **spec: object) -> None:
         self.version += 1
@@ -134,7 +134,7 @@ class HostedGroups:
 
 @dataclass
 class ProviderWorld:
-    """Attempts that run at once, on a clock of their own."""
+    """Writers whose attempts run at once, on a clock of their own."""
 
     now: float = 1000.0
     permits: bool = True
@@ -153,7 +153,7 @@ class ProviderWorld:
         self.begin()
 
     def begin(self) -> None:
-        """Start a process: nothing is known from before but what is in the cluster and at the provider."""
+        """Start a process that knows only what is in the cluster and at the provider."""
         groups = HostedGroups(PluginHost(PluginGroups("example"), seconds=30.0, load=lambda _: self.provider))
         clock = Clock(lambda: self.now, lambda: self.now)
         fence = Fence(3.0, lambda _: self.permits)
@@ -185,7 +185,7 @@ class ProviderWorld:
         )
 
     def resize(self, replicas: int, *nodes: str, known: int | None = None, waits_until: float = 0.0) -> ScaleOutcome:
-        """Carry a decision out; return what became of the first attempt."""
+        """Carry out a decision; return the outcome of the first attempt."""
         removals = tuple(map(NodeRemoval, nodes))
         wish = Wish(
             "nodes", GROUP, replicas, self.now + 60.0, "", known or len(self.group.machines), (), removals,
@@ -196,14 +196,14 @@ class ProviderWorld:
         return self.outcomes[-1]
 
     def later(self, seconds: float) -> None:
-        """Let time pass, with a step for each second."""
+        """Let time pass, with one step per second."""
         for _ in range(int(seconds)):
             self.now += 1.0
             self.writer.step()
             self.removals.step()
 
     def is_usable(self, name: str) -> bool:
-        """Whether a node is as it was before."""
+        """Return whether a node is usable as before."""
         node = self.api.nodes[name]
         return not node["spec"].get("unschedulable") and not node["spec"].get("taints") and REMOVAL not in _notes(node)
 

@@ -1,4 +1,4 @@
-"""A writer of sizes before an API server in memory that has objects of Cluster API and a CapacityBuffer."""
+"""A writer of sizes with an API server in memory that has objects of Cluster API and a CapacityBuffer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def removal(number: int) -> MachineRemoval:
 
 
 class Recording(Faulty):
-    """Notes what each PUT has changed."""
+    """Records what each PUT has changed."""
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         after = super(Faulty, self).replace(path, document, fence)
@@ -89,7 +89,7 @@ class SizeWorld:
         self.begin()
 
     def begin(self) -> None:
-        """Start a process: nothing is known from before but what is in the cluster."""
+        """Start a process that knows only what is in the cluster."""
         self.groups = self._writer(ClusterApiAttempt(self.objects, resolve, lambda: self.now))
         self.buffers = self._writer(CapacityBufferAttempt(self.objects, resolve, OWNER, lambda: self.now))
 

@@ -1,4 +1,4 @@
-"""Cluster size decisions in another thread: what a poll publishes before, meanwhile and afterwards."""
+"""Cluster size decisions in another thread: what a poll publishes before, during and after one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NoPlugins:
 
 
 class World:
-    """Work that is done when the test says so, and a clock that moves likewise."""
+    """Work that runs when the test says so, and a clock that the test moves."""
 
     def __init__(self) -> None:
         self.work: list[Callable[[], None]] = []
@@ -47,7 +47,7 @@ class World:
         self.is_working = False
         self.at_once = False
         self.seconds = 0.0
-        """How long a decision takes: each look at the clock while it is made."""
+        """The time of a decision: each reading of the clock during it adds so much."""
         self.measured: list[tuple[str, float]] = []
         self.results = WriteResults()
         self.sizes = SizesInBackground(
@@ -84,7 +84,7 @@ class World:
     def poll(
         self, pending: int = 2, at: float = NOW, memory: Memory | None = None, settings: ClusterSizeSettings = SETTINGS
     ) -> tuple[Status, int | None, Memory]:
-        """Return the status, the recommended size, and the memory."""
+        """Return the status, the recommended size, and the memory after a poll."""
         recommendation = Recommendation(POLICY, settings)
         calculate = Sizing(POLICY, settings).calculate
         found = self.sizes.decided(
@@ -165,7 +165,7 @@ def test_after_a_long_decision_the_thread_rests_as_long_and_a_poll_is_asked_for(
 
 
 def young_pods(created: float) -> Inputs:
-    """Return the inputs with pods that came at that time."""
+    """Return the inputs with pods that were created at that time."""
     state = cluster(NOW, running=3)
     assert isinstance(state.pods, Observed)
     new = pod("new", "4", "1Gi", namespace="shop", controller="web", created=created)

@@ -1,4 +1,4 @@
-"""Kills, outages and calls without an answer while CapacityBuffers are written and get their former sizes back."""
+"""Kills, outages and lost answers while CapacityBuffers are written and get their former sizes back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KilledError(BaseException):
 
 
 class ListedBuffers:
-    """Lists all CapacityBuffers, with the faults of the other calls."""
+    """A client that lists all CapacityBuffers, with the same faults as other calls."""
 
     def __init__(self, objects: Recording, store: ObjectStore) -> None:
         self.objects, self.store = objects, store
@@ -55,7 +55,7 @@ class ListedBuffers:
 
 
 class LateRecording(Recording):
-    """Carries the next change out later if the test says so; its sender has no answer."""
+    """Delays the next change if the test says so; its sender gets no answer."""
 
     is_late = False
 
@@ -75,7 +75,7 @@ class LateRecording(Recording):
     def arrive(self) -> None:
         """Carry out the late changes that may still have an effect, unless the version that they name is outdated.
 
-        Faults are those of the sender's calls.
+        Faults apply only to the sender's calls.
         """
         late, self.late = self.late, []
         faults, (self.before, self.after_put) = (self.before, self.after_put), NO_FAULTS
@@ -88,9 +88,9 @@ class LateRecording(Recording):
 
 @dataclass
 class Buffers:
-    """A process that writes two buffers, as the configuration of the moment says.
+    """A process that writes two buffers, as the present configuration says.
 
-    A third one is sized by another recommender, and a fourth one, which somebody resizes, by nobody.
+    A third buffer is sized by another recommender, and a fourth one by nobody; a person resizes it.
     """
 
     world: World = field(default_factory=World)
@@ -137,7 +137,7 @@ class Buffers:
             self.begin()
 
     def calm(self, chunks: int) -> None:
-        """Let nothing fail any more."""
+        """Stop all failures."""
         self.objects.before, self.objects.after_put = NO_FAULTS
         self.objects.is_late = False
         for _ in range(8):
@@ -147,7 +147,7 @@ class Buffers:
 
 
 def fault(buffers: Buffers, kind: str) -> None:
-    """Let the next call, or the next change, fail."""
+    """Let the next call or the next change fail."""
     errors = {"500": ServerError("500", 500), "killed before": KilledError()}
 
     def before(_method: str, _path: str) -> None:

@@ -1,6 +1,6 @@
-"""Marks of Machines to delete, by processes that are killed and servers that fail: no mark outlives its removal.
+"""Marks of Machines to delete, with killed processes and failing servers: no mark outlives its removal.
 
-A mark that stays would let the next scale-down by anybody take a node that holds pods by then.
+With a mark that stays, the next scale-down by anybody would delete a node that may hold pods by then.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class KilledError(BaseException):
 
 
 class MarkWorld(SizeWorld):
-    """A process that decides and writes, beside the controller of MachineSets. Nodes in `busy` are full of pods."""
+    """A process that decides and writes, beside the MachineSet controller; nodes in `busy` are full of pods."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class MarkWorld(SizeWorld):
         )
 
     def decide(self) -> None:
-        """Decide once and try to write, also again after a while; then let the controller of MachineSets act."""
+        """Decide once and try to write, with a second attempt later; then let the MachineSet controller act."""
         self.now += 10.0
         decision = decide_sizes(
             self.policy,
@@ -128,12 +128,12 @@ class MarkWorld(SizeWorld):
         self.reconcile()
 
     def restart(self) -> None:
-        """Begin a process that knows what is stored; the Lease of the former one has ended."""
+        """Start a process that knows what is stored, after the Lease of the former one has ended."""
         self.memory = decode_memory("nodes", encode_memory("nodes", self.memory)).memory
         self.begin()
 
     def reconcile(self) -> None:
-        """Delete Machines as a MachineSet does: marked ones first, else the last one by name."""
+        """Delete Machines as a MachineSet does: marked ones first, and then the last one by name."""
         machines = self.store.listed(MACHINES)
         while len(machines) > self.size:
             goes = max(machines, key=lambda one: (MARK in one["metadata"]["annotations"], one["metadata"]["name"]))
@@ -151,7 +151,7 @@ class MarkWorld(SizeWorld):
         self.reconcile()
 
     def calm(self) -> None:
-        """Let nothing fail any more, and let time pass."""
+        """Stop all failures, and let time pass."""
         self.objects.before, self.objects.after_put = (lambda _method, _path: None), (lambda _path: None)
         for _ in range(4):
             self.decide()
@@ -160,7 +160,7 @@ class MarkWorld(SizeWorld):
 
 
 def dies(world: MarkWorld, number: int, *, after: bool) -> None:
-    """Let the process be killed at the call of this number, or after the change of this number."""
+    """Kill the process at the call with this number, or after the change with this number."""
     left = [number]
 
     def count(*_: str) -> None:
@@ -259,7 +259,7 @@ def test_marks_are_taken_off_although_mark_machines_is_off_by_now(option: bool |
 
 
 def forbid_machines(world: MarkWorld) -> None:
-    """Let nobody change Machines."""
+    """Forbid everybody to change Machines."""
 
     def refuse(_method: str, path: str) -> None:
         if "/machines/" in path:
@@ -329,7 +329,7 @@ EVENTS = st.one_of(
 
 
 def fault(world: MarkWorld, kind: str, number: int) -> None:
-    """Let the call, or the change, of this number fail."""
+    """Let the call or the change with this number fail."""
     left = [number]
 
     def at(*_: str) -> bool:
@@ -371,7 +371,7 @@ def test_whatever_fails_every_own_mark_is_taken_off_in_the_end(events: list[tupl
 
 
 def _person(world: MarkWorld, by: int) -> None:
-    """Let a person resize the group, and new Machines come."""
+    """Let a person resize the group, and new Machines appear."""
     world.person_resizes(by)
     while len(world.store.listed(MACHINES)) < world.size:
         name = f"m{len(world.gone) + len(world.store.listed(MACHINES)) + 1}"

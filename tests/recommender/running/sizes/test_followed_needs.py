@@ -1,4 +1,4 @@
-"""Objects that the groups of Cluster API refer to are watched while a group refers to them."""
+"""Objects that groups of Cluster API refer to are watched as long as a group refers to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATES_ITS_CAPACITY: Final = state(
 
 @dataclass(slots=True)
 class Cluster:
-    """States what a test says, and keeps which kinds it was told to watch."""
+    """A cluster that states what a test says, and records which kinds it was told to watch."""
 
     seen: ClusterState = NOTHING_SEEN
     changes: list[set[str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Buffers that a former process has sized are looked for by the leader, at its beginning and now and again."""
+"""The leader looks for buffers that a former process has sized, first when it begins and then at intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT = {"tidewatch.io/replicas-before": "", "tidewatch.io/sized-by": f"{OWNER}/n
 
 @dataclass
 class Looking:
-    """A process that looks for buffers, and what it has found."""
+    """A process that looks for buffers, and its results."""
 
     leads: bool = True
     configured: bool = True
@@ -58,7 +58,7 @@ class Looking:
         return resolve(group, name)
 
     def after(self, seconds: float) -> int:
-        """Take a step after some seconds, and return how often was looked in all."""
+        """Take a step after some seconds, and return the total number of looks."""
         self.now += seconds
         self.buffers.step()
         return self.looks

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LEAST: Final = 1
 NODES: Final = ("n1", "n2")
 LATEST: Final = 100
-"""The provider shows each size at most so many seconds late."""
+"""The longest delay in seconds with which the provider shows a size."""
 
 
 class KilledError(BaseException):
@@ -28,7 +28,7 @@ class KilledError(BaseException):
 
 @dataclass
 class KilledRemovals:
-    """A process that removes nodes, and begins again whenever it is killed."""
+    """A process that removes nodes, and is started again whenever it is killed."""
 
     lag: int
     world: ProviderWorld = field(default_factory=lambda: ProviderWorld(now=100_000.0))
@@ -57,13 +57,13 @@ class KilledRemovals:
         return answer
 
     def changed(self) -> None:
-        """End the process once the provider has deleted a machine: it can then write nothing more."""
+        """End the process once the provider has deleted a machine, so that it can write nothing more."""
         if self.kill == "provider":
             self.world.permits = False
             raise OutcomeUnknownError("the process ends")
 
     def later(self, seconds: int, kill: str = "") -> None:
-        """Let time pass; the process is killed at most once."""
+        """Let time pass, and kill the process at most once."""
         self.kill = kill
         for _ in range(seconds):
             self.sizes.append(len(self.world.group.machines))
@@ -79,7 +79,7 @@ class KilledRemovals:
         self.world.begin()
 
     def remove(self, name: str, kill: str) -> None:
-        """Decide a removal at the size that is shown."""
+        """Decide a removal, based on the size that is shown."""
         shown, self.kill = self.shown(), kill if kill != "provider" else ""
         try:
             self.world.resize(shown - 1, name, known=shown)

@@ -1,6 +1,6 @@
-"""Sizes that a cloud shows late, calls without an answer, and processes that are killed while they ask for nodes.
+"""Sizes that a cloud shows late, lost answers, and processes that are killed while they request nodes.
 
-An oracle that knows what becomes of each call asks for as many nodes as there are pods.
+An oracle that knows the outcome of each call requests as many nodes as there are pods.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class LateCloud:
 
     pods: int
     lag: float
-    """After how many seconds a new size and its machines are shown."""
+    """Seconds until a new size and its machines are shown."""
     ends: list[str]
     now: float = START
     made: dict[str, list[float]] = field(default_factory=lambda: {"a": [START - 999.0], "b": [START - 999.0]})
     """When each machine was made, by group."""
     unanswered: int = 0
-    """The nodes that were made by calls without an answer."""
+    """The number of nodes that were made by calls without an answer."""
 
     @property
     def extra(self) -> int:
@@ -108,7 +108,7 @@ class LateCloud:
 
 @dataclass
 class _Call:
-    """A group that is about to be changed."""
+    """A group in the moment before a change."""
 
     cloud: LateCloud
     name: str
@@ -128,14 +128,14 @@ class _Call:
             raise OutcomeUnknownError("no answer")
 
     def decrease_target_size(self, delta: int) -> None:
-        """Take back machines that have no node yet."""
+        """Remove machines that have no node yet."""
         made = self.cloud.made[self.name]
         young = sum(at + BOOT > self.cloud.now for at in made)
         del made[len(made) - min(-delta, young) :]
 
 
 class Process:
-    """A process that leads. It decides every ten seconds, and its memory is stored as `run` stores it."""
+    """A leading process, which decides every ten seconds, and whose memory is stored as `run` stores it."""
 
     def __init__(self, cloud: LateCloud, stored: str) -> None:
         self.cloud = cloud

@@ -1,4 +1,4 @@
-"""Nodes that are drained and deleted through their provider."""
+"""Nodes are drained, and deleted through their provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each recommendation has the plugin that its settings name, for as long as they name it."""
+"""Each recommendation has the plugin that its settings name, as long as they name it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STARTED: Final[Started] = []
 
 
 def start(options: Mapping[str, object]) -> ExampleProvider:
-    """Start a provider, as the entry point of a package does."""
+    """Start a provider as a package's entry point does."""
     STARTED.append((options, provider := example()))
     return provider
 

@@ -1,4 +1,4 @@
-"""Sizes that are written through a provider: each change is asked for once, whatever happens."""
+"""Sizes that are written through a provider: each change is requested once, whatever happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cluster size decisions write sizes of node groups and CapacityBuffers, to an API server in memory."""
+"""Cluster size decisions write sizes of node groups and CapacityBuffers to an API server in memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class World(SizeWorld):
     def poll(
         self, configuration: Configuration, size: int | None = None, chunks: int | None = None
     ) -> list[ScaleResult]:
-        """Carry a decision out, or none, and return the results of what was tried."""
+        """Carry out a decision, or none, and return the results of the attempts."""
         found = len(self.outcomes)
         self.writers.act(configuration, [self.decision(configuration, size, chunks)], self.now)
         self.step()
@@ -170,7 +170,7 @@ def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
 
 @pytest.mark.parametrize("name", ["nodes", ""], ids=["named", "unreadable"])
 def test_a_buffer_whose_entry_is_refused_by_now_keeps_its_size(world: World, name: str) -> None:
-    """A process that starts with a faulty entry has no last good version of it."""
+    """A process that starts with a faulty entry has no last good version of the entry."""
     world.buffer(7)
     world.withdrawals.found({RESERVE: "nodes"})
     assert world.poll(Configuration(refused=(RefusedRecommendation(name, ()),))) == []
@@ -239,7 +239,7 @@ def test_a_cluster_without_capacity_buffers_is_named_and_groups_are_written(worl
 
 
 class Silent:
-    """Takes in what is not about sizes of node groups."""
+    """Accepts results that are not about sizes of node groups."""
 
     def retain(self, *_: object) -> None: ...
 

@@ -30,7 +30,7 @@ class ExampleGroup:
     machines: list[str] = field(default_factory=list)
     answers: dict[str, object] = field(default_factory=dict)
     changes: list[tuple[str, object]] = field(default_factory=list)
-    """The changes that were asked for."""
+    """The changes that were requested."""
     on_change: Callable[[], object] = lambda: None
     """Called at the end of a change."""
 
@@ -93,7 +93,7 @@ class ExampleGroup:
 
 @dataclass
 class ExampleProvider:
-    """Groups by their machines' provider ids."""
+    """Groups, found by their machines' provider ids."""
 
     groups: list[ExampleGroup]
     refreshes: int = 0

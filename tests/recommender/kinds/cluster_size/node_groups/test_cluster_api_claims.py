@@ -1,4 +1,4 @@
-"""Machines of Cluster API that claim nodes which are not their own harm no other group."""
+"""Machines of Cluster API that claim foreign nodes harm no other group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROVIDED = (node("n1", provider_id="aws:///a/i-1"), node("n2", provider_id="aws:
 
 
 def evil(name: str = "m-evil", named: str = "", *, owned_by: list[Json] | None = None, namespace: str = "capi") -> Json:
-    """Return a Machine that states the provider ID of n1, which is another's."""
+    """Return a Machine that states the provider ID of n1, a node of another Machine."""
     made = machine(name, named, owned_by=owned_by or owner("MachineSet", "evil"), provider_id="aws:///a/i-1")
     made["metadata"]["namespace"] = namespace
     return made
@@ -102,7 +102,7 @@ def test_a_node_that_two_machines_claim_with_the_same_proof_belongs_to_neither_a
 
 
 def test_groups_of_namespaces_that_are_not_listed_do_not_exist() -> None:
-    """Attack: a MachineDeployment that a tenant annotates as a group grows in place of the real one."""
+    """In an attack, a MachineDeployment that a tenant has annotated as a group grows in place of the real one."""
     theirs = scalable("evil", annotations=EVIL["annotations"])
     theirs["metadata"]["namespace"] = "evil"
     assert [group.name for group in found(scalable(), theirs).groups] == [NAME]

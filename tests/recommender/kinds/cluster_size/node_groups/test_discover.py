@@ -173,7 +173,7 @@ def hog(name: str, cpu: str, on: str, namespace: str = "evil") -> ClusterPod:
 
 @pytest.mark.parametrize("scheduling", [NEWEST, ELSEWHERE], ids=["hostname", "another pool"])
 def test_a_daemon_set_that_only_the_newest_node_fulfils_does_not_count_on_new_nodes(scheduling: PodScheduling) -> None:
-    """Attack: every new node would seem full, so that no group grew for anybody."""
+    """In an attack, every new node would seem full, so that no group would grow for anybody."""
     nodes = (node("old", "4", labels=POOL_A, created=10.0), node("new", "4", labels=POOL_A, created=500.0))
     evil = daemon_set("hog", "3900m", scheduling=scheduling, namespace="evil")
     group = group_of(static(), daemon_set("cni"), evil, nodes=nodes, pods=(hog("hog", "3900m", "new"),))

@@ -178,7 +178,7 @@ def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
 
 
 def test_an_answer_that_was_late_counts_no_longer_for_that() -> None:
-    """The group has hung, and its provider states what it learned in the background."""
+    """The group then hangs, and its provider states in the background what it has learned."""
     now = 0.0
     provider = example()
     provider.groups[0].answers["age_seconds"] = 20.0
@@ -341,7 +341,7 @@ def test_the_contract_names_what_is_wrong_with_a_write(
 
 
 class ReadOnly:
-    """A group as plugins had it before they could be written."""
+    """A group with the interface that plugins had before groups could be written."""
 
     def __init__(self, group: ExampleGroup) -> None:
         self.machines = group.machines

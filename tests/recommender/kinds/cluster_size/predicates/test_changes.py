@@ -1,4 +1,4 @@
-"""A snapshot that changes counts the same as a new snapshot of the same cluster."""
+"""A snapshot that is changed has the same counts as a new snapshot of the same cluster."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ kinds = st.builds(
 
 @dataclass
 class World:
-    """A snapshot that is changed, and plain lists of what it should hold."""
+    """A snapshot that is changed, and plain lists of its expected content."""
 
     snapshot: Snapshot
     nodes: list[ClusterNode]
@@ -117,7 +117,7 @@ def world(pods: list[ClusterPod]) -> World:
 
 
 def change(data: st.DataObject, current: World, kinds: list[ClusterPod], number: int) -> None:
-    """Make one change at random."""
+    """Make one random change."""
     present = {one.name for one in current.nodes}
     absent = [one for one in NODES if one.name not in present]
     choices = ["place"] * (2 if present else 0) + ["evict"] * bool(current.pods)
@@ -146,7 +146,7 @@ def change(data: st.DataObject, current: World, kinds: list[ClusterPod], number:
 
 
 def verdicts(snapshot: Snapshot, filters: list[PodFilter]) -> list[dict[str, tuple[Refusal, ...]]]:
-    """Return the refusals of each node by each filter, which hold if and only if the node does not fit."""
+    """Return each filter's refusals by node, having checked that a node fits exactly if it has none."""
     found = [{name: judge.refusals(info) for name, info in snapshot.nodes.items()} for judge in filters]
     for judge, refused in zip(filters, found, strict=True):
         for name, info in snapshot.nodes.items():

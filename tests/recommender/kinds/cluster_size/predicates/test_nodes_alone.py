@@ -1,4 +1,4 @@
-"""Filters that look at a node's labels and taints, its ports and its resources."""
+"""Filters that check a node's labels and taints, its ports and its resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters that look at where other pods are: topology spread and inter-pod affinity."""
+"""Filters that check where other pods are: topology spread and inter-pod affinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The working copy of the cluster."""
+"""The snapshot is a working copy of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters that look at the volumes of a pod."""
+"""Filters that check the volumes of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings that `clusterSize:` of the configuration file becomes."""
+"""The settings that are made from `clusterSize:` of the configuration file."""
 
 from __future__ import annotations
 

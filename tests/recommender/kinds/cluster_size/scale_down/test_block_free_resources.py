@@ -1,4 +1,4 @@
-"""Blocks of nodes that are passed over: a block without room is never asked, and one with room is never missed."""
+"""Blocks of nodes are skipped: one without room is never searched, and one with room is never missed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 LEFT = st.integers(1, 8)
 NODES = st.lists(st.tuples(LEFT, LEFT), min_size=1, max_size=5 * BLOCK)
-"""CPU in cores and memory in GiB."""
+"""Nodes with their free CPU in cores and memory in GiB."""
 
 
 def first_with_room(left: Sequence[tuple[int, int]], start: int, cpu: int, memory: int) -> int | None:
-    """Return the first block from this one on whose largest CPU and largest memory are enough, one after another."""
+    """Return the first block from `start` on whose largest CPU and largest memory suffice, in a plain search."""
     blocks = [left[place : place + BLOCK] for place in range(0, len(left), BLOCK)]
     for number, block in enumerate(blocks):
         if number >= start and max(one[0] for one in block) >= cpu and max(one[1] for one in block) >= memory:

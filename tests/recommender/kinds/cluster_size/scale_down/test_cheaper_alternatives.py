@@ -12,7 +12,7 @@ SMALL = NodeTemplate(node("small-template", "4", "16Gi"))
 
 
 def fleet(count: int, cpu: str, each: int) -> World:
-    """Return nodes of 8 cores. None of their pods fits on another node."""
+    """Return nodes of 8 cores, none of whose pods fits on another node."""
     names = [f"n{number}" for number in range(count)]
     return World(
         nodes=tuple(node(name, "8", "32Gi") for name in names),
@@ -33,7 +33,7 @@ def test_a_node_that_is_too_large_is_advised_to_be_replaced_by_a_cheaper_one() -
 
 
 def test_several_half_empty_nodes_are_looked_at_together() -> None:
-    """Pods of 4.5 cores fill each node by half and one more does not fit; two of 3 fit where one of 4.5 does not."""
+    """A pod of 4.5 cores fills half of a node of 8, which holds no second one; one node of 18 cores holds four."""
     world = fleet(4, "4500m", 1)
     cheap = group("huge", [], price=0.5, template=NodeTemplate(node("huge-template", "18", "64Gi")))
     decision = replace(world, groups=(*world.groups, cheap)).decide()

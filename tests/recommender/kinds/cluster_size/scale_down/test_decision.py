@@ -1,4 +1,4 @@
-"""When nodes go, which of them, and what the others wait for."""
+"""When nodes are removed, which of them, and what the others wait for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = GroupOptions(zero_or_max=True)
 
 
 def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) -> World:
-    """Return nodes without pods, unneeded for longer than is asked, and one node that must stay."""
+    """Return nodes without pods, unneeded for longer than required, and one node that must stay."""
     names = [f"n{number:02}" for number in range(count)]
     unneeded = {} if since is None else dict.fromkeys(names, NOW - since)
     return World(
@@ -34,7 +34,7 @@ def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) 
 
 
 def drained(count: int, cpu: str = "1") -> World:
-    """Return nodes with one pod each, which all fit on one node that stays."""
+    """Return nodes with one pod each, all of which fit on one node that stays."""
     world = empty(count)
     pods = tuple(pod(f"p-{one.name}", cpu, "1Gi", node=one.name, controller="web") for one in world.nodes)
     return replace(world, nodes=(*world.nodes, node("stays", "64", "256Gi")), pods=pods)

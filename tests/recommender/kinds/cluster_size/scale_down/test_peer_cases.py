@@ -1,4 +1,4 @@
-"""The rules of scale-down against the peer's own tables."""
+"""The rules of scale-down, compared with Cluster Autoscaler's own tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of finding places grows with the different requests, and not with the workloads that have them."""
+"""The work of finding places grows with the number of different requests, and not with that of their workloads."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_a_budget_without_selector_covers_no_pod() -> None:
 
 
 def test_where_no_controller_of_a_kind_is_known_those_of_pods_are_taken_to_exist() -> None:
-    """`kubectl get nodes,pods` writes no controller, and nothing could be moved by its answer otherwise."""
+    """The output of `kubectl get nodes,pods` has no controllers, so otherwise nothing in it could be moved."""
     listed = replace(world(pod("p", node="n", controller=controller("x", "ReplicaSet", "apps/v1"))), workloads=())
     assumed = replace(listed.situation(), assumed_controllers=frozenset({"ReplicaSet"}))
     decision = scale_down(assumed, listed.sizes(), listed.snapshot(), NOTHING)
@@ -232,7 +232,7 @@ def test_where_no_controller_of_a_kind_is_known_those_of_pods_are_taken_to_exist
     ids=str,
 )
 def test_owners_that_are_made_up_move_no_pod(owner: ControllerReference, reason: str) -> None:
-    """Nothing would make such a pod again, whatever it says of itself."""
+    """Nothing would recreate such a pod, whatever owner it states."""
     known = workloads_of([pod("q", controller="web"), pod("r", controller=controller("web", "DaemonSet"))])
     one = pod("p", node="n", namespace="default", controller=owner)
     made = World((node("n"), node("other")), (one,), (group("g", ["n"]),), settings=DEFAULTS, workloads=known)

@@ -151,7 +151,7 @@ def test_what_is_remembered_of_full_nodes_changes_no_decision(world: World) -> N
 
 
 def moves_all(name: str, destinations: tuple[str, ...], free: dict[str, int], where: dict[str, dict[str, int]]) -> bool:
-    """Move all pods of a node, each to the first destination with room, without any memory; all or none."""
+    """Move all pods of a node, each to the first destination with room, without caches; move all or none."""
     left, moved = dict(free), []
     for one, cpu in sorted(where[name].items(), key=lambda item: item[1], reverse=True):
         target = next((other for other in destinations if other in left and other != name and left[other] >= cpu), None)

@@ -1,4 +1,4 @@
-"""Small clusters for tests of scale-down: what is decided, and from what."""
+"""Small clusters for tests of scale-down, with their decisions and the inputs of these."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def group(
 
 @dataclass(frozen=True)
 class World:
-    """A cluster, and how it is configured. Without groups, all nodes are of the group `g`."""
+    """A cluster and its configuration; without groups, all nodes belong to the group `g`."""
 
     nodes: tuple[ClusterNode, ...]
     pods: tuple[ClusterPod, ...] = ()
@@ -112,7 +112,7 @@ class World:
         return scale_down(self.situation(), self.sizes(), snapshot or self.snapshot(), scaled)
 
     def after(self, seconds: float, decision: ScaleDownAnswer) -> World:
-        """Return the same cluster later, with what the decision has left to be remembered."""
+        """Return the same cluster later, with the memory that the decision has left."""
         memory = structs.replace(
             self.memory,
             unneeded_since=dict(decision.unneeded_since),
@@ -122,7 +122,7 @@ class World:
 
 
 def kept(decision: ScaleDownAnswer | ClusterSizeAnswer) -> Mapping[str, str]:
-    """Return the identifier of the reason by node that stays."""
+    """Return, for each node that stays, the identifier of the reason."""
     return {one.node: one.reason.partition(":")[0] for one in decision.kept}
 
 
@@ -131,7 +131,7 @@ def due(decision: ScaleDownAnswer) -> list[str]:
 
 
 def waits(decision: ScaleDownAnswer) -> Mapping[str, str]:
-    """Return the identifiers of what each node waits for that may go later."""
+    """Return, for each node that may be removed later, the identifiers of what it waits for."""
     return {
         one.node: " ".join(part.partition(":")[0] for part in one.reason.split("; "))
         for one in decision.removals

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def pods(count: int, cpu: str = "1", name: str = "web", like: ClusterPod | None = None) -> list[ClusterPod]:
-    """Return pods of one controller; `like` states what they share beside their CPU and 1 GiB."""
+    """Return pods of one controller; `like` states what they share besides their CPU and 1 GiB."""
     shared = pod("x", cpu, "1Gi") if like is None else like
     return [replace(shared, name=f"{name}-{number}", controller=controller(name)) for number in range(count)]

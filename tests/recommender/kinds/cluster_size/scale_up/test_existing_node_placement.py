@@ -1,4 +1,4 @@
-"""Nodes without room are passed over, and no other."""
+"""Only nodes without room are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one sentence that says what pods lack, and the places that others have found."""
+"""One sentence says what pods lack, and which places others have found."""
 
 from __future__ import annotations
 

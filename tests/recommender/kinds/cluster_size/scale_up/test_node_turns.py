@@ -1,4 +1,4 @@
-"""Nodes that refused are not asked again in vain, and pods get the nodes that they would get if all were asked."""
+"""Nodes that refused are not tried again in vain, and pods get the nodes that they would get if all were tried."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of(number: int, cores: int, zone: str) -> ClusterNode:
 
 
 class CountingFilter(PodFilter):
-    """Counts how often nodes are asked."""
+    """A filter that counts how often nodes are tried."""
 
     asked = 0
 
@@ -61,7 +61,7 @@ class CountingFilter(PodFilter):
 
 
 class EveryNode:
-    """Asks each node for every pod."""
+    """Tries each node for every pod."""
 
     def __init__(self, snapshot: Snapshot, judge: PodFilter) -> None:
         self._snapshot, self._judge = snapshot, judge

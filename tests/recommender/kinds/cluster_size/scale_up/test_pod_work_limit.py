@@ -1,4 +1,4 @@
-"""How many different pods one decision looks at."""
+"""How many different pods one decision considers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def many_terms(count: int) -> PodScheduling:
 
 
 def test_terms_values_and_labels_count_and_take_turns_by_namespace() -> None:
-    """Attack: few pods that are each as much work as many."""
+    """In an attack, few pods each need as much work as many."""
     evil = [pod(f"e{number}", f"{number + 1}m", namespace="evil", scheduling=many_terms(20)) for number in range(3)]
     web = [pod(f"w{number}", f"{number + 1}m", namespace="shop", scheduling=APART) for number in range(2)]
     assert within_bound([*evil, *web], Snapshot((), ())) == (web, evil)
@@ -93,7 +93,7 @@ def test_no_namespace_gets_less_than_its_share_and_all_get_no_more_than_the_boun
 
 
 def removal(pods: list[ClusterPod]) -> tuple[ClusterSizeAnswer, bool]:
-    """Return the decision about one empty node, and whether it goes."""
+    """Return the decision about one empty node, and whether the node is removed."""
     members = replace(group("a", size=1, nodes=("n0",), max_size=3, node_template=template("4", "8Gi")), min_size=0)
     answer = decide_size(situation([members], nodes=[node("n0")], pods=pods, waits=False), settings())
     (only,) = answer.removals
@@ -103,7 +103,7 @@ def removal(pods: list[ClusterPod]) -> tuple[ClusterSizeAnswer, bool]:
 
 @pytest.mark.parametrize("scheduling", [PodScheduling(), APART], ids=["plain", "affinity"])
 def test_pods_of_a_tenant_who_has_used_up_his_share_are_named_and_keep_no_node(scheduling: PodScheduling) -> None:
-    """Attack: 301 pods with affinity that fit nowhere, or 2,001 plain ones, kept every node of the cluster."""
+    """In an attack, 301 pods with affinity that fit nowhere, or 2,001 plain ones, kept every node of the cluster."""
     evil = [pod(f"e{number}", f"{number + 100}", namespace="evil", scheduling=scheduling) for number in range(5)]
 
     answer, goes = removal(evil)
@@ -127,7 +127,7 @@ def test_pods_of_namespaces_that_had_no_turn_keep_nodes() -> None:
     ],
 )
 def test_young_pods_keep_nodes_only_if_a_group_could_hold_them(cpu: str, pool: str, *, keeps: bool) -> None:
-    """Attack: a pod that fits nowhere, made anew every second."""
+    """In an attack, a pod that fits nowhere is recreated every second."""
     selector = PodScheduling(node_selector=(("pool", pool),) if pool else ())
     young = pod("y", cpu, created=99_999.5, scheduling=selector)
     members = replace(group("a", size=1, nodes=("n0",), max_size=3, node_template=template("4", "8Gi")), min_size=0)

@@ -1,4 +1,4 @@
-"""Scale-up decides as Cluster Autoscaler's own tests state, in one round."""
+"""Scale-up decides as in Cluster Autoscaler's own tests, in one round."""
 
 from __future__ import annotations
 

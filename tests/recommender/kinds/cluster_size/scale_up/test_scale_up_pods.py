@@ -1,4 +1,4 @@
-"""Which pods count for scale-up, and from when on."""
+"""Which pods count for scale-up, and from which time on."""
 
 from __future__ import annotations
 

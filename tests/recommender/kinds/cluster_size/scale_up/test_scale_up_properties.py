@@ -1,4 +1,4 @@
-"""Properties that hold for every scale-up."""
+"""Properties of every scale-up."""
 
 from __future__ import annotations
 

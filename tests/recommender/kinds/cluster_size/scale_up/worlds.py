@@ -43,7 +43,7 @@ def snapshot_of(its: ClusterSituation) -> Snapshot:
 
 
 def decided(its: ClusterSituation, **changes: object) -> ScaleUp:
-    """Return what is decided; changes are of the settings."""
+    """Return the decision, with these changes of the settings."""
     return scale_up(its, settings(**changes), snapshot_of(its))
 
 

@@ -1,4 +1,4 @@
-"""The text of an answer: what is said, in which order, and no line wider than a terminal."""
+"""The text of an answer: its statements, their order, and no line wider than a terminal."""
 
 from __future__ import annotations
 

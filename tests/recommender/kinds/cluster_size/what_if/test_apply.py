@@ -1,4 +1,4 @@
-"""What-if questions: the cluster as it would be."""
+"""What-if questions change the cluster that is decided about."""
 
 from __future__ import annotations
 

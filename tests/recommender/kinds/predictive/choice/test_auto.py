@@ -35,7 +35,7 @@ HEADROOM_RATIO = TASK.headroom_ratio
 
 
 def of_yesterday(history: LoadHistory, room: float = 1.1) -> Forecasts:
-    """Return what yesterday's targets were, with some room: right while every day is alike."""
+    """Return yesterday's targets with some room as forecasts, which are right while all days are alike."""
     target = targets(history, TASK)
     found = np.full_like(target, np.nan)
     found[:, 2 * DAY_STEPS :] = target[:, DAY_STEPS:-DAY_STEPS] * room
@@ -52,7 +52,7 @@ def run(history: LoadHistory, forecasts: Forecasts | None = None) -> AutoRun:
 
 
 def broken_from(history: LoadHistory, step: int, shift: int = 60) -> LoadHistory:
-    """Return the same load, whose days begin at another hour from a step on."""
+    """Return the same load, except that its days begin at another hour from a step on."""
     values = history.values.copy()
     values[:, step:] = np.roll(history.values, shift, axis=1)[:, step:]
     return with_values(history, values)
@@ -66,7 +66,7 @@ def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int) 
 
 @pytest.fixture(scope="module")
 def ten_days() -> AutoRun:
-    """The choices in ten days of bursts."""
+    """Return the choices in ten days of bursts."""
     return run(bursts_every_day(10))
 
 
@@ -99,7 +99,7 @@ def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise(room: flo
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_walk_with_a_handful_of_short_steps_has_plain_headroom_and_nothing_else(seed: int) -> None:
-    """One step more or less is a large ratio there, so that only what is proven may act."""
+    """There one short step more or less is a large ratio, so only proven models may act."""
     history = random_walk(10, seed)
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
     found = run_auto(history, {**rules, "seasonal": of_yesterday(history)}, TASK, FLEET)
@@ -117,7 +117,7 @@ def test_what_was_proven_acts_until_the_odds_for_it_are_reversed() -> None:
 
 
 def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() -> None:
-    """Headroom of the bill is hardly ever short, so that nothing is proven beside it; the configured one often is."""
+    """Headroom at the bill's cost is hardly ever short, so nothing is proven against it; the configured one is."""
     whole = bursts_every_day(12)
     calm = with_values(whole, 600.0 + whole.values / 4)
     is_flood = np.random.default_rng(3).random(calm.steps) < 4 / DAY_STEPS
@@ -135,7 +135,7 @@ def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int) -> None:
-    """Ten days at 10% and the others at 28% are short more often than all of them at the mean of both costs."""
+    """Headroom of 10% for ten days and 28% afterwards is short more often than headroom of the mean cost throughout."""
     day = np.arange(22 * DAY_STEPS) / DAY_STEPS
     noise = np.random.default_rng(seed).lognormal(0.0, 0.1, len(day))
     cycle = 1000 * (1 + 0.6 * np.sin(2 * np.pi * day)) * noise
@@ -149,7 +149,7 @@ def test_a_cost_that_rises_late_is_paid_for_by_what_models_have_gained(seed: int
 
 @pytest.mark.parametrize(("seed", "strays"), [(1, 4), (4, 4), (9, 2)])
 def test_models_that_are_proven_too_late_to_be_paid_for_do_not_act_at_a_lower_cost(seed: int, strays: int) -> None:
-    """Jobs of four times the load, some of them at any time: little of what covers them only wastes what it costs."""
+    """Jobs need four times the load, some at random times: most of the room for these is wasted."""
     rng = np.random.default_rng(seed)
     days = 16
     load = np.full(days * DAY_STEPS, 40.0)
@@ -168,7 +168,7 @@ def test_models_that_are_proven_too_late_to_be_paid_for_do_not_act_at_a_lower_co
 
 
 def test_the_cost_of_the_first_week_is_not_charged() -> None:
-    """Models that are proven by then act at the cost of their bill at once."""
+    """Models that are proven within that week act at the full cost of their bill at once."""
     history = bursts_every_day(12)
     decided = PlayedChoices(history, {"seasonal": of_yesterday(history)}, TASK, FLEET).decided
     proven = int(np.flatnonzero(decided.acting[:, 0, 0] > 0)[0])
@@ -264,7 +264,7 @@ def test_a_model_that_never_forecasts_is_not_judged() -> None:
 
 
 def test_steps_of_half_an_hour_prove_a_model_within_its_first_days() -> None:
-    """A day has 48 of them: if it took as many short ones as of short steps, models would act much later."""
+    """A day has 48 such steps: if as many short ones were required as of shorter steps, models would act later."""
     steps = 48
     of_day = np.arange(14 * steps) % steps
     noise = np.random.default_rng(1).lognormal(0.0, 0.02, len(of_day))
@@ -327,7 +327,7 @@ def test_on_a_random_walk_auto_is_no_worse_than_headroom_at_equal_cost() -> None
 
 
 def test_the_bill_stays_after_a_week_while_headroom_leads() -> None:
-    """Forecasts change by a third from day to day, and none of them is worth anything."""
+    """Forecasts change by a third from day to day, and none of them is useful."""
     history = random_walk(14)
     rooms = 1.3 + 0.1 * np.sin(np.arange(history.steps) / DAY_STEPS * 2.1)
     noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
@@ -350,7 +350,7 @@ def test_a_model_that_has_gained_nothing_does_not_act() -> None:
 
 
 def test_where_headroom_stands_in_for_proven_models_the_reason_is_their_record() -> None:
-    """From the twelfth day on, the bursts of each day come at another time."""
+    """From the twelfth day on, the bursts come at another time each day."""
     days, hours = 16, np.random.default_rng(0)
     usual = bursts_every_day(days)
     by_day = usual.values[0, : days * DAY_STEPS].reshape(days, DAY_STEPS)

@@ -1,4 +1,4 @@
-"""Rooms above the load, scaled to the cost of the bill."""
+"""Room above the load is scaled to the cost of the bill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence that a model is better than headroom: quick where it gains all the time, and none where it gains nothing."""
+"""Evidence that a model is better than headroom grows quickly with constant gains, and not without gains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRIOR = np.array([0.25, 0.25, 0.5])
 
 
 def odds_after(gains: list[float], model: int = 0) -> tuple[float, float]:
-    """Return the odds by the evidence and by weights, after one of two models has gained this in each decision."""
+    """Return the odds by the evidence and by weights after one of two models has had this gain in each decision."""
     evidence, weights = paired(PRIOR), PRIOR
     for gain in gains:
         losses = np.zeros(3)

@@ -1,4 +1,4 @@
-"""What has acted is compared with constant headroom of the same mean cost, as a backtest does."""
+"""The record of what has acted is compared with constant headroom of the same mean cost, as in a backtest."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def shortage(ratio: float) -> float:
 
 
 def sums(ratio: float, short: float | None = None) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return cost, short steps and missing share of something that costs as much as headroom of a ratio."""
+    """Return cost, short steps and missing share at the cost of headroom with this ratio."""
     found = shortage(ratio) if short is None else short
     return np.array([[LOAD * (1 + ratio), found, found / 4]])
 
 
 def excess_after(paid: list[float], gain: float = 1.0) -> float:
-    """Return the excess after these costs have been paid, if what acts is short `gain` times as often as headroom."""
+    """Return the excess after these costs were paid, if what acts is short `gain` times as often as headroom."""
     record = first_record(1, paid[0])
     for number, ratio in enumerate(paid, 1):
         mean = float(record.ratio[0])
@@ -38,7 +38,7 @@ def excess_after(paid: list[float], gain: float = 1.0) -> float:
 
 
 def by_backtest(paid: list[float], gain: float = 1.0) -> float:
-    """Return the excess by which a backtest compares, at the mean cost of all decisions."""
+    """Return the excess by a backtest's comparison, at the mean cost of all decisions."""
     acted = sum(gain * shortage(ratio) for ratio in paid)
     return acted / (len(paid) * shortage(float(np.mean(paid)))) - 1
 

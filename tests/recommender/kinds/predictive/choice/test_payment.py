@@ -1,4 +1,4 @@
-"""How far the paid cost moves to that of the bill, and what is known of models there."""
+"""How far the paid cost moves towards that of the bill, and what is known of models at that cost."""
 
 from __future__ import annotations
 

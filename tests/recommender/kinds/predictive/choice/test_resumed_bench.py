@@ -1,4 +1,4 @@
-"""A bench that goes on with what a former one proved decides as one that never ended."""
+"""A bench that continues from a former one's proof decides as one that never ended."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FLEET = FleetSettings(STEP_SECONDS, startup_seconds=600.0, load_per_replica=20.0
 TASK = ForecastTask(lead_seconds=3600.0, window_seconds=1800.0)
 OPTIONS = ChoiceOptions(decide_seconds=3600.0)
 ROUNDING = 1e-9
-"""Sums over the same days that begin at another step differ by the rounding of floats, and by nothing else."""
+"""Sums over the same days that begin at another step differ only by the rounding of floats."""
 
 
 def random_loads(rng: np.random.Generator, days: int) -> LoadHistory:
-    """Return a cycle, a walk and a load that is silent at random, with gaps; the first step is no decision."""
+    """Return a cycle, a walk, and a load that is silent at random, with gaps; the first step is not a decision."""
     day = np.arange(days * DAY_STEPS) / DAY_STEPS
     cycle = 1000 + rng.uniform(200, 800) * np.sin(2 * np.pi * (day - rng.uniform(0, 1)))
     walk = 1000 * np.exp(np.clip(np.cumsum(rng.normal(0, 0.02, len(day))), -2, 2))
@@ -42,7 +42,7 @@ def random_loads(rng: np.random.Generator, days: int) -> LoadHistory:
 
 
 def random_forecasts(history: LoadHistory, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Return one that knows yesterday, some that add noise, one that comes in late, and one that follows a rise."""
+    """Return forecasts: one knows yesterday, some add noise, one begins late, and one follows a rise."""
     load = history.values
     yesterday = np.full_like(load, np.nan)
     yesterday[:, 2 * DAY_STEPS :] = load[:, DAY_STEPS + 2 : 2 - DAY_STEPS] * rng.uniform(1.0, 1.4)
@@ -93,7 +93,7 @@ def test_verdicts_with_restarts_at_random_moments_are_those_without_any(seed: in
 
 
 def test_without_its_proof_a_bench_knows_less() -> None:
-    """What the other test compares is not the same anyway."""
+    """Without the proof, the results that the other test compares would differ."""
     rng = np.random.default_rng(1)
     history = random_loads(rng, 11)
     uppers = random_forecasts(history, rng)

@@ -1,4 +1,4 @@
-"""Weights follow losses, and the mixture's loss is near that of the best expert, also when that changes."""
+"""Weights follow losses, and the mixture's loss stays near that of the best expert, even when that expert changes."""
 
 from __future__ import annotations
 

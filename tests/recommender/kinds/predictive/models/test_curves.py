@@ -1,4 +1,4 @@
-"""Lines and parabolas through recent samples."""
+"""Lines and parabolas are fitted to recent samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 60
 
 @pytest.mark.parametrize(("look_ahead_seconds", "replicas"), [(0, 5), (10, 6)])
 def test_a_line_says_what_phpa_says(look_ahead_seconds: float, replicas: int) -> None:
-    """Source: algorithms/linear_regression/test_linear_regression.py of predictive-horizontal-pod-autoscaler."""
+    """The source is algorithms/linear_regression/test_linear_regression.py of predictive-horizontal-pod-autoscaler."""
     ages = np.array([0.0, 10.0, 20.0, 30.0]) - 39.0
     found = curves_at(ages, np.array([1.0, 2.0, 3.0, 4.0]), 1, np.array([look_ahead_seconds]))
     assert ceil(found[0]) == replicas
@@ -81,7 +81,7 @@ def test_growth_is_limited_to_a_multiple_of_the_present_load(
 
 
 def test_noise_at_10_s_is_not_taken_for_growth() -> None:
-    """The article's five samples make 45,680 connections of 21,700, 120 s ahead."""
+    """With the article's five samples, 21,700 connections become a forecast of 45,680 connections for 120 s ahead."""
     noise = np.random.default_rng(5).normal(0, 200, 90)
     history = history_of(21_700 + noise, 10)
     found = POLYNOMIAL.forecast(None, history, np.arange(60, 90), replace(TASK, lead_seconds=120, window_seconds=60))

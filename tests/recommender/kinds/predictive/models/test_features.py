@@ -13,7 +13,7 @@ VALUES = np.array([[4.0, np.nan, 1.0, 3.0, 9.0, 2.0]])
 
 
 def window(end: int, steps: int) -> np.ndarray:
-    """Return the values of a window that ends at a step, as far as there are any."""
+    """Return the existing values of a window that ends at a step."""
     return VALUES[0, max(0, end - steps + 1) : max(0, end + 1)]
 
 

@@ -1,4 +1,4 @@
-"""Models that statsmodels fits: the recursion here says what statsmodels says."""
+"""Models that statsmodels fits: the recursion here gives the same forecasts as statsmodels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def forecast_of(
 
 
 def test_holt_winters_says_what_phpa_says() -> None:
-    """Source: algorithms/holt_winters/test_holt_winters.py of predictive-horizontal-pod-autoscaler (add, add)."""
+    """The source is algorithms/holt_winters/test_holt_winters.py of predictive-horizontal-pod-autoscaler (add, add)."""
     values = [1.0, 3, 1, 1, 3, 1, 1, 3, 1, 1, 3, 1, 1]
     found = forecast_of(values, (0.9, 0.9, 0.3, 1.0), 5 / 3, 0.0, [-2 / 3, 4 / 3, -2 / 3])
     assert ceil(found - 1e-9) == 3

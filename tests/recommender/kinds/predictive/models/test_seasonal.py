@@ -1,4 +1,4 @@
-"""The same time of other days, scaled to today."""
+"""Forecasts use the same time of other days, scaled to today."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_day_of_half_the_load_keeps_the_shape_of_the_others() -> None:
 
 
 def test_a_weekend_is_forecast_by_the_last_weekend() -> None:
-    """A working day has its peak at noon, a day of the weekend at midnight."""
+    """A working day has its peak at noon, and a day of the weekend at midnight."""
     week = daily_load(300, 7)
     week[5 * DAY_STEPS :] = np.roll(week[5 * DAY_STEPS :], DAY_STEPS // 2)
     history = history_of(np.tile(week, 2))

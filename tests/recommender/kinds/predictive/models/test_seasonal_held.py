@@ -1,4 +1,4 @@
-"""Seasonal forecasts that are held for the time in which pods start."""
+"""Seasonal forecasts are held for the time in which pods start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOW = replace(TASK, lead_seconds=LEAD_STEPS * 300.0, window_seconds=600.0)
 
 
 def steps_short(model: Model) -> int:
-    """Return in how many steps of the last days a fleet lacks pods that take half an hour to start."""
+    """Return in how many steps of the last days a fleet lacks pods, if these take half an hour to start."""
     values = np.full(8 * DAY_STEPS, 100.0)
     for noon in range(DAY_STEPS // 2, len(values), DAY_STEPS):
         values[noon : noon + 3] = 1000.0

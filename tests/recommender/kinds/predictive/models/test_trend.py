@@ -1,4 +1,4 @@
-"""A rise that the last steps prove, and nothing else."""
+"""Only a rise that the last steps prove is continued."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AHEAD = 8
 
 
 def forecast_of(values: object, task: object = LEAD) -> tuple[float, float]:
-    """Return median and upper forecast from the last of the values, at steps of a minute."""
+    """Return median and upper forecast after the last of the values, at steps of a minute."""
     history = of_one_series(0.0, MINUTE_SECONDS, np.asarray(values, dtype=np.float64))
     found = TREND.forecast(None, history, np.array([history.steps - 1]), task)  # type: ignore[arg-type]
     return float(found.median[0, 0]), float(found.upper[0, 0])

@@ -20,7 +20,7 @@ LIMIT = 25_000
 
 
 def settings(**changes: object) -> PredictiveSettings:
-    """Return settings of 25,000 connections a replica and a start-up of 120 s, without headroom."""
+    """Return settings of 25,000 connections per replica and a start-up of 120 s, without headroom."""
     values: dict[str, object] = {"load_per_replica": LIMIT, "horizon_seconds": 120.0, "headroom_ratio": 0.0, **changes}
     return PredictiveSettings(**values)  # type: ignore[arg-type]
 
@@ -57,7 +57,7 @@ def polls(
     memory: PolicyMemory | None = None,
     start: float = NOW,
 ) -> list[Sized]:
-    """Return the decision of each poll, with a forecast that is the load itself."""
+    """Return the decision of each poll, with the load itself as the forecast."""
     found: list[Sized] = []
     memory = memory or PolicyMemory()
     for place, load in enumerate(loads):

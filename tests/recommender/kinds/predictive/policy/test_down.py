@@ -104,7 +104,7 @@ def test_five_minutes_are_the_window_without_a_configuration() -> None:
 
 
 def test_after_a_restart_the_window_holds_a_size_whose_memory_was_written_long_ago() -> None:
-    """A memory is written when the size changes: the wishes that confirm it for an hour are not in it."""
+    """A memory is written when the size changes, so it lacks an hour of decisions that confirmed the size."""
     policy = settings()
     written = polls(policy, [250_000.0])[-1].memory
     after = polls(policy, [0.0] * 40, memory=written, start=NOW + 3600)

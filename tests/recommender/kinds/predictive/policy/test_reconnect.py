@@ -11,7 +11,7 @@ CONNECTIONS = Connections(limit=25_000)
 
 
 def held(loads: list[tuple[float, float]]) -> list[float | None]:
-    """Return after each (second, load) how many seconds the capacity is held."""
+    """Return, after each pair of second and load, for how many more seconds the capacity is held."""
     memory, found = ReconnectMemory(), []
     for second, load in loads:
         memory = observed(memory, CONNECTIONS, load, NOW + second)

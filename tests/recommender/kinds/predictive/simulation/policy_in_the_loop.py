@@ -1,4 +1,4 @@
-"""The policy of production as the decisions of a simulated fleet."""
+"""The production policy makes the decisions of a simulated fleet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def decided_by_policy(
     policy: PredictiveSettings, load: FloatArray, upper: FloatArray, model: str, fleet: FleetSettings
 ) -> Decide:
-    """Return decisions of the policy as in production, which sees the pods; call it once for each simulation.
+    """Return decisions of the production policy, which sees the pods; call this once for each simulation.
 
     `load` and `upper` are what is observed and forecast at each step, shape (steps,); NaN where it is unknown.
     """

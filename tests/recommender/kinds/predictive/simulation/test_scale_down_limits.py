@@ -31,7 +31,7 @@ def fleet(step_seconds: float = 60.0, least: int = 1) -> FleetSettings:
 def asked_replicas(
     desired: FloatArray, load: FloatArray, settings: PredictiveSettings, fleet: FleetSettings
 ) -> FloatArray:
-    """Return the replicas that are asked for, from desired ones and the observed load; all of shape (steps,)."""
+    """Return the requested replicas for desired ones and the observed load; all have the shape (steps,)."""
     limits = scale_down_limits(settings, load, fleet)
     return simulate(desired, fleet).asked if limits is None else limits.ask(desired, fleet)
 

@@ -61,7 +61,7 @@ def test_another_way_down_replaces_the_window() -> None:
 
 
 def naive(desired: list[float], settings: FleetSettings) -> tuple[list[float], list[float]]:
-    """Follow the definition step by step: who was asked for when, and who serves."""
+    """Follow the definition step by step: return the requested and the serving replicas of each step."""
     bounded = [min(max(each, settings.min_replicas), settings.max_replicas or math.inf) for each in desired]
     asked = [max(bounded[max(0, at - settings.down_window_steps + 1) : at + 1]) for at in range(len(desired))]
     lag = math.ceil(settings.startup_seconds / settings.step_seconds) + 1

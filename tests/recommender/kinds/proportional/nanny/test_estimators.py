@@ -47,7 +47,7 @@ def growing(rows: tuple[tuple[str, str, str], ...]) -> list[GrowingResource]:
 def test_sizes_are_those_of_the_peers_own_table(
     rows: tuple[tuple[str, str, str], ...], nodes: int, smallest: int | None, sizes: dict[str, str]
 ) -> None:
-    """`TestEstimateResources` in estimator_test.go of addon-resizer 1.8 (346353ae)."""
+    """The table is `TestEstimateResources` in estimator_test.go of addon-resizer 1.8 (346353ae)."""
     size = nodes if smallest is None else exponential_size(nodes, smallest)
     assert linear_sizes(size, growing(rows)) == {name: parse_quantity(text) for name, text in sizes.items()}
 

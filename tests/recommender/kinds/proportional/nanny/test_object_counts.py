@@ -1,4 +1,4 @@
-"""Numbers of objects by the metrics of kube-apiserver."""
+"""Numbers of objects are read from the metrics of kube-apiserver."""
 
 from __future__ import annotations
 

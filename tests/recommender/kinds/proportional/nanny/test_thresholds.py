@@ -1,4 +1,4 @@
-"""When the difference between present and wanted sizes is worth a restart."""
+"""When the difference between present and wanted sizes justifies a restart."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STEPS_PER_DAY = 288
 def grid_of(
     cores: FloatArray, memory: FloatArray, *, pods_of_one: bool = False, killed_on: int | None = None
 ) -> UsageGrid:
-    """Return whole days of pods, each of a workload of its own or all of one; the first may be killed on a day."""
+    """Return whole days of pods, all of one workload or each of its own; the first pod may be killed on a day."""
     count, steps = cores.shape
     pods = tuple(PodContainer("shop", f"{number:03}", "app") for number in range(count))
     owner = {pod: SizedWorkload("shop", "Deployment", "web" if pods_of_one else pod.pod) for pod in pods}

@@ -1,4 +1,4 @@
-"""How requests are judged by the days after them."""
+"""Requests are judged by the days after them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FACTS = ClusterFacts(requests={CPU: {POD: 0.5}, MEMORY: {POD: GIB}}, limits={MEM
 
 
 def days_of(*cores: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return one pod that uses so much on each day, and a quarter of each day twice as much."""
+    """Return one pod that uses this much on each day, and twice as much for a quarter of the day."""
     shape = np.where(np.arange(STEPS_PER_DAY) < STEPS_PER_DAY // 4, 2.0, 1.0)
     return np.concatenate([each * shape for each in cores])[None, :]
 

@@ -1,4 +1,4 @@
-"""The history of a load is what was asked for and what polls saw, on one grid."""
+"""The history of a load joins what was downloaded and what polls saw, on one grid."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ HOUR = 3600.0
 NEED = need("load", history_seconds=14 * 86_400.0)
 START = 1_000_000 * 60.0
 STEP = 10.0
-"""Of a history of an hour."""
+"""The step of a history of an hour."""
 STEPS_OF_TWO_WEEKS = 20_160
 
 
 def history_of(*polls: tuple[float, float]) -> TargetHistory:
-    """Return a history of polls: seconds after the start, and values."""
+    """Return a history of polls, each given by its seconds after the start and its value."""
     history = TargetHistory(NEED, 1)
     for seconds, value in polls:
         history.note({None: value}, START + seconds)
@@ -88,7 +88,7 @@ def test_a_sample_that_cannot_be_a_load_is_unknown(value: float) -> None:
 
 
 class Server:
-    """A client whose answers are given."""
+    """A client with given answers."""
 
     def __init__(self, *answers: RangeAnswer | PrometheusError) -> None:
         self.answers = list(answers)

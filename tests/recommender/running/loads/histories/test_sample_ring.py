@@ -1,4 +1,4 @@
-"""A ring of samples behaves as a table that forgets its oldest columns."""
+"""A ring of samples behaves like a table that forgets its oldest columns."""
 
 from __future__ import annotations
 

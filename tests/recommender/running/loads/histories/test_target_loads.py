@@ -1,4 +1,4 @@
-"""Series of a query become loads of targets, or are named as left out."""
+"""Series of a query become loads of targets, or are listed as left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A learner whose children are called in this process, and the histories that it learns from."""
+"""A learner whose child processes are called in this process, and the histories that it learns from."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HEAVY = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conforma
 
 
 def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) -> TargetHistory:
-    """Return a history of a load that rises every morning within an hour."""
+    """Return a history of a load that rises within an hour every morning."""
     history, count = TargetHistory(wanted, len(targets)), int(days * DAY / STEP)
     assert history.step_seconds == STEP
     numbers = np.arange(round(END / STEP) - count + 1, round(END / STEP) + 1)
@@ -55,7 +55,7 @@ def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) 
 
 
 class SetDelays(DelayMeter):
-    """Delays with a scrape delay that is set."""
+    """Delays with a given scrape delay."""
 
     scrape_seconds: float | None = None
 
@@ -65,7 +65,7 @@ class SetDelays(DelayMeter):
 
 
 class NotStored:
-    """Stores nothing."""
+    """A store that stores nothing."""
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
         """Do nothing."""
@@ -73,19 +73,19 @@ class NotStored:
 
 @dataclass
 class World:
-    """A learner whose children are called here."""
+    """A learner whose child processes are called in this process."""
 
     history: TargetHistory
     clocks: Clocks = field(default_factory=lambda: Clocks(END))
     learned_models: LearnedModels = field(default_factory=LearnedModels)
     failing: set[str] = field(default_factory=set)
     answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
-    """By name of the child: what it answers to the past of the series, in place of the real function."""
+    """By name of the child process: the function of the series' past that replaces the real one."""
     is_choice_skipped: bool = False
     delays: SetDelays = field(default_factory=SetDelays)
     ran: list[str] = field(default_factory=list)
     proofs: list[tuple[SeriesProof | None, ...]] = field(default_factory=list)
-    """With what each choice goes on."""
+    """The proofs from which each choice continues."""
     saved: dict[str, dict[Target, SeriesVerdict]] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
@@ -94,7 +94,7 @@ class World:
         self.learner = self.learner_of(())
 
     def learner_of(self, histories: tuple[TargetHistory, ...]) -> Learner:
-        """Return a learner for these histories; for that of this world without any."""
+        """Return a learner for these histories, by default for the history of this world."""
         services = LearningServices(
             self.delays, self.learned_models, self.run_child, self._telemetry, self, self.clocks.clock()
         )

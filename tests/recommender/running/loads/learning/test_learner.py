@@ -1,4 +1,4 @@
-"""Models learn one after another, and what fails leaves the last good parameters in use."""
+"""Models learn one after another, and a failure leaves the last good parameters in use."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() 
 
 
 def test_after_a_restart_what_acted_for_each_recommendation_is_fitted_before_any_model_is_tried() -> None:
-    """A trial takes a minute of a core: the last of many entries would have waited for all others."""
+    """A trial takes a minute of a core, so the last of many entries would have waited for all others."""
     needs = [replace(AUTO, name=name) for name in ("first", "second", "third")]
     world = World(daily(AUTO, 4), is_choice_skipped=True)
     chosen = SeriesVerdict("boosted", "auto: boosted leads", Blend(0.3, (Part("boosted", 1.0, 0.9),)))

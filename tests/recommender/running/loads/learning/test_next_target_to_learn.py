@@ -1,4 +1,4 @@
-"""Many targets have their turns one group after another, and none waits for ever."""
+"""Many targets take turns, one group after another, and none waits for ever."""
 
 from __future__ import annotations
 

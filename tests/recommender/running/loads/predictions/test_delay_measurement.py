@@ -1,4 +1,4 @@
-"""Delays are those that were measured, and the usual ones before that."""
+"""Delays are the measured ones, and the usual ones before any are measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NEED = need("load")
 PATIENT = replace(NEED, stale_after_seconds=400.0)
-"""Its operator knows that samples may be minutes old."""
+"""A load whose operator allows samples to be minutes old."""
 
 
 def test_a_load_changes_when_it_is_scraped() -> None:

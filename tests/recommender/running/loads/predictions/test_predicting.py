@@ -32,7 +32,7 @@ STEP = 10.0
 
 
 def rising(wanted: LoadNeed, minutes: int = 30, targets: tuple[Target, ...] = (None,)) -> tuple[TargetHistory, float]:
-    """Return a history of a load that rises by one a second, and its end."""
+    """Return a history of a load that rises by one per second, and its end."""
     history = TargetHistory(wanted, len(targets))
     for poll in range(minutes * 6):
         history.note(dict.fromkeys(targets, 1000.0 + poll * STEP), START + poll * STEP)

@@ -1,4 +1,4 @@
-"""A group of a gRPC provider that did not answer is asked again in the background."""
+"""A group of a gRPC provider that has not answered is queried again in the background."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_group_that_did_not_answer_delays_no_decision_again_and_comes_back() -
 
 @contextmanager
 def late_at_first(now: list[float], asked: list[float]) -> Iterator[tuple[GrpcProvider, PluginHost]]:
-    """Run a provider whose group does not answer the first question; the next one is answered in the background."""
+    """Run a provider whose group does not answer the first call; the next one is answered in the background."""
     provider = GrpcProvider(CloudGroup("odd", target=3))
 
     def answer(request: wire.GroupRequest) -> object:

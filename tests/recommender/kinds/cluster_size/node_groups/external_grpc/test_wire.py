@@ -1,4 +1,4 @@
-"""The modules that protoc makes are those of the .proto files, and the numbers are those of the published protocols."""
+"""The modules that protoc makes match the .proto files, whose numbers are those of the published protocols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider behind gRPC, and hosts that ask it."""
+"""A provider behind gRPC, and hosts that call it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def served(
     timeout_seconds: float = 10.0,
     load: Callable[[ProviderSettings], CloudProvider] = load_provider,
 ) -> Iterator[PluginHost]:
-    """Serve a provider without TLS, and host it."""
+    """Serve a provider without TLS, and yield its host."""
     address = provider.start()
     host = PluginHost(settings(address, timeout_seconds), seconds=30.0, load=load)
     try:
