@@ -49,7 +49,7 @@ class NotPreparedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The surroundings of the adapter."""
+    """The cluster around the adapter, the metrics of its pods, and Prometheus."""
 
     cluster: Cluster
     metrics: PodMetrics

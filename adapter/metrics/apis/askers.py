@@ -1,4 +1,4 @@
-"""Records who requested which metric, when and how often, so that one can see whether an autoscaler reads it at all.
+"""Records who requested which metric, when and how often, which shows whether an autoscaler reads it at all.
 
 Every request for values is recorded, so a repeated one costs a dictionary look-up and takes no lock. The record is
 bounded: the oldest requests that nobody repeats are dropped first. Only authorized requests are recorded.
@@ -28,7 +28,7 @@ class RequestLog(NamedTuple):
 
     group: str
     resource: str
-    """Spelled as in the path; empty for external metrics."""
+    """The kind of object as the path spells it; empty for external metrics."""
     namespace: str | None
     metric: str
     caller: str

@@ -31,7 +31,7 @@ USERS = "requestheader-username-headers"
 GROUPS = "requestheader-group-headers"
 EXTRA_PREFIXES = "requestheader-extra-headers-prefix"
 UIDS = "requestheader-uid-headers"
-"""Published by Kubernetes 1.32 and later only."""
+"""The key of the UID headers, which only Kubernetes 1.32 and later publish."""
 
 READER_ROLE = f"bind its service account to the role extension-apiserver-authentication-reader in {NAMESPACE}"
 

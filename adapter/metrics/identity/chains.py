@@ -41,7 +41,7 @@ class Anchored:
     leaf: x509.Certificate
     valid_from: datetime
     valid_until: datetime
-    """The period in which every certificate of the chain is valid."""
+    """The end of the period in which every certificate of the chain is valid."""
 
     def holds(self, now: datetime) -> bool:
         """Return whether no certificate of the chain is expired, or not valid yet."""

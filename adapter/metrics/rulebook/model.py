@@ -127,7 +127,7 @@ class RefusedRule:
     file: str
     line: int
     series_query: str = ""
-    """Its `seriesQuery`; empty if it cannot be read."""
+    """The rule's `seriesQuery`; empty if it cannot be read."""
     said: str = ""
     """The whole entry as JSON, without line numbers, so that entries with the same content are equal."""
 

@@ -25,7 +25,7 @@ _TYPES: Final = {
     "string": "text",
 }
 _FREE: Final = {"string", "number", "boolean"}
-"""The types that a schema allows for a text if it may be written without quotes."""
+"""The types of a schema for texts that may be written without quotes."""
 
 
 def keys_page(title: str, file: str, schema: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ class PodMeta(
     deleted: str | None = None
     owners: list[OwnerForm] | None = None
     annotations: msgspec.Raw = msgspec.Raw()
-    """Decoded only if an annotation is needed, since annotations may be far larger than the rest."""
+    """The annotations, which are decoded only if one of them is needed, since they may be far larger than the rest."""
 
 
 class ResourcesForm(msgspec.Struct, gc=False):

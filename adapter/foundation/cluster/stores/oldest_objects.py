@@ -84,7 +84,7 @@ class OldestObjects(Generic[V]):
     def put(self, identity: ObjectIdentity, value: V, *, is_told: bool) -> None:
         """Add an object, or update it; `is_told` is whether its status states that it is beyond the limit.
 
-        A status that somebody changes afterwards is left alone until the spec changes.
+        A status that another client changes afterwards is left alone until the spec changes.
         """
         key, before = identity.key, self._identities.get(identity.key)
         if before is not None and before.age != identity.age:

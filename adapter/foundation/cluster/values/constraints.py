@@ -56,9 +56,9 @@ class PodTerm:
     selector: Selector | None
     """The selector, which includes `matchLabelKeys` and `mismatchLabelKeys`; None matches no pod."""
     namespaces: frozenset[str]
-    """Includes the pod's own namespace if the term names none and has no namespace selector."""
+    """The namespaces of the term, with the pod's own if the term names none and has no namespace selector."""
     namespace_selector: Selector | None = None
-    """Selects further namespaces by their labels; None selects none, the empty selector all."""
+    """Selector of further namespaces by their labels; None selects none, and the empty selector selects all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ class Unknown:
     is_refused: bool = False
     """Whether its source refuses to state it, so that waiting does not help.
 
-    The API server refuses without rights or without the kind, and Prometheus if a query is wrong or too large.
-    """
+    The API server refuses if the rights or the kind are missing, and Prometheus if a query is wrong or too large."""
     is_awaited: bool = False
     """Whether it has been requested and its answer is about to arrive: nothing has failed so far."""
     is_absent: bool = False

@@ -82,7 +82,8 @@ class ClusterNode:
     is_terminating: bool = False
     """Whether it has a deletionTimestamp."""
     uid: str = field(default="", compare=False)
-    """Used to check owner references. Not compared: a node that is created again has another creation time anyway."""
+    """The UID, for checks of owner references. It is not compared: a node that is created again has another creation
+    time anyway."""
 
     @property
     def ready(self) -> bool:

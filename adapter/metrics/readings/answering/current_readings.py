@@ -32,7 +32,7 @@ class CurrentReadings:
     """Returns readings to requests. Thread-safe."""
 
     def __init__(self, sources: ReadingSources, scheduler: QueryScheduler) -> None:
-        """Start with nobody waiting."""
+        """Start without waiting requests."""
         self._scheduler = scheduler
         self._settings = sources.settings
         self._clock = sources.clock

@@ -119,7 +119,7 @@ class AskingState:
             return self.planner.groups()
 
     def expire(self, entry: DemandEntry) -> None:
-        """Forget a request, unless somebody else already has."""
+        """Forget a request, unless another thread has already forgotten it."""
         with self.changing() as change:
             now = self.clock.monotonic()
             if self.demand.holds(entry):

@@ -52,7 +52,7 @@ class _Held:
 
 
 _SHARED = "\0shared"
-"""Stands for the owner of queries that serve several namespaces; no namespace has such a name."""
+"""The owner of queries that serve several namespaces; no namespace can have this name."""
 
 
 def size_of_reading(reading: Reading) -> ReadingSize:

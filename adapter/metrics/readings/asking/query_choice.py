@@ -36,7 +36,7 @@ _MOST_INDEXED = 16
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 
 _ANY_NAME = "any"
-"""Stands for the names that are filled in with each refresh."""
+"""A made-up name in place of the names that are filled in with each refresh."""
 
 
 class Planner:

@@ -164,7 +164,7 @@ class SeenObjects:
     def __init__(self, resolve: ResolveResource) -> None:
         self.resource = resolve
         self.seen: Sequence[str] = ()
-        """Their names in ascending order; must be set before they are requested."""
+        """The names of the objects, in ascending order; must be set before they are requested."""
 
     def names(self, _resource: Resource, _namespace: str | None, _selector: Selector) -> Collection[str]:
         """Return all names that were seen."""

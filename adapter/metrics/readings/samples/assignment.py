@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, container_key
 
 NAMELESS = ""
-"""Stands for the container of a sample that has no label for it."""
+"""The container of a sample that has no label for it."""
 
 
 @dataclass(frozen=True, slots=True)

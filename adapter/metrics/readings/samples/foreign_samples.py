@@ -25,7 +25,7 @@ class ForeignSamples:
         Samples beyond `most` objects are not listed one by one; None means no limit.
         """
         self.rest: ForeignSample | None = None
-        """Stands for the samples of all objects beyond the limit."""
+        """One entry for the samples of all objects beyond the limit."""
         self._label = label
         self._most = most
         self._found: dict[str, ForeignSample] = {}

@@ -13,7 +13,7 @@ from enum import StrEnum
 from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError, ReadingError
 
 ROOT = ""
-"""Stands for the namespace of cluster-scoped objects."""
+"""The text that takes the place of the namespace for cluster-scoped objects."""
 
 
 class Dropped(StrEnum):
@@ -135,7 +135,7 @@ class ObjectReading:
     """The samples of an object from another namespace than the one that the query was restricted to, by object, for
     objects that have neither a value nor a fault of their own."""
     foreign_rest: ForeignSample | None = None
-    """Stands for the samples from other namespaces of objects beyond the limit; None if the limit is not reached."""
+    """One entry for the samples from other namespaces of objects beyond the limit; None if the limit is not reached."""
     is_exact: bool = False
     """Whether the query asked for certain objects, so that a sample of another one is due to the rule itself."""
     has_strays: bool = False

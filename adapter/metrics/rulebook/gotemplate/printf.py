@@ -1,4 +1,4 @@
-"""`printf` and its kin, as Go's package `fmt` formats texts, numbers, booleans, lists and maps.
+"""`printf` and related functions, which format texts, numbers, booleans, lists and maps as Go's package `fmt` does.
 
 Where Go writes a complaint into the output (`%!d(string=x)`), an error is raised, since the output is a query.
 """

@@ -96,7 +96,7 @@ def _without_by_products(names: set[str]) -> set[str]:
     """Return the names without those of metrics on namespaces, if the rule also describes objects within namespaces.
 
     Such a rule serves a metric on namespaces only because its series have a namespace. Rules for several kinds of
-    objects may well share a name, as `recommended_replicas` does, and nobody asks for it on the namespace.
+    objects may well share a name, such as `recommended_replicas`, and nobody requests that metric for a namespace.
     """
     return {name for name in names if not name.startswith("namespaces/")} or names
 

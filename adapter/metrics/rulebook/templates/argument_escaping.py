@@ -37,7 +37,8 @@ _ENDINGS: Final = {
 """The rest of a string or comment, by the character that opens it."""
 _LINE_ENDS: Final = re.compile(r"[\r\n]")
 _NOT_RAW: Final = re.compile("[`\\\\\ud800-\udfff]")
-"""Not allowed between back quotes. A backslash has no meaning there in Prometheus, but escapes in VictoriaMetrics."""
+"""Characters that are refused between back quotes. There, Prometheus takes a backslash as it is; in VictoriaMetrics, it
+escapes."""
 
 
 class PlacingError(ValueError):

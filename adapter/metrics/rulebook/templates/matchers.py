@@ -1,7 +1,8 @@
 """Label matchers of PromQL for a request: for requirements, a namespace, and names of objects.
 
-Requirements become the same matchers as in prometheus-adapter, since rule files and dashboards depend on that. The
-values of `in` and `notin` are regular expressions, as there (`verb in (G.T)`); names of objects are escaped.
+Requirements become the same matchers as in prometheus-adapter, since rule files and dashboards depend on that. As in
+prometheus-adapter, the values of `in` and `notin` are regular expressions (`verb in (G.T)`); names of objects are
+escaped.
 """
 
 from __future__ import annotations
