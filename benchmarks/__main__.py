@@ -102,7 +102,7 @@ def _output(command: Sequence[str]) -> tuple[int, bytes]:
         try:
             document, _ = process.communicate(timeout=LONGEST_SECONDS)
         except BaseException:
-            # It ends its own processes, if it is given the time.
+            # It ends its own processes if it has time to.
             process.terminate()
             try:
                 process.wait(END_SECONDS)

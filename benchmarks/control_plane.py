@@ -227,7 +227,7 @@ def _list_by_kubectl(stage: Stage, count: int) -> int | None:
 
 
 def _resources(stage: Stage) -> int | None:
-    # It ends with an error, and raises here, when one group version could not be had.
+    # It ends with an error, and raises here, if a group version is not available.
     return len(stage.cluster.kubectl("api-resources"))
 
 

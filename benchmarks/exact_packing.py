@@ -43,7 +43,7 @@ def least_cost_exactly(
             lows.append(-np.inf)
             highs.append(0.0)
         if place and nodes[place - 1] == option:
-            # Nodes of one kind are alike, so the first ones are used first.
+            # Nodes of one kind are equal, so the first ones are used first.
             row = np.zeros(width)
             row[place], row[place - 1] = 1.0, -1.0
             rows.append(row)

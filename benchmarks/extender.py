@@ -120,7 +120,7 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
             "rss_mib": found.rss_mib,
         }
 
-    # Until all steps of the past are there, a window does not have as many high spans as low ones.
+    # While steps of the past are missing, a window does not have as many high spans as low ones.
     until_filled(nodes, progress)
     sizes, few = sorted({min(FEW_NAMES, names), names}), max(1, extent.requests // 5)
     alone = [

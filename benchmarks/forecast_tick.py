@@ -151,7 +151,7 @@ def measure(settings: Settings, progress: Progress) -> Report:
         spent, errors = _Spent(), 0
         for tick in range(settings.ticks + 1):
             progress.say(f"tick {tick} of {settings.ticks}")
-            # The first one loads what is loaded once.
+            # The first tick also loads everything that is loaded only once.
             errors += ticker.tick(spent if tick else _Spent(), tick)
         progress.say("verdicts")
         seconds = ticker.verdict_seconds()
@@ -264,14 +264,14 @@ class Ticker:
         past = known_past(history, some, self._began)
         arguments = ("auto", self._settings.models, dict(learned.shared), past, learned.task, fleet)
         limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
-        # All but the first ones go on with what is proven.
+        # The first verdicts begin new proofs; only later ones, which continue from these, are measured.
         first = self._children.run("choice", judged, arguments, limits)
         proofs = tuple(None if each is None else each.proof for each in first)
         before = _children_seconds()
         found = self._children.run("choice", judged, (*arguments, proofs), limits)
         assert all(found), "every target has a verdict"
         each = (_children_seconds() - before) / len(some)
-        # With a pause as long as the work, whenever that takes longer than an hour.
+        # There is a pause as long as the work whenever the work takes longer than an hour.
         return self._settings.series * each * POLL_SECONDS / max(CATCH_UP_SECONDS, 2 * self._settings.series * each)
 
     def _fill(self, need: LoadNeed) -> None:

@@ -63,7 +63,7 @@ def measure(starts: int, progress: Progress) -> Report:
         perform(_BUILD, built, context)
         for target, command in _TARGETS.items():
             progress.say(target)
-            # The same place for each: scripts name the interpreter of the place that they were installed in.
+            # Each uses the same path, because scripts name the interpreter by the path of their installation.
             kept = temporary / "kept"
             shutil.copytree(built, kept, symlinks=True)
             perform(f"{target}-files", built, context)

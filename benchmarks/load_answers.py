@@ -60,7 +60,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def _reply(self, parameters: dict[str, list[str]]) -> None:
         query = parameters.get("query", [""])[0]
-        # As Prometheus does: the time that is asked for, however long the answer takes.
+        # As in Prometheus, this is the requested time, however long the answer takes.
         now = float(parameters.get("time", [str(time.time())])[0])
         result = [
             {

@@ -22,7 +22,7 @@ def class_of(node: int) -> int:
 
 def mean_ratio(of_class: int) -> float:
     """Return the mean utilisation of a class, the same for each resource."""
-    # 23 has no divisor in common with the number of classes, so neighbours are unlike each other.
+    # 23 has no divisor in common with the number of classes, so neighbours differ from each other.
     return _LEAST_MEAN + (_MOST_MEAN - _LEAST_MEAN) * (of_class * 23 % CLASSES) / (CLASSES - 1)
 
 

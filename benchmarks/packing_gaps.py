@@ -73,7 +73,7 @@ def _gap_row(clusters: int, *, has_memory: bool) -> Row:
         optimum = round(best)
         is_wrong = not bound <= optimum <= nodes
         if not has_memory:
-            # What first-fit decreasing guarantees for one resource: 11/9 of the optimum and 6/9.
+            # First-fit decreasing guarantees this for one resource: at most 11/9 of the optimum plus 6/9.
             is_wrong = is_wrong or 9 * nodes > 11 * optimum + 6
         errors += is_wrong
         ratios.append(nodes / optimum)

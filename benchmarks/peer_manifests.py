@@ -32,7 +32,7 @@ class PeerManifest:
 
 PEER_MANIFESTS = (
     # coredns/helm: charts/coredns/templates/deployment-autoscaler.yaml and values.yaml. Probes after 10 s, three times
-    # 5 s. Memory: 10 MiB there. The chart makes the ConfigMap; here its parameters are the default.
+    # 5 s. Its memory limit is 10 MiB. The chart makes the ConfigMap; here its parameters are the default.
     PeerManifest(
         name="CoreDNS's chart, RKE2",
         arguments=(
@@ -45,7 +45,7 @@ PEER_MANIFESTS = (
         memory_mib=64,
         killed_after_seconds=25.0,
     ),
-    # kubernetes/kubernetes: cluster/addons/dns-horizontal-autoscaler/dns-horizontal-autoscaler.yaml. Requests alone.
+    # kubernetes/kubernetes: cluster/addons/dns-horizontal-autoscaler/dns-horizontal-autoscaler.yaml. Requests only.
     PeerManifest(
         name="Kubernetes's add-on",
         arguments=(
@@ -55,7 +55,7 @@ PEER_MANIFESTS = (
             *_LOGGED,
         ),
     ),
-    # kubernetes/kops: upup/models/cloudup/resources/addons/coredns.addons.k8s.io. Requests alone.
+    # kubernetes/kops: upup/models/cloudup/resources/addons/coredns.addons.k8s.io. It has requests only.
     PeerManifest(
         name="kOps",
         arguments=(
@@ -65,7 +65,7 @@ PEER_MANIFESTS = (
             *_LOGGED,
         ),
     ),
-    # gardener/gardener: pkg/component/networking/coredns. Memory alone.
+    # gardener/gardener: pkg/component/networking/coredns. It limits memory only.
     PeerManifest(
         name="Gardener",
         arguments=(

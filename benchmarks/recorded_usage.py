@@ -78,7 +78,7 @@ def _windows(recording: Recording, folder: Path, days: int) -> list[FloatArray]:
     load, known = history.values.sum(axis=0), np.isfinite(history.values).all(axis=0)
     times = np.arange(len(load)) * history.step_seconds
     grid = np.arange(0.0, times[-1], STEP_SECONDS)
-    # What is recorded more finely is averaged, what is recorded more coarsely is drawn as a line.
+    # Finer recordings are averaged, and coarser ones are interpolated.
     finer = max(1, round(STEP_SECONDS / history.step_seconds))
     smooth = np.convolve(np.where(known, load, 0.0), np.full(finer, 1 / finer), mode="full")[: len(load)]
     values = np.interp(grid, times[known], smooth[known])

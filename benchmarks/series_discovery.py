@@ -250,7 +250,7 @@ def _plans(
         end_at=ended,
         result_file=str(folder / f"{label}.values.json"),
     )
-    # The first question waits for Prometheus; what is measured is what comes after.
+    # The first request waits for Prometheus; only later ones are measured.
     asker.get(plan.path)
     asker.close()
     lists = msgspec.structs.replace(

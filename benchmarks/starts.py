@@ -171,7 +171,7 @@ def _asked(stage: StartStage, server: str, ports: Ports, number: int) -> str | N
         with urllib.request.urlopen(request, timeout=60.0, context=context) as answer:  # noqa: S310 - ours
             answer.read()
     except urllib.error.HTTPError as error:
-        # The metric may not be found yet. What counts is that the worker lives.
+        # The metric may not be found yet. It only matters that the worker lives.
         return None if error.code < 500 or error.code == 503 else f"{path} answered with {error.code}"
     except OSError as error:
         return f"{path} was not answered: {error}"

@@ -185,7 +185,7 @@ def measure(objects: int, beyond: int, progress: Progress) -> Report:
 
 def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
     """Return a row. Its processor time includes that of the code that reports the changes."""
-    # The flood is refused, and says so.
+    # The refusals of the flood would be logged.
     logging.disable(logging.WARNING)
     world = KINDS[kind]()
     before = usage(os.getpid()).rss_mib

@@ -195,7 +195,7 @@ def selectors_once(progress: Progress) -> list[Row]:
         modest, greedy = Answers(), Answers()
         with _beside(lambda over: found.every(ASK_SECONDS, [(MODEST, 0)], modest, over)):
             time.sleep(3 * ASK_SECONDS)
-            # Measured from here on, because the interval of the modest one is not known before.
+            # The measurement starts here, because the interval of the modest namespace was not known before.
             modest.oldest_seconds = 0.0
             _ask_all(found, greedy, 1990, SYNC_SECONDS)
             progress.say(f"asked {greedy.codes.total()} selectors: {dict(greedy.codes)}")

@@ -54,7 +54,7 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
 
 def _scale_row(row: Sequence[Axes]) -> None:
     """Give both panels of a row the same scale, which an outlier does not flatten, and one legend at the right."""
-    # Marks of refusals have no line between them: they stand on the connections that were wanted.
+    # Marks of refusals have no line between them: they are drawn at the number of wanted connections.
     curves = [
         [np.array(line.get_data(), dtype=np.float64) for line in panel.get_lines() if line.get_linestyle() != "None"]
         for panel in row

@@ -25,7 +25,7 @@ def target_of(namespace: str, seconds: float) -> Target:
     return Target(
         namespace=namespace,
         follows_forecast=namespace == PREDICTIVE,
-        # Few pods say nothing: the lower wave of a shorter day is borne by smaller shares.
+        # Few pods would show nothing, so the lower wave of a shorter day is divided into smaller shares.
         connections_per_pod=max(20, round(52 * share)),
         min_replicas=2,
         max_replicas=30,

@@ -59,7 +59,7 @@ def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
     findings = Findings()
     started: dict[str, float] = {}
     for sync in syncs:
-        # Those of the first round are known before it.
+        # Pods of the first round were known before it.
         since = sync.seconds if started else -math.inf
         started |= {pod: since for pod in sync.pods if pod not in sync.pending and pod not in started}
         if sync.connections is not None:

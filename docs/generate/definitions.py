@@ -51,6 +51,6 @@ def template(definition: Mapping[str, Any], component: str) -> str:
         kind=definition["kind"],
         name=definition["metadata"]["name"],
         component=component,
-        # What looks like an action of a template would be one.
+        # Text that looks like an action of a template would be executed.
         spec=spec.replace("{{", '{{ "{{" }}'),
     )

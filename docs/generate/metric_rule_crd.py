@@ -73,7 +73,7 @@ def _spec() -> dict[str, Any]:
     rule = spec["properties"]["rule"]["properties"]
     rule["metricsQuery"]["maxLength"] = _LONGEST_QUERY
     rule["name"]["properties"]["as"]["maxLength"] = _LONGEST_NAME
-    # What the reader refuses, refused on apply.
+    # Conditions that the reader checks are already checked when the object is applied.
     _validate(spec, _CUSTOM_NEEDS_LABELS, "a custom rule needs resources.overrides or resources.template")
     _validate(rule["seriesFilters"]["items"], "has(self.is) != has(self.isNot)", "write exactly one of is and isNot")
     _validate(rule["name"]["properties"]["as"], "!self.contains('/')", "a metric's name has no slash")

@@ -91,7 +91,7 @@ def _of_module(path: str, module: ast.Module, sources: Mapping[str, str]) -> Ite
         prefixes = _prefixes(path, getattr(top, "name", ""), sources)
         for node in ast.walk(top):
             if isinstance(node, ast.FunctionDef):
-                # A help may have a name of its own in the function that makes the metric.
+                # The help may be a named constant in the function that makes the metric.
                 given = constants_of(node) | given
             if isinstance(node, ast.Dict):
                 yield from _of_table(node, constants)

@@ -53,7 +53,7 @@ def loads() -> Row:
                 *map(_band, range(0, 100, _BAND_PERCENT)),
             )
             .unit(units.NoUnit)
-            # The queries are the rows already, with the number of each in its cell.
+            # Each query is already a row, with its number in the cell.
             .calculate(calculate=False)
             .color(heatmaps.HeatmapColorOptions().mode(heatmap.HeatmapColorMode.SCHEME).scheme("Oranges").steps(64))
             .cell_values(heatmaps.CellValues().unit(units.NoUnit).decimals(0))
@@ -111,7 +111,7 @@ def _scatter() -> xycharts.Panel:
         .legend(VizLegendOptions().show_legend(show_legend=False).calcs([]))
         .series([series])
     )
-    # The builder of this kind of panel has no method for it; what it builds is what it goes on with.
+    # The builder of this kind of panel has no method for it, so its value is changed.
     shown.build().plugin_version = _XY_CHART_VERSION
     return shown
 

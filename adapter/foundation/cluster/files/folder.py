@@ -157,7 +157,7 @@ class ClusterFolder:
                     return _File(Contents(), f"{error}: none of its objects are used", was_good=False)
                 return _File(known.value.contents, f"{error}: its last good content stays in use")
 
-        # Other needs are like another file: more of it has to be read.
+        # For new needs, a file counts as changed, since more of it must be read.
         return FollowedFiles(lambda: ((_stamp(path), self._needs), None), load, unusable=())
 
 

@@ -201,7 +201,7 @@ class PodStore:
         self._ended[node] = time
         self._view = None
         if len(self._ended) > _FEW_ENDS + len(self._by_node):
-            # Nodes come and go under ever new names.
+            # Nodes come and go, and always have new names.
             self._ended = {each: at for each, at in self._ended.items() if at > time - _END_COUNTS_SECONDS}
 
     def _refuse(self, namespace: str, name: str, problem: str) -> None:

@@ -124,7 +124,7 @@ class ClusterWatch:
             before = self._watches
             now = self._watches = Watches(
                 plan,
-                # Nodes and pods are kept with what was read of them.
+                # If the parts of nodes and pods that are read have changed, their watches start again.
                 _continue_watches(
                     before.nodes if plan.scheduling == before.plan.scheduling else {},
                     [plan.nodes] if plan.nodes else [],

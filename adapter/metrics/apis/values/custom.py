@@ -86,7 +86,7 @@ class CustomMetrics:
         answer: ObjectsAnswer,
     ) -> Body:
         compatibility, name, namespace = self._compatibility, metric.name, asked.namespace
-        # Whole seconds are what an answer states.
+        # Answers state whole seconds.
         moment = float(int(compatibility.moment(answer.evaluated_at, self._wall())))
         stated = replace(answer, evaluated_at=moment)
         question = (asked.version, resource, namespace, name, which, metric_selector)

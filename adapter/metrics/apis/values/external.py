@@ -96,7 +96,7 @@ class ExternalMetrics:
         return next((metric for metric in found if metric is not None), None)
 
     def _body(self, asked: ExternalValues, metric: Metric, metric_selector: Selector, answer: ExternalAnswer) -> Body:
-        # Whole seconds are what an answer states.
+        # Answers state whole seconds.
         stated = replace(answer, evaluated_at=float(int(answer.evaluated_at)))
         question = (asked.version, asked.namespace, metric.name, metric_selector)
         return self._bodies.body(

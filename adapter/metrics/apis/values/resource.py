@@ -100,7 +100,7 @@ class ResourceMetrics:
         accept: str,
         given: Mapping[str, str],
     ) -> Body:
-        # Whole seconds are what an answer states.
+        # Answers state whole seconds.
         now = float(int(self._wall()))
         version = table_version(accept)
         include = "" if version is None else _include_parameter(given)

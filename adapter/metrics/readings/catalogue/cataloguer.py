@@ -158,7 +158,7 @@ class Cataloguer:
     def _next(self, finding: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
         if finding.failure is None and not self._looked_up(finding.key, self._discovery.states):
-            # A reload in between brought another rule with this query.
+            # A reload in between has added another rule with this query.
             return started
         if not finding.unreachable:
             self._failures.pop(finding.key, None)

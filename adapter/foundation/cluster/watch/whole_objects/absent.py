@@ -82,7 +82,7 @@ def fetch_absent(
             if stop.is_set() or not limit.take(0.0):
                 break
             try:
-                # Of one that has gone, the watch brings the deletion.
+                # If the object is gone, the watch reports its deletion.
                 for item in lists.decode(listing(*key)).items[:1]:
                     store.restore(decoder.decode(item))
             except KubernetesError as error:
@@ -90,6 +90,6 @@ def fetch_absent(
                 wait = _RETRY_RATIO * wait_seconds
                 break
             except (msgspec.DecodeError, RecursionError) as error:
-                # What is wrong with one object keeps no other waiting.
+                # A problem with one object must not delay the others.
                 _log.warning("%s/%s cannot be read, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds

@@ -56,7 +56,7 @@ def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
         # Its holder renews it every two seconds, which does not change the cluster.
         spec["renewTime"] = spec["renewTime"][: len("2026-01-31T08:00")] + ":00Z"
     if resource.kind == "VerticalPodAutoscaler":
-        # Its recommender writes the status each minute, which does not change what it sizes.
+        # Its recommender writes the status every minute, which does not change what it sizes.
         content.pop("status", None)
     if resource.kind == "ScaledObject":
         # Only the target that it names counts. The rest may be large, and KEDA writes the status at each query.
