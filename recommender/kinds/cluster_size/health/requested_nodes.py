@@ -32,6 +32,8 @@ class GroupRequest:
     """Requested nodes that have no Node object yet, but may still arrive."""
     late: int = 0
     """Requested nodes that are not ready in time."""
+    failed: int = 0
+    """Requested nodes that would be missing, but whose machines cannot be made at present."""
 
 
 def group_request(
@@ -43,8 +45,9 @@ def group_request(
 ) -> GroupRequest:
     """Return the nodes on their way to a group: none unless `requested` states the size that this program wrote.
 
-    Nodes that are missing or starting for longer than `provision_seconds` after the request, which was
-    `elapsed_seconds` ago, are late. The size is then that of the nodes that exist, but not below the minimum.
+    Missing nodes whose machines cannot be made are not on their way. Nodes that are missing or starting for longer than
+    `provision_seconds` after the request, which was `elapsed_seconds` ago, are late. The size is then that of the nodes
+    that exist, but not below the minimum.
     """
     if requested is None:
         return GroupRequest(group.target_size)
@@ -52,7 +55,8 @@ def group_request(
     present = _present_nodes(group, readiness)
     missing = max(0, wanted - present)
     if elapsed_seconds <= provision_seconds:
-        return GroupRequest(group.target_size, missing)
+        failed = min(missing, len(group.failures))
+        return GroupRequest(group.target_size, missing - failed, failed=failed)
     size = min(group.target_size, max(present, group.min_size)) if missing else group.target_size
     return GroupRequest(size, late=max(0, wanted - len(readiness.ready) - len(readiness.unready)))
 
@@ -81,8 +85,9 @@ def requests_of(
             elapsed = math.inf if request.are_late else situation.known_seconds_since(request.since)
             if not is_known_late:
                 its = found[group.name] = group_request(group, state, request, elapsed, seconds)
-                if its.late:
-                    reason = _still_counted(its) if request.are_late else _not_in_time(its, seconds)
+                reason = _failure_of(group, its, request, seconds)
+                is_new = its.late or not _is_backing_off(group, back_offs, situation.now)
+                if reason and is_new:
                     back_offs[group.name] = after_failure(back_offs.get(group.name), situation.now, reason)
             request = _kept_request(group, state, request, is_over=elapsed > seconds)
         if request is not None:
@@ -151,11 +156,16 @@ def _present_nodes(group: NodeGroup, readiness: NodeReadiness) -> int:
     return max(len(group.nodes) - len(group.deleting), readiness.total)
 
 
-def _not_in_time(request: GroupRequest, seconds: float) -> str:
-    nodes = "1 requested node was" if request.late == 1 else f"{request.late} requested nodes were"
-    return f"{nodes} not ready within {seconds:.0f} s"
-
-
-def _still_counted(request: GroupRequest) -> str:
-    nodes = "1 requested node has" if request.late == 1 else f"{request.late} requested nodes have"
-    return f"{nodes} not come, and its size still counts them: find out why, or lower the size"
+def _failure_of(group: NodeGroup, found: GroupRequest, request: RequestedNodes, seconds: float) -> str:
+    """Return why a group backs off; empty if none of its requested nodes is late or has failed."""
+    count = found.late or found.failed
+    if not count:
+        return ""
+    is_one = count == 1
+    nodes = f"{count} requested node{'' if is_one else 's'}"
+    if group.failures:
+        return f"{nodes} cannot be made: {group.failures[-1]}"
+    if request.are_late:
+        has = "has" if is_one else "have"
+        return f"{nodes} {has} not come, and its size still counts them: find out why, or lower the size"
+    return f"{nodes} {'was' if is_one else 'were'} not ready within {seconds:.0f} s"

@@ -107,6 +107,8 @@ class NodeGroup:
     """A further label of nodes with GPUs, which its provider states; empty if there is none."""
     deleting: tuple[str, ...] = ()
     """Nodes of the group that are being deleted, and are still among `nodes`."""
+    failures: tuple[str, ...] = ()
+    """Why machines that were requested cannot be made, one text for each of them."""
     held: str = ""
     """Why the group must not grow now, although it takes part in the decision; empty if it may grow."""
     problem: str = ""

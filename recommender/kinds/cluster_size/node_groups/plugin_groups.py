@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.reports.counts import listed
+from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
@@ -88,8 +89,19 @@ def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, re
         price=one.price,
         options=one.options,
         gpu_label=one.gpu_label,
+        failures=_failures(one, members, world),
         deleting=tuple(name for name in members if _is_going(world.nodes[name], going)),
         problem=one.problem or ("" if template else NO_TEMPLATE),
+    )
+
+
+def _failures(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts) -> tuple[str, ...]:
+    """Return why machines cannot be made, without those that are nodes all the same."""
+    known = {world.nodes[name].provider_id for name in members}
+    return tuple(
+        trimmed(each.error)
+        for each in one.instances
+        if each.error and each.state is InstanceState.CREATING and each.provider_id not in known
     )
 
 

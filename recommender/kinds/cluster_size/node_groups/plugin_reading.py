@@ -166,6 +166,8 @@ def _instances(value: object) -> tuple[ProviderInstance, ...]:
             raise PluginError(f"nodes() lists {one!r}: each must be a ProviderInstance with a state")
         if not isinstance(one.provider_id, str):
             raise PluginError(f"nodes() lists the provider id {one.provider_id!r}: it must be a string")
+        if not isinstance(one.error, str):
+            raise PluginError(f"nodes() states the error {one.error!r} of {one.provider_id}: it must be a string")
         if one.provider_id in seen or not one.provider_id:
             raise PluginError(f"nodes() lists the provider id {one.provider_id!r} twice, or it is empty")
         seen.add(one.provider_id)

@@ -55,6 +55,8 @@ class ProviderInstance:
     provider_id: str
     """The provider id that its Node has, or will have."""
     state: InstanceState = InstanceState.RUNNING
+    error: str = ""
+    """Why the cloud cannot make a machine that is being created, such as a shortage; empty if nothing prevents it."""
 
 
 class ProviderNodeGroup(Protocol):

@@ -88,8 +88,11 @@ def _missing(situation: ClusterSituation) -> Iterable[str]:
         return
     for group in situation.groups.groups:
         requested = situation.memory.requested.get(group.name)
-        if requested and not requested.are_late and requested.size > len(group.nodes):
-            yield f"{requested.size - len(group.nodes)} of {group.name}"
+        if requested is None or requested.are_late:
+            continue
+        missing = requested.size - len(group.nodes) - len(group.failures)
+        if missing > 0:
+            yield f"{missing} of {group.name}"
 
 
 def _own_waits(

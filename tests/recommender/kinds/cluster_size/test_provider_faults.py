@@ -169,3 +169,44 @@ def test_the_request_of_a_group_that_is_not_listed_for_a_while_is_remembered() -
     first = decided(NOW, Memory(), stated(5), nodes=NODES, pending=0)
     without = decided(NOW + 60.0, first.memory, PluginReading("externalGRPC", problem="it hangs"), nodes=NODES)
     assert size_memory(without).requested == size_memory(first).requested == {"a": RequestedNodes(5, NOW)}
+
+
+def out_of_stock(target: int, *errors: str) -> PluginReading:
+    """Return three nodes, one machine for each error, and the empty group to turn to."""
+    reading = stated(target)
+    [group] = reading.groups
+    machines = [
+        *(ProviderInstance(each.provider_id) for each in NODES),
+        *(ProviderInstance(f"x:///{number}-new", InstanceState.CREATING, error) for number, error in enumerate(errors)),
+    ]
+    return with_other_group(replace(reading, groups=(replace(group, instances=tuple(machines)),)))
+
+
+def test_a_group_that_is_out_of_stock_backs_off_at_once_and_another_group_is_asked() -> None:
+    first = decided(NOW, Memory(), out_of_stock(3), nodes=NODES)
+    [wish] = wishes_of(first)
+    assert (wish.target.name, wish.replicas) == ("a", 5)
+    making = decided(NOW + 10.0, first.memory, out_of_stock(5, "", ""), ScaleOutcome(wish, ScaleResult.OK), nodes=NODES)
+    assert sizes_of(making) == []
+    failed = decided(NOW + 20.0, making.memory, out_of_stock(5, "", "NO_STOCK: none left"), nodes=NODES)
+    assert sizes_of(failed) == [("b", 1)], "one of the two is still being made"
+    back_off = size_memory(failed).back_offs["a"]
+    assert (back_off.until, back_off.reason) == (NOW + 320.0, "1 requested node cannot be made: NO_STOCK: none left")
+    both = decided(NOW + 30.0, failed.memory, out_of_stock(5, "QUOTA: x", "NO_STOCK: none left"), nodes=NODES)
+    assert sizes_of(both) == [("b", 2)]
+    assert size_memory(both).back_offs["a"] == back_off, "an error that lasts is one failure for each back-off"
+
+
+def test_a_machine_whose_error_has_passed_is_on_its_way_again() -> None:
+    first = decided(NOW, Memory(), out_of_stock(5, "NO_STOCK: none left", "NO_STOCK: none left"), nodes=NODES)
+    assert sizes_of(first) == [("b", 2)]
+    assert sizes_of(decided(NOW + 10.0, first.memory, out_of_stock(5, "", ""), nodes=NODES)) == []
+
+
+def test_machines_that_cannot_be_made_keep_no_node_from_being_removed() -> None:
+    reading = out_of_stock(5, "NO_STOCK: none left", "NO_STOCK: none left")
+    found = decided(NOW, Memory(), reading, nodes=NODES, pending=0, loads=0)
+    found = decided(NOW + 10.0, found.memory, reading, nodes=NODES, pending=0, loads=0)
+    answer = answer_of(found.record)
+    assert answer is not None
+    assert not any("UpcomingNodes" in removal.reason for removal in answer.removals)

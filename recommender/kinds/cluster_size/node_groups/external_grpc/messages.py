@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
+from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
 from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
     ExternalGrpcNode,
     Instance,
+    InstanceErrorInfo,
     InstanceStatus,
     MetaDuration,
     NodeGroupAutoscalingOptions,
@@ -47,8 +49,15 @@ def node_message(node: ProviderNode) -> ExternalGrpcNode:
 def instances_of(found: Iterable[Instance]) -> tuple[ProviderInstance, ...]:
     """Return the machines of a group. A machine of unspecified state counts as running, as in Cluster Autoscaler."""
     return tuple(
-        ProviderInstance(each.id, _STATES.get(each.status.instanceState, InstanceState.RUNNING)) for each in found
+        ProviderInstance(
+            each.id, _STATES.get(each.status.instanceState, InstanceState.RUNNING), _error_of(each.status.errorInfo)
+        )
+        for each in found
     )
+
+
+def _error_of(stated: InstanceErrorInfo) -> str:
+    return trimmed(": ".join(filter(None, (stated.errorCode, stated.errorMessage))))
 
 
 def template_of(answer: NodeGroupTemplateNodeInfoResponse) -> dict[str, object] | None:

@@ -230,6 +230,7 @@ BROKEN: list[tuple[str, object, str]] = [
     ("price", "cheap", "price() returns 'cheap'"),
     ("price", 10**400, "it must be a number of at least 0"),
     ("nodes", [ProviderInstance(7)], "the provider id 7: it must be a string"),  # type: ignore[arg-type]
+    ("nodes", [ProviderInstance("a", error=None)], "nodes() states the error None of a"),  # type: ignore[arg-type]
     ("options", {}, "options() returns dict"),
     ("options", GroupOptions(utilization_threshold_ratio=50.0), "utilization_threshold_ratio=50.0"),
     ("options", GroupOptions(gpu_utilization_threshold_ratio=float("nan")), "gpu_utilization_threshold_ratio=nan"),

@@ -55,6 +55,24 @@ def test_groups_are_read_in_both_forms_of_the_protocol(form: Literal["bytes", "e
     assert found.group_of == {"n1": "small", "n2": "small"}
 
 
+def test_why_machines_cannot_be_made_is_read() -> None:
+    error = wire.InstanceErrorInfo(errorCode="NO_STOCK", errorMessage="none\nleft", instanceErrorClass=1)
+    states = {
+        "2": wire.InstanceStatus.instanceCreating,
+        "8": wire.InstanceStatus.instanceCreating,
+        "9": wire.InstanceStatus.instanceRunning,
+    }
+    machines = [
+        wire.Instance(id=f"x:///{name}", status=wire.InstanceStatus(instanceState=state, errorInfo=error))
+        for name, state in states.items()
+    ]
+    provider = GrpcProvider(*two_groups())
+    provider.instead["NodeGroupNodes"] = lambda _: wire.NodeGroupNodesResponse(instances=machines)
+    with served(provider) as host:
+        small = groups_of(host.read(NODES)).groups[1]
+    assert small.failures == ("NO_STOCK: none left",), "not of a machine that runs, and not of one that is a node"
+
+
 def test_what_a_provider_returns_of_the_defaults_overrides_nothing() -> None:
     own = CloudGroup("own", options=options(unneeded_seconds=60, threshold=0.7))
     with served(GrpcProvider(CloudGroup("same"), own)) as host:
