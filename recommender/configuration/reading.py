@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
-"""The minimum of `staleAfter`. A watch without changes gives a sign of life only every 20 to 45 s: with a lower value,
+"""The minimum of `staleAfter`. A watch without changes gives a sign of life only every 20 to 40 s: with a lower value,
 the facts of a healthy cluster would count as stale."""
 _RECORDED: Final = "clusterSize"
 """The key of the kind whose facts are recorded. An entry whose kind cannot be read may be of this kind."""

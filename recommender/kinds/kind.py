@@ -84,12 +84,13 @@ class Recommendation:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesTargets:
-    """The targets of a recommendation are named by series."""
+class SeparateTargets:
+    """The targets that are decided one by one, each with a memory of its own: series name them, or `targets` does."""
 
     api_version: str
+    """The version of the kind; empty if `targets` names the targets."""
     kind: str
-    """The kind of the targets in Kubernetes."""
+    """The kind of the targets in Kubernetes; empty if `targets` names the targets."""
     max_targets: int
     shards: int
     """How many ConfigMaps the memories of the targets take."""
@@ -110,8 +111,8 @@ class Needs:
     """Whether Prometheus is needed at all."""
     config_maps: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
     """The needed ConfigMaps, by namespace and name, with the content of one that is missing; None to create none."""
-    for_each: SeriesTargets | None = None
-    """The targets that series name; None if the configuration lists the targets."""
+    for_each: SeparateTargets | None = None
+    """The targets that are decided one by one; None if one decision applies to all targets."""
 
 
 @dataclass(frozen=True, slots=True)

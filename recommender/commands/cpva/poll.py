@@ -44,7 +44,7 @@ class CpvaPoll:
             size = nodes_and_cores(self._client)
         except KubernetesError as error:
             raise PollError("error_getting_cluster_size", str(error)) from error
-        self._counts.believed(size.nodes)
+        self._counts.check(size.nodes)
         wanted = container_sizes(size.nodes, size.cores, self._config.current())
         if wanted == self._written:
             return "unchanged"

@@ -77,7 +77,7 @@ class NannyPoll:
             size = _count(self._client, self._settings)
         except KubernetesError as error:
             raise PollError(_COUNT_ERROR, str(error)) from error
-        self._counts.believed(size)
+        self._counts.check(size)
         if not size and self._settings.rule.offsets_percent is not None:
             raise PollError(_COUNT_ERROR, "there are no nodes: as in addon-resizer 2.x, the sizes stay")
         return size

@@ -48,7 +48,7 @@ class ConfirmedCounts:
         self._clock = clock
         self._empty = EmptyLists()
 
-    def believed(self, objects: int) -> None:
+    def check(self, objects: int) -> None:
         """Check that a count may be used. Raises PollError."""
         now = self._clock()
         is_believed = self._empty.believes(objects, now)

@@ -10,7 +10,7 @@ from recommender.decisions.limits import range_limits
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.texts.columns import GAP, columns
-from recommender.kinds.kind import Needs, RecommendationKind, ScaleClaim, SeriesTargets
+from recommender.kinds.kind import Needs, RecommendationKind, ScaleClaim, SeparateTargets
 from recommender.kinds.predictive.calculate import calculate_predictive
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
@@ -98,7 +98,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
             has_queries=any((settings.load, settings.freeze_unless, metric)),
             for_each=None
             if each is None
-            else SeriesTargets(each.api_version, each.kind, each.max_targets, each.most_memory_shards),
+            else SeparateTargets(each.api_version, each.kind, each.max_targets, each.most_memory_shards),
         )
 
     def calculation(

@@ -125,9 +125,9 @@ class WrittenSizes:
         hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
         return replace(found, holds=(*self.holds, hold))
 
-    def settled(self, question: DecisionContext) -> SettledValue:
+    def settled(self, context: DecisionContext) -> SettledValue:
         """Leave requests unchanged if an HPA divides usage by them, and return the value with what is to be written."""
-        calculation, policy = question.calculation, question.policy
+        calculation, policy = context.calculation, context.policy
         left = {
             place: found
             for place, found in self.amounts.items()
@@ -141,17 +141,17 @@ class WrittenSizes:
         return SettledValue(
             replicas=None,
             is_remembered=bool(left),
-            has_changed=self.would_change(question.situation),
+            has_changed=self.would_change(context.situation),
             is_held=bool(self.holds or held),
             own=changed(self.before, sizes=self._last_sizes(left)),
             inputs=calculation.inputs,
             steps=(*calculation.steps, *self.steps),
             binding=self.steps[-1].step if self.steps else None,
             reasons=reasons or (_summary(left),),
-            notes=notes_on_sizes(policy, question.inputs),
+            notes=notes_on_sizes(policy, context.inputs),
             details=ContainerSizes(_by_container(left, _text)) if left else None,
             writes=writes,
-            outcomes=resize_outcomes(question, has_value=bool(left), is_written=self._is_written(writes, question)),
+            outcomes=resize_outcomes(context, has_value=bool(left), is_written=self._is_written(writes, context)),
         )
 
     def _last_sizes(self, left: Mapping[_Place, _Amount]) -> dict[str, dict[str, dict[str, int]]]:
@@ -175,11 +175,11 @@ class WrittenSizes:
             sizes_of(_REQUESTS), _summary(left), sizes_of(_LIMITS), may_grow=self.may_grow, may_shrink=self.may_shrink
         )
 
-    def _is_written(self, writes: RequestWrites | None, question: DecisionContext) -> bool:
+    def _is_written(self, writes: RequestWrites | None, context: DecisionContext) -> bool:
         """Return whether anything will be written: not if the last attempt found the same sizes in place."""
         if writes is None or not (self.may_grow or self.may_shrink):
             return False
-        return question.inputs.settled.get((question.policy.name, writes.target)) != writes.resizing
+        return context.inputs.settled.get((context.policy.name, writes.target)) != writes.resizing
 
     def _base(self, place: _Place) -> int | None:
         return self.before.sizes.get(place.container, {}).get(place.section, {}).get(place.resource)

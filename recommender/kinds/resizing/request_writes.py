@@ -65,12 +65,12 @@ def writes_of(
     return RequestWrites(target, resizing, confirmed + policy.stale_after_seconds, wanted.summary)
 
 
-def resize_outcomes(question: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
+def resize_outcomes(context: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
     """Return the sizes' outcome for the target; `is_written` says whether they differ enough from the present ones."""
-    policy, target = question.policy, sized_target(question.policy)
+    policy, target = context.policy, sized_target(context.policy)
     if target is None:
         return ()
-    present = question.situation.present
+    present = context.situation.present
     outcome = TargetOutcome(target, None if present is None else present.state.replicas, TargetAction.NONE)
     if Output.METRIC in policy.outputs and has_value:
         outcome = replace(outcome, action=TargetAction.METRIC)
@@ -81,7 +81,7 @@ def resize_outcomes(question: DecisionContext, *, has_value: bool, is_written: b
         return (replace(outcome, action=TargetAction.REFUSED, owner=owner, message=message),)
     if not is_written:
         return (outcome,)
-    refusal = question.inputs.refusals.get((policy.name, target))
+    refusal = context.inputs.refusals.get((policy.name, target))
     if refusal is not None:
         return (replace(outcome, action=TargetAction.REFUSED, owner=refusal.owner, message=refusal.message),)
     return (replace(outcome, action=TargetAction.RESIZE),)

@@ -109,9 +109,9 @@ class ContainerRequests:
         hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
         return replace(found, holds=(*self.holds, hold))
 
-    def settled(self, question: DecisionContext) -> SettledValue:
+    def settled(self, context: DecisionContext) -> SettledValue:
         """Enforce `min` and `max` after the brakes, and leave requests unchanged if an HPA divides usage by them."""
-        calculation, policy = question.calculation, question.policy
+        calculation, policy = context.calculation, context.policy
         found = self._with_targets(self._at_least, "min", "resources.min")
         found = found._with_targets(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class
         found = found._left_to_autoscalers()  # noqa: SLF001 - likewise
@@ -134,10 +134,10 @@ class ContainerRequests:
             steps=(*calculation.steps, *changed),
             binding=changed[-1].step if changed else None,
             reasons=reasons or (summary_of(found.requests),),
-            notes=notes_on_sizes(policy, question.inputs),
+            notes=notes_on_sizes(policy, context.inputs),
             details=details,
             writes=writes,
-            outcomes=resize_outcomes(question, has_value=details.has_value, is_written=is_written),
+            outcomes=resize_outcomes(context, has_value=details.has_value, is_written=is_written),
         )
 
     def _left_to_autoscalers(self) -> ContainerRequests:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.vertical_autoscalers import vertical_autoscaler_kinds
-from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeriesTargets
+from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeparateTargets
 from recommender.kinds.resizing.resize_reader import resize_problems
 from recommender.kinds.resizing.resize_rights import plural_of, rights_in_namespaces, rights_on_targets
 from recommender.kinds.resizing.resize_settings import API_VERSION
@@ -79,14 +79,14 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
                 ClusterNeeds(objects=vertical_autoscaler_kinds(target.namespace for target in targets)),
                 metrics=metrics,
                 has_queries=True,
-                for_each=SeriesTargets("", "", most, memory_shards(most)),
+                for_each=SeparateTargets("", "", most, memory_shards(most)),
             )
         namespaces = frozenset(each.namespaces or {""})
         return Needs(
             ClusterNeeds(autoscaler_namespaces=namespaces, objects=vertical_autoscaler_kinds(namespaces)),
             metrics=metrics,
             has_queries=True,
-            for_each=SeriesTargets(API_VERSION, each.kind, each.max_targets, memory_shards(each.max_targets)),
+            for_each=SeparateTargets(API_VERSION, each.kind, each.max_targets, memory_shards(each.max_targets)),
         )
 
     def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:

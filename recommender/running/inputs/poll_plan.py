@@ -36,9 +36,9 @@ class PollPlan:
     needs: ClusterNeeds
     look_ups: LookUps
     calculations: Mapping[str, Callable[[TargetReference | None], Calculate]]
-    """By the name of a recommendation, a function that returns its calculation, or with `forEach` that of a target."""
+    """By the name of a recommendation, a function that returns its calculation, or that of one of its targets."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
-    """Recommendations with `forEach`, by name."""
+    """The recommendations whose targets are decided one by one, by name."""
     object_targets: frozenset[TargetReference] = frozenset()
     """Targets of objects. They take turns: a poll may look up only some of them."""
     slow: frozenset[str] = frozenset()

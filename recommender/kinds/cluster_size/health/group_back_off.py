@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from recommender.kinds.cluster_size.model.memory import LONGEST_SECONDS, BackOff
+from recommender.kinds.cluster_size.model.memory import LONGEST_BACK_OFF_SECONDS, BackOff
 
 INITIAL_SECONDS: Final = 300.0
 FORGOTTEN_SECONDS: Final = 10_800.0
@@ -19,7 +19,9 @@ def after_failure(last: BackOff | None, now: float, reason: str) -> BackOff:
     """
     seconds = INITIAL_SECONDS
     if last is not None and not is_forgotten(last, now):
-        seconds = last.duration_seconds if now < last.until else min(last.duration_seconds * 2, LONGEST_SECONDS)
+        seconds = (
+            last.duration_seconds if now < last.until else min(last.duration_seconds * 2, LONGEST_BACK_OFF_SECONDS)
+        )
     return BackOff(until=now + seconds, duration_seconds=seconds, failed_at=now, reason=reason)
 
 

@@ -15,7 +15,7 @@ from recommender.decisions.memory import Amount, Count, KindMemory, Time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LONGEST_SECONDS: Final = 1800.0
+LONGEST_BACK_OFF_SECONDS: Final = 1800.0
 """The longest duration of a back-off."""
 LATE: Final = 0.0
 """Stands for the time of a request whose nodes are late."""
@@ -31,7 +31,7 @@ class BackOff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
     def not_in_future(self, now: float) -> BackOff:
         """Return a back-off that ends no later than one that begins now could: the clock may have been set back."""
-        seconds = min(self.duration_seconds, LONGEST_SECONDS)
+        seconds = min(self.duration_seconds, LONGEST_BACK_OFF_SECONDS)
         return BackOff(min(self.until, now + seconds), seconds, min(self.failed_at, now), self.reason)
 
 
@@ -99,7 +99,8 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
         """Return the memory without times in the future: a clock that was set back must not cause an early removal.
 
         A node that is recorded as unneeded since a future time counts as unneeded from now on. The same applies to
-        cool-downs, requests and back-offs, which would otherwise stop changes for as long as the clock was ahead.
+        cool-downs, requests and back-offs, which would otherwise stop changes for as long as the clock was ahead. A
+        size that was asked for at a future time was asked for by a process with another clock, so before now.
         """
         return replace(
             self,
@@ -108,6 +109,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
             last_delete=_not_after(self.last_delete, now),
             last_failure=_not_after(self.last_failure, now),
             requested={name: replace(each, since=min(each.since, now)) for name, each in self.requested.items()},
+            asked={name: one if one.since <= now else replace(one, since=now - 1) for name, one in self.asked.items()},
             back_offs={name: each.not_in_future(now) for name, each in self.back_offs.items()},
             absences=tuple(each for each in self.absences if each.until <= now),
         )

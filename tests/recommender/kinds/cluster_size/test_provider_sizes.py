@@ -145,6 +145,15 @@ def test_a_process_that_was_killed_while_it_asked_does_not_ask_again_at_once() -
     assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), "it was asked for after all"
 
 
+@pytest.mark.parametrize("ahead", [3.0, 3600.0])
+def test_the_request_of_a_killed_process_whose_clock_was_ahead_is_waited_for(ahead: float) -> None:
+    memory = decided(NOW + ahead, Memory(), reading(3)).memory
+    for passed in (0.0, 10.0, 60.0):
+        again = decided(NOW + passed, memory, reading(3), began=NOW)
+        assert [each.waits_until for each in wishes_of(again)] == [NOW + 75.0]
+        memory = again.memory
+
+
 def test_an_own_wish_is_repeated_without_a_wait() -> None:
     first = decided(NOW, Memory(), reading(3), began=NOW)
     assert [each.waits_until for each in wishes_of(decided(NOW + 1.0, first.memory, reading(3), began=NOW))] == [0.0]
