@@ -157,7 +157,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             provider=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,
             health=context.health.answer,
-            metrics=lambda: exposition(context.registry)[0],
+            metrics=lambda: exposition(context.registry),
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
             explain_command=f"{PROGRAM} explain",

@@ -26,7 +26,7 @@ class ExtenderMetrics:
         )
         self._seconds = Histogram(
             f"{prefix}_extender_request_duration_seconds",
-            "Time from the whole request to the whole answer.",
+            "Time to answer a request, without receiving and sending.",
             ["verb"],
             buckets=_BUCKETS,
             registry=registry,

@@ -93,7 +93,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     routes = protected(answers.routes(), settings.token, _client_certificate(settings), open_paths)
     context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
     context.admit_head = None if settings.token is None else settings.token.is_in
-    own_metrics = PacedText(lambda: [exposition(context.registry)[0]], burst_seconds=_OWN_METRICS_BURST_SECONDS)
+    own_metrics = PacedText(lambda: [exposition(context.registry)], burst_seconds=_OWN_METRICS_BURST_SECONDS)
     own_metrics.start()
     context.on_stop(own_metrics.stop)
     # The port opens after this, so that the first request to a restarted process is answered from its state file.

@@ -82,7 +82,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             provider=readings,
             resolve=objects.resource,
             health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is not a health check\n"),
-            metrics=lambda: exposition(context.registry)[0],
+            metrics=lambda: exposition(context.registry),
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
             explain_command=f"{PROGRAM} explain",

@@ -29,7 +29,7 @@ class Telemetry:
         )
         durations = Histogram(
             "tidewatch_adapter_request_duration_seconds",
-            "Time from the whole request head to the whole response.",
+            "Time to answer a request, without the wait for a thread and the sending.",
             ["group"],
             buckets=_DURATION_BUCKETS,
             registry=registry,

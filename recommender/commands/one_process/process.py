@@ -15,6 +15,7 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
+from adapter.foundation.web.metric_text import METRICS_TYPE
 from recommender.commands.one_process.port import LAST_POLL, Port
 from recommender.commands.program import METRICS_PREFIX
 
@@ -91,7 +92,6 @@ class OneProcess:
         if path in self._more:
             return self._more[path]()
         if path == "/metrics":
-            body, content_type = exposition(self.registry)
-            return PlainAnswer(200, body + self._more_metrics(), content_type)
+            return PlainAnswer(200, exposition(self.registry) + self._more_metrics(), METRICS_TYPE)
         health = None if path.startswith("/healthz") else self.health.answer(path, query)
         return None if health is None else PlainAnswer(health[0], health[1].encode())

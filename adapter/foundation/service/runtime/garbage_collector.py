@@ -49,7 +49,7 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Collect nothing while a command makes its one decision, nor afterwards the objects that this has created.
+    """Pause the collector while a command makes its one decision, and exempt what that creates from then on.
 
     The objects that it creates for each node and pod are in use until the end. They are exempted before collections
     resume: otherwise the first one would walk all of them at once, which takes longer than all that were avoided.

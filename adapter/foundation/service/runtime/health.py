@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from urllib.parse import parse_qs
 
 READY_WITHOUT_LISTS_SECONDS: Final = 10.0
-"""Readiness waits no longer than this for lists, as it must not depend on the API server to serve metrics and page."""
+"""Readiness waits no longer than this for lists, since metrics and the page must not depend on the API server."""
 
 Probe: TypeAlias = "Callable[[], str | None]"
 """Returns None if the check passes, or else the reason in one line. A probe never waits and never raises."""

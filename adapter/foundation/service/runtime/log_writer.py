@@ -137,8 +137,8 @@ def _write_all(descriptor: int, data: bytes, until: float | None = None) -> bool
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     while view:
-        left = None if until is None else max(0.0, 1000 * (until - time.monotonic()))
-        if not poll.poll(left):
+        left_ms = None if until is None else max(0.0, 1000 * (until - time.monotonic()))
+        if not poll.poll(left_ms):
             return False
         try:
             view = view[os.write(descriptor, view[:_PIECE]) :]

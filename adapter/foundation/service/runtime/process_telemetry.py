@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -32,10 +32,9 @@ def new_registry(version: str) -> CollectorRegistry:
     return registry
 
 
-def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[bytes, str]:
-    """Return the metrics as text, and its content type, in the format that the Accept header of a request selects."""
-    encode, content_type = choose_encoder(accept)
-    return encode(registry), content_type
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return the metrics in the text format of Prometheus, of the type `METRICS_TYPE`."""
+    return generate_latest(registry)
 
 
 class TaskMetrics:

@@ -168,7 +168,7 @@ class WorkerContext:
         return None if health is None else PlainAnswer(health[0], health[1].encode())
 
     def _metrics_text(self) -> Iterator[Piece]:
-        yield exposition(self.registry)[0]
+        yield exposition(self.registry)
         for text in self._further_metrics:
             yield from text()
 

@@ -79,7 +79,7 @@ _KEYS: Final = (
     Key(
         "timeout",
         duration(0.001, 600),
-        "How long an answer may take, 30s without the key.",
+        "Longest time without data from it, 30s without the key.",
         into="read_timeout_seconds",
     ),
     Key("matchers", TEXT.then(_matchers), "Label matchers that are added to each query."),

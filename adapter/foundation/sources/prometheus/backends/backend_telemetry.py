@@ -97,7 +97,7 @@ class BackendTelemetry:
             ),
             Gauge(
                 f"{prefix}_prometheus_backend_up",
-                "1 if the backend answered its last query, 0 if it was not reached or refused the credentials.",
+                "1 if the backend answered its last query, 0 if it gave none that can be used.",
                 ("backend",),
                 registry=registry,
             ),
