@@ -4,7 +4,7 @@
     ├── NoObjectsMatchError           the selector matches no object
     ├── NoSampleError                 the one object asked for has no sample
     ├── UnanswerableSelectorError     no query can be made of what was asked
-    ├── TooMuchDemandError            a namespace has too many different requests in demand
+    ├── TooMuchDemandError            too many requests or values are in demand already
     ├── ObjectsNotKnownError          the objects of this kind are not known yet
     ├── SourceUnreachableError        Prometheus cannot be reached, or what answers is not Prometheus
     ├── SourceSlowError               Prometheus did not answer in time
@@ -50,7 +50,7 @@ class UnanswerableSelectorError(ReadingError):
 
 
 class TooMuchDemandError(ReadingError):
-    """The namespace already has as many different requests in demand as allowed."""
+    """The namespace, or all together, already have as many different requests or values in demand as allowed."""
 
 
 class ObjectsNotKnownError(ReadingError):

@@ -47,7 +47,7 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     ForeignNamespaceError: "the samples carry another namespace",
     AnswerTooOldError: "the last good answer is too old",
     NoSampleError: "Prometheus has no sample",
-    TooMuchDemandError: "too many different requests are in demand in this namespace",
+    TooMuchDemandError: "too many different requests, or too many values, are in demand",
     UnanswerableSelectorError: "no query can be made for the request",
     ObjectsNotKnownError: "the objects of this kind are not known at the moment",
     ReadingError: "internal error, see the adapter's log",

@@ -197,7 +197,7 @@ class Readings:
         return self._explainer.explain(question, rulebook, notes, memory)
 
     def prometheus_of(self, backend: Backend | None) -> Prometheus:
-        """Return the source for a backend of the rules in force, or for the Prometheus of the flags."""
+        """Return the client of a backend of the rules in force, or of the Prometheus that the flags name."""
         return self._backends.of(backend).prometheus
 
     def look_ups(self) -> tuple[LookUp, ...]:

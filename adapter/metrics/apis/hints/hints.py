@@ -38,7 +38,7 @@ _COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
 class _Missed:
     in_force: NearMiss | None
     refused: RefusedRule | None
-    is_refused: bool
+    refused_is_exact: bool
     """Whether the refused rule would make exactly this metric, so that it takes precedence."""
 
 
@@ -119,7 +119,7 @@ class Hints:
         """Return a clause about the rule that nearly serves the metric; None if no rule is similar."""
         missed = self._near_misses_of(name)
         miss, refused = missed.in_force, missed.refused
-        if refused is not None and (missed.is_refused or miss is None):
+        if refused is not None and (missed.refused_is_exact or miss is None):
             place = f"{PurePath(refused.file).name}:{refused.line}"
             return f"{refused.id} ({place}) would provide it, but is refused: see the adapter's log"
         return None if miss is None else self._of_miss(miss)
@@ -131,7 +131,7 @@ class Hints:
                 rules.missed.clear()
             closeness, refused = refused_for(rules.refusals, name) or (Closeness.NONE, None)
             rules.missed[name] = _Missed(near_miss(rules.selecting, name), refused, closeness is Closeness.EXACT)
-        return rules.missed.get(name) or _Missed(None, None, is_refused=False)
+        return rules.missed.get(name) or _Missed(None, None, refused_is_exact=False)
 
     def _of_miss(self, miss: NearMiss) -> str:
         rule = miss.rule.id
@@ -142,8 +142,7 @@ class Hints:
             return f"{rule} would provide it from the series {miss.series}, but {self._failure_text(look_up)}"
         return (
             f"{rule} would provide it from the series {miss.series}, but found none whose labels name an object "
-            "and its "
-            f"namespace{self._looked_up(look_up)}"
+            f"and its namespace{self._looked_up(look_up)}"
         )
 
     def _look_up_of(self, rule: Rule) -> LookUp | None:

@@ -2,8 +2,8 @@
 
 A parameter that affects the answer and cannot be decoded is an error and is never ignored: without its selector, a
 request would get more than it asked for, and scale on it. All others are ignored, as in Kubernetes: `limit` and
-`continue` (answers are never split), `resourceVersion`, `timeout` (no answer takes longer than two seconds), and any
-that are unknown. As in Kubernetes, parameters that stand for a number or a duration must be valid.
+`continue` (answers are never split), `resourceVersion`, `timeout` (the server has limits of its own), and any that are
+unknown. As in Kubernetes, parameters that stand for a number or a duration must be valid.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _KEPT = 1
 _NEAR_RATIO = 0.5
 """Share of the maximum age from which an answer counts as nearly too old."""
 _QUIET_RATIO = 0.25
-"""Share of all places: while fewer are in use, a slow query may run again at once."""
+"""Share of all places: while no more are in use, a slow query may run again at once."""
 _FIRST_SECONDS = 0.1
 """Assumed seconds of a query that has not run yet."""
 _MOST_AT_ONCE = 300

@@ -82,7 +82,7 @@ class Cataloguer:
                     left = until - self._clock.monotonic()
                     if left <= 0:
                         break
-                    found.put(self._finding(key, states, left))
+                    found.put(self._result_of(key, states, left))
             finally:
                 found.put(None)
 
@@ -113,18 +113,18 @@ class Cataloguer:
     def look_up(self, key: LookUpKey) -> None:
         """Look up the series of all rules with that key, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        finding = LookUpResult(key, failure="it was aborted by an internal error")
+        result = LookUpResult(key, failure="it was aborted by an internal error")
         try:
             deadline = self._settings.discovery_deadline_seconds
-            found = self._finding(key, self._discovery.states, deadline)
+            new = self._result_of(key, self._discovery.states, deadline)
             with self._entering:
-                self._enter(found)
-            finding = found
+                self._enter(new)
+            result = new
         finally:
             with self._lock:
                 self._running[key.backend] -= 1
                 if key in _look_up_keys(self._discovery.states):
-                    self._schedule.setdefault(key.backend, DueQueue()).set(key, self._next(finding, started))
+                    self._schedule.setdefault(key.backend, DueQueue()).set(key, self._next(result, started))
                 else:
                     self._failures.pop(key, None)
 
@@ -146,7 +146,7 @@ class Cataloguer:
     def _free(self, backend: Backend | None) -> int:
         return self._settings.max_concurrent_look_ups - self._running[backend]
 
-    def _finding(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+    def _result_of(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
         asking = [state for state in states if look_up_key(state.rule) == key]
         try:
             return self._discovery.look_up(key, asking, timeout_seconds)
@@ -155,25 +155,25 @@ class Cataloguer:
             _log.exception("looking up %s failed: internal error", key.series_query)
             return LookUpResult(key, failure=f"{type(error).__name__}: {error}")
 
-    def _next(self, finding: LookUpResult, started: float) -> float:
+    def _next(self, result: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
-        if finding.failure is None and not self._looked_up(finding.key, self._discovery.states):
+        if result.failure is None and not self._looked_up(result.key, self._discovery.states):
             # A reload in between has added another rule with this query.
             return started
-        if not finding.unreachable:
-            self._failures.pop(finding.key, None)
+        if not result.unreachable:
+            self._failures.pop(result.key, None)
             # Prometheus is not asked all the time: the pause between two look-ups is at least as long as the first one
             # took.
             return max(started + interval, now + (now - started))
-        failures = self._failures[finding.key] = self._failures.get(finding.key, 0) + 1
+        failures = self._failures[result.key] = self._failures.get(result.key, 0) + 1
         return now + retry_after(failures, interval)
 
-    def _adopt(self, rulebook: Rulebook, findings: Iterable[LookUpResult] = ()) -> None:
+    def _adopt(self, rulebook: Rulebook, results: Iterable[LookUpResult] = ()) -> None:
         with self._entering:
             # This cannot be done earlier: other look-ups were entered while these metrics were made.
             states = self._discovery.prepared(rulebook)
-            for finding in findings:
-                states, _ = self._discovery.take_in(finding, states)
+            for result in results:
+                states, _ = self._discovery.take_in(result, states)
             self._serve(states, self._catalogue_of(states, rulebook), rulebook)
             with self._lock:
                 self._schedule = self._schedule_look_ups(states)
@@ -192,8 +192,8 @@ class Cataloguer:
     def _looked_up(key: LookUpKey, states: Iterable[DiscoveredRule]) -> bool:
         return all(state.looked_up for state in states if look_up_key(state.rule) == key)
 
-    def _enter(self, finding: LookUpResult) -> None:
-        states, changed = self._discovery.take_in(finding, self._discovery.states)
+    def _enter(self, result: LookUpResult) -> None:
+        states, changed = self._discovery.take_in(result, self._discovery.states)
         catalogue = self._catalogue_of(states, self.rulebook) if changed else self.catalogue
         self._serve(states, catalogue, self.rulebook)
 

@@ -1,7 +1,7 @@
 """Finds the metrics that the rules provide from the series in Prometheus.
 
 Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query and
-Prometheus share a look-up. New findings replace the former ones. A metric whose series vanished stays for a while,
+Prometheus share a look-up. New metrics replace the former ones. A metric whose series vanished stays for a while,
 since a paused job is no reason to remove a metric from the API, and a rule that cannot be looked up keeps everything it
 had. An answer that is known to be partial adds metrics, but neither removes nor changes any from a complete answer.
 
@@ -102,7 +102,7 @@ class SeriesDiscovery:
         self._settings = sources.settings
         self._clock = sources.clock
         self.pace = sources.pace
-        """The pace of all work on the findings."""
+        """The pace of all work on the results of look-ups."""
         self._first_pace = self.pace.with_pause(_FIRST_PAUSE_SECONDS)
         self._states: tuple[DiscoveredRule, ...] = ()
 
@@ -112,7 +112,7 @@ class SeriesDiscovery:
         return self._states
 
     def prepared(self, rulebook: Rulebook) -> tuple[DiscoveredRule, ...]:
-        """Return the states for another rulebook: rules that did not change keep their findings."""
+        """Return the states for another rulebook: rules that did not change keep their metrics."""
         before = list(self._states)
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
 
@@ -158,29 +158,29 @@ class SeriesDiscovery:
         return found
 
     def take_in(
-        self, finding: LookUpResult, states: tuple[DiscoveredRule, ...]
+        self, result: LookUpResult, states: tuple[DiscoveredRule, ...]
     ) -> tuple[tuple[DiscoveredRule, ...], bool]:
         """Return the states with the result of a look-up, and whether that changes which metrics exist.
 
         The given states stay unchanged, since they describe what is served.
         """
-        asked = finding.key
-        taken = tuple(self.taken(finding, each) if look_up_key(each.rule) == asked else each for each in states)
+        asked = result.key
+        taken = tuple(self.taken(result, each) if look_up_key(each.rule) == asked else each for each in states)
         return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
 
-    def taken(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+    def taken(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
         """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
         state = replace(
             known,
-            failure=finding.failure,
-            unreachable_since=since if finding.unreachable else None,
+            failure=result.failure,
+            unreachable_since=since if result.unreachable else None,
             vanished_at=dict(known.vanished_at),
         )
-        for rule, found in finding.metrics:
+        for rule, found in result.metrics:
             # A reload in between made another rule of the same query: the next look-up serves that one.
             if rule is state.rule:
-                all_came = finding.failure is None
+                all_came = result.failure is None
                 state.looked_up = state.looked_up or all_came
                 state.succeeded_at = self._clock.wall() if all_came else state.succeeded_at
                 self._renew(state, found, all_came=all_came)
@@ -197,7 +197,7 @@ class SeriesDiscovery:
         yield from _in_order([(state.rule.id, state.found) for state in states], retained)
 
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
-        """Return the state of a rule, with the findings of an equal rule, which is removed from `before`."""
+        """Return the state of a rule, with the metrics of an equal rule, which is removed from `before`."""
         for index, state in enumerate(before):
             if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
                 # Each state is used once: two equal rules have one state each.
@@ -219,14 +219,14 @@ class SeriesDiscovery:
         return moved
 
     def _renew(self, state: DiscoveredRule, found: dict[MetricId, Metric], *, all_came: bool) -> None:
-        """Replace the former findings by the new ones, and keep what has not been missing for long.
+        """Replace the former metrics by the new ones, and keep what has not been missing for long.
 
         If that changes nothing, `found` stays the same object.
         """
         renewed: dict[MetricId, Metric] = {}
         changed = False
-        # In a part of the series, another label may seem to contain the namespace, so it does not change complete
-        # findings.
+        # In a part of the series, another label may seem to contain the namespace, so it does not change a complete
+        # result.
         came = _same_or_new(state, found, keeps_known=state.looked_up and not all_came)
         for part in self.pace.timed(chain(self._kept_metrics(state, found, all_came=all_came), came)):
             renewed.update(part)

@@ -100,7 +100,7 @@ class ObjectCataloguer:
             return self._changed.wait_for(lambda: not self._is_pending(namespace), seconds)
 
     def replace(self, objects: Iterable[RuleObject], *, are_all: bool) -> None:
-        """Put other objects in force. Findings for rules with unchanged content are kept.
+        """Put other objects in force. The metrics of rules with unchanged content are kept.
 
         Unless these are all objects, expected look-ups of all namespaces stay pending.
         """
@@ -136,21 +136,21 @@ class ObjectCataloguer:
         """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
         namespace, name = key
         started = self._clock.monotonic()
-        finding = LookUpResult(LookUpKey(""), failure="it was aborted by an internal error")
+        result = LookUpResult(LookUpKey(""), failure="it was aborted by an internal error")
         try:
             with self._lock:
                 state = self._states.get(namespace, {}).get(name)
             if state is not None and state.discovered is not None:
                 discovered = state.discovered
                 seconds = self._settings.object_look_up_deadline_seconds
-                finding = self._discovery.look_up(look_up_key(discovered.rule), (discovered,), seconds)
+                result = self._discovery.look_up(look_up_key(discovered.rule), (discovered,), seconds)
         except Exception:  # noqa: BLE001 - see below
             # The one place where a fault in one object's look-up is kept from all others.
             _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)
         finally:
             with self._lock:
                 self._running.discard(namespace)
-                self._enter(key, finding, started)
+                self._enter(key, result, started)
 
     def _is_pending(self, namespace: str) -> bool:
         rules = (state.discovered for state in self._states.get(namespace, {}).values())
@@ -199,32 +199,32 @@ class ObjectCataloguer:
         is_kept = former is not None and former.discovered is not None and not known
         return ObjectState(found, discovered, former.series if former is not None and is_kept else None)
 
-    def _enter(self, key: _Key, finding: LookUpResult, started: float) -> None:
+    def _enter(self, key: _Key, result: LookUpResult, started: float) -> None:
         """Record the result of a look-up, and schedule the next ones of the object and of the namespace."""
         namespace, name = key
         now = self._clock.monotonic()
         states = self._states.get(namespace, {})
         state = states.get(name)
         if state is not None and state.discovered is not None:
-            discovered = self._discovery.taken(finding, state.discovered)
-            is_of_this_rule = any(rule is state.discovered.rule for rule, _ in finding.metrics)
-            series = finding.series if is_of_this_rule and finding.failure is None else state.series
+            discovered = self._discovery.taken(result, state.discovered)
+            is_of_this_rule = any(rule is state.discovered.rule for rule, _ in result.metrics)
+            series = result.series if is_of_this_rule and result.failure is None else state.series
             after = replace(state, discovered=discovered, series=series)
             if _differs(after, state):
                 self._set_states(namespace, {**states, name: after})
             else:
                 states[name] = after
-            if is_of_this_rule or finding.failure is not None:
-                self._due[namespace].set(name, self._next(key, finding, started, now))
+            if is_of_this_rule or result.failure is not None:
+                self._due[namespace].set(name, self._next(key, result, started, now))
             else:
                 self._due[namespace].set(name, now)
         if namespace in self._due:
             self._enter_turn(namespace, now + _PAUSE_RATIO * (now - started))
 
-    def _next(self, key: _Key, finding: LookUpResult, started: float, now: float) -> float:
+    def _next(self, key: _Key, result: LookUpResult, started: float, now: float) -> float:
         number = sum(map(len, self._states.values()))
         interval = max(self._settings.relist_interval_seconds, number / _LOOK_UPS_A_SECOND)
-        if not finding.unreachable:
+        if not result.unreachable:
             self._failures.pop(key, None)
             return max(started + interval, now)
         failures = self._failures[key] = self._failures.get(key, 0) + 1

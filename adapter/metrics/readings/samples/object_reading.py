@@ -119,7 +119,7 @@ class ObjectReading:
     faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
     """The reason for a missing value, by namespace and object."""
     note: str | None = None
-    """The reason why samples do not match their objects; empty if they do."""
+    """The reason why samples do not match their objects; None if they do."""
     containers: Mapping[str, Mapping[str, str]] | None = None
     """The names of a pod's containers, joined by slashes, by namespace and pod, if samples are those of containers:
     then the objects in `values` and `faults` are called `POD/CONTAINER`. They are strings, which the collector does not
