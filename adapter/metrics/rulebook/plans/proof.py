@@ -9,11 +9,9 @@ sent instead.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, SelectorNode, TextNode, Wrapper, unwrapped
-from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.plans.functions import (
     ACROSS_BUCKETS,
     GROUP_BY_GROUP,
@@ -28,30 +26,6 @@ from adapter.metrics.rulebook.plans.widening import NotProvenError, ProofVerdict
 
 if TYPE_CHECKING:
     from adapter.foundation.promql.tree import Node, TreeMatcher
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Whether the wider query may be sent instead of the exact one."""
-
-    reason: str | None = None
-    """Why it is not proven; None if it is."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether the wider query is proven."""
-        return self.reason is None
-
-
-def prove(exact: str, wider: str, widening: Widening) -> Proof:
-    """Return whether the answer to the wider query, filtered by the keys, is the answer to the exact one."""
-    try:
-        prove_filterable(parse_query(exact), parse_query(wider), widening)
-    except UnreadableQueryError as e:
-        return Proof(f"the query cannot be analysed: {e}")
-    except NotProvenError as e:
-        return Proof(str(e))
-    return Proof()
 
 
 def prove_filterable(exact: Node, wider: Node, widening: Widening) -> None:
