@@ -19,7 +19,7 @@ TARGETS = ["lint", "test", "e2e"]
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout whose make writes down its arguments, and fails for the target in the file `fails`."""
+    """Return a checkout whose make records its arguments, and fails for the target in the file `fails`."""
     folder = tmp_path / "tide watch"
     (folder / ".ci").mkdir(parents=True)
     shutil.copy(CHECKOUT / ".ci" / "run", folder / ".ci")

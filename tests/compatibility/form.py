@@ -81,7 +81,7 @@ class External:
     """The `labelSelector`, which selects series."""
     status: int = 200
     rows: tuple[tuple[Labels, str], ...] = ()
-    """Labels and quantity."""
+    """Labels and quantity of each row."""
     query: str = ""
     says: str = ""
 
@@ -106,7 +106,7 @@ class External:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """A request for what pods or nodes use, by what follows the API version in its path."""
+    """A request for the usage of pods or nodes, by what follows the API version in its path."""
 
     path: str
     select: str = ""
@@ -153,7 +153,7 @@ def _target(path: str, **parameters: str) -> str:
 
 
 def samples_of(cases: Iterable[Case], now: int) -> list[str]:
-    """Return the samples of all series as lines of OpenMetrics, from the past to the future."""
+    """Return the samples of all series as lines of OpenMetrics, from the past into the future."""
     start = now - now % STEP_SECONDS
     moments = range(start - PAST_SECONDS, start + FUTURE_SECONDS, STEP_SECONDS)
     lines = sorted(line for case in cases for line in case.series.splitlines() if line)

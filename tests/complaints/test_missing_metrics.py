@@ -136,7 +136,7 @@ def test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_ad
 def test_pods_of_which_nothing_came_are_told_from_those_that_came_unasked__prometheus_adapter_535(
     files: tuple[str, str], prometheus: PrometheusProcess
 ) -> None:
-    """Two clusters with the same rules differ in how their series name the pods."""
+    """The series of two clusters with the same rules may differ in how they name the pods."""
     found = explain(files, prometheus, "pods/found_requests").out
     assert "idle-0" in found
     assert "have no sample" in found

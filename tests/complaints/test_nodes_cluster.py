@@ -16,7 +16,7 @@ from tests.support.cluster_objects import pod_object
 
 NODES = (a_node("a"),)
 BOUND = "1970-01-02T03:46:40Z"
-"""`END` as a time."""
+"""The time `END` as text."""
 
 
 def form(name: str, **named: object) -> PodForm:

@@ -1,4 +1,4 @@
-"""The shipped configuration of schedulers and deschedulers avoids what users of load-aware scheduling ran into."""
+"""The shipped configuration of schedulers and deschedulers avoids problems of users of load-aware scheduling."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ ONE_GPU = pod({"nvidia.com/gpu": 1}, gpu_count=1, gpu_milli=1000)
 
 
 def test_gpus_are_packed_so_that_a_pod_for_two_still_finds_room__kueue_3756_4474() -> None:
-    """Two nodes with two GPUs each: if each had one left, the second pod would fit nowhere."""
+    """There are two nodes with two GPUs each: if each had one left, the second pod would fit nowhere."""
     capacity = {"cpu": 16000, "memory": 2**36, "nvidia.com/gpu": 2}
     policy = PolicySettings(PolicyName.GPU_PACKING, 1, GpuPackingArgs())
     free = Node("free", capacity, gpu_left=(1000, 1000))

@@ -50,7 +50,7 @@ def asked_for_many(caller: Caller) -> Answer:
 def test_a_query_for_1500_pods_is_as_short_as_one_for_3__prometheus_adapter_668(
     caller: Caller, prometheus: PrometheusProcess
 ) -> None:
-    """`make bench` shows the same for 50,000 pods."""
+    """`make bench` shows the same with 50,000 pods."""
     assert len(asked_for_many(caller).values) == MANY
     assert len(caller.pods("connections", labelSelector="app=web").values) == 3
     asked = [query for query in queries_of(prometheus) if query.startswith("sum by (pod) (connections")]

@@ -24,7 +24,7 @@ PREDICTED = "300.1234"
 
 
 class WitnessOf:
-    """Prometheus with constant series."""
+    """A Prometheus with constant series."""
 
     def __init__(self, values: dict[str, int]) -> None:
         self._values = values

@@ -69,7 +69,7 @@ FLAGS = {
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the text of each string in a module that is not a docstring, with NUL in place of inserted values."""
+    """Yield the text of each string in a module, without docstrings, with NUL in place of inserted values."""
     tree = ast.parse(path.read_text())
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

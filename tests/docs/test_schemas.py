@@ -296,7 +296,7 @@ def test_the_files_are_what_the_programs_print(program: str) -> None:
 
 
 def types_are_missing(schema: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the places of a schema that have no type, or refer to others."""
+    """Yield the places of a schema that have no type, or that refer to other schemas."""
     if "$ref" in schema or not ("type" in schema or "anyOf" in schema):
         yield path
     others = schema.get("additionalProperties")

@@ -1,4 +1,4 @@
-"""Values of the chart that install the recommender, each set by a name."""
+"""Values of the chart that install the recommender, each set by name."""
 
 from __future__ import annotations
 

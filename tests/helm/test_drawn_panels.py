@@ -1,4 +1,4 @@
-"""The axes of drawn dashboards: ticks are round in their units, and few."""
+"""The axes of drawn dashboards have few ticks, which are round in their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the stand-in for kube-apiserver speaks HTTP: routes, credentials, negotiation, watches, scripted failures."""
+"""The HTTP of the stand-in for kube-apiserver: routes, credentials, negotiation, watches, scripted failures."""
 
 from __future__ import annotations
 

@@ -55,10 +55,10 @@ TOKEN = "a-token-that-is-taken"
 
 
 class FakeApiServer:
-    """The server with its objects, and the levers of a test. Thread-safe."""
+    """The server with its objects, and the settings of a test. Thread-safe."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        """`context` makes it serve TLS."""
+        """With a `context` the server speaks TLS."""
         self.tokens = {TOKEN}
         self.metadata_only = True
         self.aggregated = True

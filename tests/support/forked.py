@@ -81,10 +81,10 @@ def start(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> ManagedProcess:
-    """Start a program that runs until it is ended, as `demo.machine.processes.start` does. It dies with this process.
+    """Start a program that runs until it is ended, as `demo.machine.processes.start` does; it dies with this process.
 
-    `program` may also be a module with `main()`, as for `python -m`.
-    The interpreter has started before: variables that it reads itself have no effect.
+    `program` may also be a module with `main()`, as for `python -m`. The interpreter is already running: variables that
+    it reads itself have no effect.
     """
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its, log_path.open("ab") as log:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ASKED_AT = 1_700_000_000
-"""Every query is evaluated at this time, in seconds since 1970."""
+"""The time at which every query is evaluated, in seconds since 1970."""
 _HISTORY_SECONDS = 720
 _STEP_SECONDS = 30
 

@@ -1,4 +1,4 @@
-"""Fixtures around the running program, for suites that have a fixture `adapter` of their own."""
+"""Fixtures for the running program, for suites that have a fixture `adapter` of their own."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def reply(
 
 @dataclass
 class ScriptedPrometheus:
-    """Answers from a function of the query; the answers are decoded by the product's own code."""
+    """A Prometheus that answers from a function of the query; the product's own code decodes the answers."""
 
     answer: Callable[[str], Reply | PrometheusError | Exception] = lambda _query: Reply()
     series_answer: Callable[[str], Collection[Mapping[str, str]] | PrometheusError] = lambda _selector: ()
@@ -129,7 +129,7 @@ class RealAnswers:
     """The answers of a real Prometheus at any moment, decoded by the product's own code; it lists no series."""
 
     rows: Callable[[str, float], Iterable[tuple[Mapping[str, str], str]] | None]
-    """Labels and value of each series by query and moment; None if the query is refused."""
+    """Returns labels and value of each series for a query and a moment; None if the query is refused."""
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         assert timeout_seconds > 0
@@ -149,7 +149,7 @@ class RealAnswers:
 
 @dataclass
 class MadeUpObjects:
-    """Objects by kind, namespace and name; labels are `app: <name up to the last dash>`."""
+    """Made-up objects by kind, namespace and name; labels are `app: <name up to the last dash>`."""
 
     names_by_namespace: dict[str | None, list[str]] = field(default_factory=dict)
     not_synced: bool = False

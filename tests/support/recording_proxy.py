@@ -44,7 +44,7 @@ class RecordingProxy:
     url: str = ""
     requests: list[ProxiedRequest] = field(default_factory=list)
     authorization: str = ""
-    """The header that each request must have; empty if none is required."""
+    """The header value that each request must have; empty if none is required."""
     seconds_ahead: float = 0.0
     """How far the clock that dates the proxy's answers is ahead of this machine's."""
     server_seconds_ahead: float = 0.0

@@ -47,4 +47,4 @@ BROKEN: Final[tuple[Callable[[Path], object], ...]] = (
     lambda path: path.mkdir(),
     leave_out,
 )
-"""Make a FIFO, an empty file, two files that no header can carry, one that is not text, a folder, or no file."""
+"""Functions that make a FIFO, an empty file, two files that no header can carry, a non-text file, a folder, or none."""

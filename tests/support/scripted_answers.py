@@ -38,7 +38,7 @@ class Script:
 
 
 class Scripted(ScriptedPrometheus):
-    """Answers with samples of different lateness, native histograms, warnings and failures."""
+    """A Prometheus that answers with samples of different lateness, native histograms, warnings and failures."""
 
     def __init__(self, script_of: Callable[[str], Script]) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ TRUE_STD: Final = 0.4
 
 
 def busy_seconds(times: Floats) -> Floats:
-    """Return the counter: the integral of the load, which is low first."""
+    """Return the counter, which is the integral of the load; the load is low first."""
     periods, within = np.divmod(times, 2 * SWITCH_SECONDS)
     in_period = LOW * within + (HIGH - LOW) * np.maximum(within - SWITCH_SECONDS, 0.0)
     return periods * SWITCH_SECONDS * (LOW + HIGH) + in_period

@@ -105,7 +105,7 @@ class World:
     def running(
         self, folder: Path, trust: Trust, *flags: str, rules: str | Path | None = None
     ) -> Iterator[tuple[PrometheusProcess, Adapter]]:
-        """Run both, for a test that harms or counts them."""
+        """Run both, for a test that harms them or counts their queries."""
         with (
             self.prometheus(folder / "prometheus") as prometheus,
             self.adapter(folder, trust, prometheus, *flags, rules=rules) as adapter,

@@ -86,7 +86,7 @@ CROWD: Final = 30
 
 @pytest.fixture(scope="module")
 def crowded(house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adapter]:
-    """Return an adapter with one rule for the Prometheus of its flags, and many for one that never accepts."""
+    """Return an adapter with one rule for the Prometheus of its flags, and many rules for one that never accepts."""
     folder = tmp_path_factory.mktemp("crowded")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         declared = f"prometheus: [{{name: far, url: 'http://127.0.0.1:{silent.getsockname()[1]}'}}]\n"

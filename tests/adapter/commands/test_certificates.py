@@ -1,4 +1,4 @@
-"""The certificate that the program shows: given as files and renewed, or made by itself."""
+"""The certificate that the program presents: given as files and renewed, or made by the program itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEB = {"labelSelector": "app=web"}
 
 
 def shown(adapter: Adapter, context: ssl.SSLContext, name: str = "localhost") -> bytes:
-    """Return the certificate that a client which trusts `context` is shown."""
+    """Return the certificate that is presented to a client which trusts `context`."""
     tcp = socket.create_connection(("127.0.0.1", adapter.port), timeout=PATIENCE_SECONDS)
     with context.wrap_socket(tcp, server_hostname=name) as sock:
         certificate = sock.getpeercert(binary_form=True)

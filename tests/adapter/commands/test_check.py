@@ -1,4 +1,4 @@
-"""`tidewatch-adapter check` as its users run it: what it prints, its exit status, its JSON, and what it mends."""
+"""`tidewatch-adapter check` as its users run it: its output, its exit status, its JSON, and its repairs."""
 
 from __future__ import annotations
 

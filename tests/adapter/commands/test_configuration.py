@@ -1,4 +1,4 @@
-"""Rule files: what stops the start, what refuses one rule alone, and changes while the program runs."""
+"""Rule files: what stops the start, what refuses only one rule, and changes while the program runs."""
 
 from __future__ import annotations
 

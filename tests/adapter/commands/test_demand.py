@@ -1,4 +1,4 @@
-"""The queries that many clients cost Prometheus, by its own counter."""
+"""The number of queries that many clients cost, counted by Prometheus itself."""
 
 from __future__ import annotations
 

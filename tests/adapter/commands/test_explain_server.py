@@ -1,4 +1,4 @@
-"""`/debug/explain` and `explain --server`: the real program, real TLS, and an API server that says who may what."""
+"""`/debug/explain` and `explain --server`: the real program, real TLS, and an API server that decides on rights."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def test_what_the_flags_say_about_prometheus_is_used(tmp_path: Path, trust: Trus
 
 
 def described(line: list[str]) -> Access:
-    """Return the access that the file of --prometheus-auth-config describes."""
+    """Return the access that the file of `--prometheus-auth-config` describes."""
     files = serve_settings(parse_flags(SERVE, line, {})).prometheus.access_files
     assert files is not None
     return files.read()

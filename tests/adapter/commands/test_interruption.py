@@ -21,7 +21,7 @@ _HEARS_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that accepts connections and never answers."""
+    """Yield a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening
 

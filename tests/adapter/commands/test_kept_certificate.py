@@ -79,7 +79,7 @@ def bundle(cluster: ObjectApiServer, name: str = CUSTOM) -> str:
 
 
 def trusting(cluster: ObjectApiServer, trust: Trust) -> ssl.SSLContext:
-    """Return a client that trusts what kube-apiserver does."""
+    """Return a client that trusts the same CAs as kube-apiserver."""
     context = ssl.create_default_context(cadata=bundle(cluster))
     context.load_cert_chain(trust.front_proxy.certificate_file, trust.front_proxy.key_file)
     return context

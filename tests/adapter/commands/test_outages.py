@@ -1,4 +1,4 @@
-"""Prometheus away, killed, or hanging: answers go on as long as they are good, then errors that say why, never 0."""
+"""While Prometheus is down, killed or hanging, answers go on until they are too old; then come errors, never 0."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ ALWAYS_ALL = {
 
 @pytest.fixture(scope="module")
 def families(adapter: Adapter) -> dict[str, Metric]:
-    """Return the metrics after some requests of every kind."""
+    """Return the families of the program's metrics after some requests of every kind."""
     with adapter.caller() as caller:
         ask_for_everything(caller)
         eventually(lambda: adapter.metric(f"{OWN}rule_plan") > 0)

@@ -1,4 +1,4 @@
-"""A running `serve` that asks Prometheus with the kubeconfig of --prometheus-auth-config, which is replaced."""
+"""A running `serve` that queries Prometheus with the kubeconfig of `--prometheus-auth-config`, which is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process is ready when it knows its metrics, so that a rolling update loses none; and soon in any case."""
+"""A process is ready once it knows its metrics, so that a rolling update loses none, or after some time."""
 
 from __future__ import annotations
 

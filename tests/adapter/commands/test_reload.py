@@ -49,7 +49,7 @@ def broken(rule: str) -> str:
 
 
 def by_hand(caller: Caller, metric: str) -> Answer:
-    """Ask as a person with kubectl does."""
+    """Send a request as a person with kubectl does."""
     return caller.get(f"{EXTERNAL}/namespaces/shop/{metric}", [("User-Agent", "kubectl/v1.36.0 (linux/amd64)")])
 
 
@@ -169,7 +169,7 @@ def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
 
 @contextmanager
 def asked_all_the_time(adapter: Adapter) -> Iterator[list[Answer]]:
-    """Ask for one metric again and again, and hand out what was answered."""
+    """Request one metric again and again, and yield the list of the answers."""
     over, answers = threading.Event(), list[Answer]()
 
     def ask_on() -> None:

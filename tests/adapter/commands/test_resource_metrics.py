@@ -1,4 +1,4 @@
-"""metrics.k8s.io of the real program before a real Prometheus, with rules as kube-prometheus writes them."""
+"""metrics.k8s.io of the real program with a real Prometheus, and with rules as kube-prometheus writes them."""
 
 from __future__ import annotations
 

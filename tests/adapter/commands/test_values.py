@@ -1,4 +1,4 @@
-"""Values and discovery as an HPA controller and kube-apiserver get them, against what Prometheus itself says."""
+"""Values and discovery as an HPA controller and kube-apiserver get them, compared with Prometheus itself."""
 
 from __future__ import annotations
 

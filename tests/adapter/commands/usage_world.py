@@ -1,4 +1,4 @@
-"""A small cluster that uses CPU and memory: known amounts, told by rules as kube-prometheus writes them.
+"""A small cluster that uses known amounts of CPU and memory, shown by rules as kube-prometheus writes them.
 
 Counters grow by their rate from the past into the future, so that what is right is known without asking.
 """
@@ -88,7 +88,7 @@ _RATES = {
         for namespace in OTHER_NAMESPACES
     },
 }
-"""Counter, and by how much it grows each second."""
+"""By how much each counter grows per second."""
 _CONSTANT = {
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="app"}': 100 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="proxy"}': 10 * MIB,

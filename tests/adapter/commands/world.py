@@ -1,4 +1,4 @@
-"""A small cluster with its series, which the tests of this folder ask about: values change every other second."""
+"""A small cluster with its series, about which the tests of this folder ask; values change every other second."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OBJECTS: dict[str, Any] = {
 
 
 def _counting(offset: float) -> Course:
-    """Return the course of a series that shows the time, so much ahead."""
+    """Return the course of a series whose value is the time, ahead by an offset."""
     return lambda moment: moment % 1000 + offset
 
 

@@ -214,7 +214,7 @@ class MachineGroups:
             )
 
     def configure(self, settings: Mapping[str, Any], *lines: str, poll_interval: str = "1s") -> None:
-        """Write a configuration with one recommendation, which a running recommender reads anew."""
+        """Write a configuration with one recommendation, which a running recommender reads again."""
         top = (
             f"pollInterval: {poll_interval}\nstate: {self.folder}/state\n"
             f"leaderElection: {{enabled: false, namespace: {self.namespace}}}\n"
@@ -238,7 +238,7 @@ class MachineGroups:
         return program.items()["workers"]
 
     def requests(self, *codes: int) -> list[AuditEvent]:
-        """Return the recommender's requests with these answers, in the order of their answers."""
+        """Return the recommender's requests with these statuses, in the order of their answers."""
         user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
         found = [event for event in self.cluster.audit_events() if event.user == user and event.code in codes]
         return sorted(found, key=lambda event: event.end)

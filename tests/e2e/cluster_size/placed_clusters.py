@@ -118,7 +118,7 @@ class PlacedClusters:
             self._clear()
 
     def add_nodes(self, nodes: Iterable[Document]) -> None:
-        """Make nodes."""
+        """Make these nodes."""
         self._all(self._create_node, nodes)
 
     def add_pending(self, *pods: Document) -> None:

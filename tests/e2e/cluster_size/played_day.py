@@ -114,7 +114,7 @@ class PlayedDay:
             self._follow_size()
 
     def recording(self) -> Recording:
-        """Return what has happened as the recording of a day."""
+        """Return what happened as the recording of a day."""
         stretch = DAY_SECONDS / self.seconds
         amounts = sorted({seen.cpu_milli for seen in self.pods.values()})
 

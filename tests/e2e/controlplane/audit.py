@@ -63,7 +63,7 @@ class AuditTail:
         self._offset = path.stat().st_size if path.exists() and not from_the_start else 0
 
     def read(self) -> list[AuditEvent]:
-        """Return the events since the last call. A last line that is still being written comes with the next one."""
+        """Return the events since the last call; a last line that is still being written comes with the next call."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as log:

@@ -145,7 +145,7 @@ class ApiClient:
         return self._answer_of("PATCH", path, query, body, APPLY_PATCH)
 
     def delete(self, path: str, body: Document | None = None) -> None:
-        """Delete an object; it may be gone already. `body`: DeleteOptions."""
+        """Delete an object, which may be gone already; `body` has DeleteOptions."""
         try:
             self._answer_of("DELETE", path, {}, body)
         except ApiError as e:

@@ -77,7 +77,7 @@ class Cluster:
         return self.plane.network
 
     def kubectl(self, *arguments: str, user: User | None = None, stdin: str | None = None) -> str:
-        """Run kubectl, as an administrator or as somebody else, and return what it prints. Raises KubectlError."""
+        """Run kubectl, as an administrator or as another user, and return its output. Raises KubectlError."""
         kubeconfig = user.kubeconfig if user else self.kubeconfig
         cache = self.plane.folder / "kubectl-cache"
         command = [self._programs["kubectl"], f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}", *arguments]

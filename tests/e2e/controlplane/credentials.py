@@ -32,10 +32,10 @@ class Key:
 
 
 class Authorities:
-    """All that a control plane in `folder` trusts and signs with."""
+    """Everything that a control plane in `folder` trusts and signs with."""
 
     def __init__(self, folder: Path, names: Sequence[str], addresses: Sequence[str]) -> None:
-        """`names` and `addresses` are those at which the API server is called."""
+        """`names` and `addresses` are those under which clients call the API server."""
         self.folder = folder
         self.serving = Authority(folder / "serving", "e2e-serving")
         self.clients = Authority(folder / "clients", "e2e-clients")

@@ -84,7 +84,7 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Make set-user-ID programs powerless for this process and its children."""
+    """Take the power of set-user-ID programs from this process and its children."""
     _raise_on_error(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.client import ApiClient
 
 Values: TypeAlias = Callable[[Sequence[str]], Mapping[str, float]]
-"""Given the names of the Ready pods, in order, returns the value of each that has one; NaN is a value."""
+"""Given the names of the Ready pods, in order, returns the value of each that has one, which may be NaN."""
 
 _INTERVAL_SECONDS: Final = 0.25
 
@@ -81,7 +81,7 @@ class PodMetrics:
     @classmethod
     @contextmanager
     def running(cls, client: ApiClient) -> Iterator[Self]:
-        """Export until the block ends."""
+        """Export the series until the block ends."""
         with running_exporter() as exporter:
             metrics = cls(client, exporter)
             thread = threading.Thread(target=metrics._follow, name="pod metrics", daemon=True)

@@ -53,11 +53,11 @@ class Seen:
     workload: HpaWorkload
     observation: Observation
     limited: str
-    """Reason of the condition ScalingLimited; empty before the first sync."""
+    """The reason of the condition ScalingLimited; empty before the first sync."""
     able: str
-    """Reason of the condition AbleToScale."""
+    """The reason of the condition AbleToScale."""
     active: str
-    """Reason of the condition ScalingActive."""
+    """The reason of the condition ScalingActive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _Sync:
 
 
 def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequence[Look]) -> Verdict:
-    """Let the model decide each sync but the last, whose outcome is not known yet. Raises DisagreementError."""
+    """Let the model decide each sync except the last, whose outcome is not known yet. Raises DisagreementError."""
     worlds: tuple[HpaHistory | None, ...] = (None,)
     certain, decisions, reasons = 0, [], set()
     for number, (event, after) in enumerate(itertools.pairwise(syncs)):

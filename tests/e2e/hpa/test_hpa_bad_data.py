@@ -36,7 +36,7 @@ NAN: Final = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which data goes bad, and the workload of six pods that it happens to."""
+    """One kind of bad data, and the workload of six pods that it affects."""
 
     metric: Document
     good: Callable[[], None]

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs_pods
 
 AVAILABLE_SECONDS: Final = 30.0
 _SLOWER_SECONDS: Final = 1.0
-"""More than a busy machine adds, and less than a group version that does not answer."""
+"""More than a busy machine adds, and less than an unanswered request for a group version takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ BEHAVIOUR_QUEUE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """An autoscaler, the total load in each sync, and how that load becomes series."""
+    """An autoscaler, the total load in each sync, and how this load becomes series."""
 
     autoscaler: Autoscaler
     loads: tuple[float, ...]

@@ -43,7 +43,7 @@ def installed(cluster: Cluster, namespace: str, values: dict[str, Any]) -> Itera
 
 
 def values_for(pool: str) -> dict[str, Any]:
-    """Return values for a group without a node. No kind of Cluster API exists, and neither do the priorities."""
+    """Return values for a group without a node; neither a kind of Cluster API nor the priorities exist."""
     group = {"name": GROUP, "min": 2, "max": 3, "selector": {POOL: pool}, "template": {"cpu": "2", "memory": "4Gi"}}
     groups = {"static": [group], "clusterAPI": {"namespace": pool}}
     size = {"nodeGroups": groups, "expander": ["priority", "least-waste"], "scaleDown": {"enabled": False}}

@@ -24,7 +24,7 @@ _LISTS: Final = ("nodes", "pods", "namespaces", "claims", "volumes", "storageCla
 
 
 def our_verdict(cluster: Objects) -> ClusterVerdict:
-    """Return the verdict on the pending pod, from the objects as a file of them is read."""
+    """Return the verdict on the pending pod, from the objects as they are read from a file."""
     state = _state(cluster)
     assert state.left_out == ()
     assert isinstance(state.nodes, Observed)

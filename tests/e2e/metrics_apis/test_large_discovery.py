@@ -73,6 +73,6 @@ def read_anew(cluster: Cluster) -> Reply | None:
 
 
 def told(cluster: Cluster) -> dict[str, str]:
-    """Return what the document says of group versions that are not current, and of the adapter's."""
+    """Return what the document says about group versions that are not current, and about the adapter's."""
     found = freshness(aggregated(cluster).document)
     return {name: fresh for name, fresh in found.items() if fresh != "Current" or name in OURS}

@@ -150,7 +150,7 @@ def started(querier: Querier, folder: Path, trust: Trust, *flags: str) -> Abstra
 
 @contextmanager
 def dead_store(querier: Querier, cluster: str) -> Iterator[float]:
-    """Kill the store of a cluster, and yield a Unix time at which it was dead."""
+    """Kill the store of a cluster, and yield a Unix time at which it was down."""
     with querier.dead(cluster):
         answer = querier.ask(LOAD)
         assert answer["status"] == "success"

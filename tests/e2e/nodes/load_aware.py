@@ -43,7 +43,7 @@ _LOADS_SECONDS: Final = 60.0
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """Return a file that the chart ships."""
+    """Return a file of the chart."""
     found: dict[str, Any] = yaml.safe_load((SHIPPED / name).read_text())
     return found
 
@@ -100,7 +100,7 @@ class NodesProgram:
         return {one["node"]: one["score"] for one in found.get("scores", [])}
 
     def hot(self) -> dict[str, list[str]]:
-        """Return the reasons of each hot node."""
+        """Return the reasons for which each hot node is hot."""
         return {one["node"]: one["reasons"] for one in self.document("/hotspots").get("hot", [])}
 
     def metric(self, series: str) -> float:

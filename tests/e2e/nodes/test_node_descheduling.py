@@ -104,7 +104,7 @@ def deployment() -> Document:
 
 
 def cordon(cluster: Cluster, *, is_on: bool) -> None:
-    """Keep new pods away from the cold nodes, or let them in."""
+    """Keep new pods off the cold nodes, or let them in."""
     for node in COLD:
         cluster.client.merge(f"{NODES}/{node}", {"spec": {"unschedulable": is_on}})
 

@@ -34,7 +34,7 @@ class Comparison:
     """Brings the oracle's answer, where it is not a refusal, into the form of ours."""
 
     def gos(self, answer: Answer) -> Answer:
-        """Return the oracle's answer in the form of ours."""
+        """Return Go's answer in the form of ours."""
         return answer if isinstance(answer, Refused) else self.normal(answer)
 
 

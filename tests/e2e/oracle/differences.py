@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from tests.e2e.oracle.asking import Answer, Question, Refused
 
 Covers: TypeAlias = Callable[[Question, Answer, Answer], bool]
-"""Given the question, the oracle's answer and ours."""
+"""Decides from the question, the oracle's answer and ours whether a difference is covered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""This project's answers to the questions that the oracle is asked, in the form of the oracle's answers."""
+"""This project's answers to the oracle's questions, in the form of the oracle's answers."""
 
 from __future__ import annotations
 

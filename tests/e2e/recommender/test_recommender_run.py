@@ -289,4 +289,4 @@ def has_changed(scene: Scene, target: Workload, program: Recommender) -> None:
 
 
 STATES: Final = (has_begun, has_changed, has_remembered, has_cause_to_change, has_ports, has_decided)
-"""States of the program, each of which the test sees before it kills it."""
+"""States of the program; the test waits for one before each kill."""

@@ -36,7 +36,7 @@ ACCOUNT: Final = "predictor"
 
 
 class Wave:
-    """A load over time. Thread-safe: an exporter asks while a test changes it."""
+    """A load over time. Thread-safe: an exporter reads it while a test changes it."""
 
     def __init__(self, level: float) -> None:
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Wave:
 
 @dataclass(slots=True)
 class Predicting:
-    """The setting for a recommender that predicts, with exactly the rights that its configuration needs."""
+    """The surroundings of a recommender that predicts, with exactly the rights that its configuration needs."""
 
     cluster: Cluster
     namespace: str
@@ -151,7 +151,7 @@ class Predicting:
 def predicting(
     cluster: Cluster, namespace: str, prometheus: ScrapedPrometheus, pod_metrics: PodMetrics, tmp_path: Path
 ) -> Iterator[Predicting]:
-    """Yield the setting for a recommender; everything that the test starts in it ends with the test."""
+    """Yield the surroundings of a recommender, which end with the test."""
     found = Predicting(cluster, namespace, tmp_path, prometheus.url, pod_metrics)
     with found.stack:
         yield found

@@ -45,7 +45,7 @@ class SteadyLoad:
 
     @property
     def sent(self) -> list[Sent]:
-        """Return the requests that have been answered or have failed, by their start."""
+        """Return the requests that were answered or have failed, ordered by their start."""
         return sorted(self._sent, key=lambda one: one.start)
 
     @property
@@ -91,7 +91,7 @@ class SteadyLoad:
 def steady_load(
     ask: Callable[[], Reply], wrong_with: Callable[[Reply], str | None], per_second: float
 ) -> Iterator[SteadyLoad]:
-    """Send requests while the block runs; afterwards all of them have ended."""
+    """Send requests while the block runs; after it, all of them have ended."""
     load = SteadyLoad(ask, wrong_with, per_second)
     threads = [
         threading.Thread(target=load.run, args=(worker, CONNECTIONS), name=f"load {worker}", daemon=True)

@@ -1,4 +1,4 @@
-"""Backtests with a budget."""
+"""Backtests of budgets: costs, short steps, and headroom of the same cost."""
 
 from __future__ import annotations
 

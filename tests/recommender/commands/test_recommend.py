@@ -55,7 +55,7 @@ class World:
         self.cluster = folder / "cluster.json"
 
     def write(self, configuration: str, objects: Sequence[Json]) -> list[str]:
-        """Return the arguments that name both."""
+        """Write a configuration and objects, and return the arguments that name both."""
         self.config.write_text(configuration)
         self.cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
         return ["recommend", f"--config={self.config}", f"--cluster={self.cluster}"]

@@ -27,7 +27,7 @@ HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A configuration and the objects of a cluster."""
+    """A folder with a configuration and the objects of a cluster."""
 
     root: Path
 

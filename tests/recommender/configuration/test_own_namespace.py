@@ -1,4 +1,4 @@
-"""Another autoscaler is also looked for in the namespace in which the recommender runs."""
+"""Another autoscaler is also looked for in the recommender's own namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Electors with an API server that is cut off, slow, stopped or loses answers: there are never two holders."""
+"""Electors with an API server that is cut off, slow or stopped, or loses answers: there are never two holders."""
 
 from __future__ import annotations
 

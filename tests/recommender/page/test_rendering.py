@@ -1,4 +1,4 @@
-"""The page shows what a publication says."""
+"""The page shows what a publication contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor as a whole: an installation in which all is well, an API server that is away, and the program."""
+"""The doctor as a whole: an installation in which all is well, an API server that is down, and the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor looks at `tidewatch-adapter nodes`, and at what Trimaran and kube-scheduler would make of its answers."""
+"""The doctor looks at `tidewatch-adapter nodes`, and at what Trimaran and kube-scheduler make of its answers."""
 
 from __future__ import annotations
 

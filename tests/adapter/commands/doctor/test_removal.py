@@ -1,4 +1,4 @@
-"""`doctor --remove`: only what a release of the chart has left behind goes."""
+"""`doctor --remove` deletes only what a release of the chart has left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor looks at who serves `metrics.k8s.io`."""
+"""The doctor looks at the owner of `metrics.k8s.io`."""
 
 from __future__ import annotations
 

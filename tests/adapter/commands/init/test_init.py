@@ -46,7 +46,7 @@ def series_of_all() -> str:
 
 @pytest.fixture(scope="module")
 def every_exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometheus]:
-    """A Prometheus that scrapes one series of each kind, twice so that rates exist."""
+    """Yield a Prometheus that scrapes one series of each kind, twice so that rates exist."""
     with scraped_prometheus(
         tmp_path_factory.mktemp("prometheus"), series_of_all(), interval="1s", stamped=True
     ) as running:

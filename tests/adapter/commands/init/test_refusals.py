@@ -1,4 +1,4 @@
-"""`tidewatch-adapter init` says how to repair what it refuses, replaces no file, and writes none in part."""
+"""`tidewatch-adapter init` says how to repair what it refuses, replaces no file, and writes no file in part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometheus]:
-    """A Prometheus with hostile labels, and with series that have too few labels."""
+    """Yield a Prometheus with hostile labels, and with series that have too few labels."""
     text = (
         f'rabbitmq_queue_messages{{queue="{EVIL}",vhost="/"}} 3\n'
         'websocket_connections{namespace="shop",pod="../../x-0"} 4\n'

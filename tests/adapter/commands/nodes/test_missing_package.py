@@ -1,4 +1,4 @@
-"""An installation without numpy, as in the image of the adapter alone, refuses `nodes` alone."""
+"""An installation without numpy, as in the image of the adapter alone, refuses only `nodes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nodes and pods come from: nowhere, a folder, or the watches of a cluster; and what rights that takes."""
+"""Where nodes and pods come from (nowhere, a folder, or the watches of a cluster), and the rights that this needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """A worker of which a source uses only the tasks."""
+    """A worker, reduced to the tasks, which are all that a source uses."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -265,7 +265,7 @@ def test_with_load_watchers_variables_alone_it_works_by_instance_once_prometheus
 
 
 def stranger_sends_a_body(nodes: NodesProcess, context: ssl.SSLContext) -> bytes:
-    """Return the first line of the answer to a large body, of which nothing but the head is ever sent."""
+    """Return the first line of the answer to a large body, of which only the head is ever sent."""
     with (
         socket.create_connection(("127.0.0.1", nodes.port), timeout=20) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as sock,

@@ -23,7 +23,7 @@ ROTATIONS = 3
 
 
 class Scheduler:
-    """One kept connection."""
+    """A scheduler with one kept connection."""
 
     def __init__(self, nodes: NodesProcess, context: ssl.SSLContext) -> None:
         self._connection = http.client.HTTPSConnection(

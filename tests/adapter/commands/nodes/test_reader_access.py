@@ -113,7 +113,7 @@ def test_the_scheduler_needs_a_certificate_of_the_file_in_its_time_of_validity(t
 
 
 def test_a_token_alone_bounds_what_everybody_may_send_to_the_scheduler(file: Path, tmp_path: Path) -> None:
-    """Whole Node objects need a client CA, by which their sender is known before they are read."""
+    """Whole Node objects are accepted only with a client CA, which makes the sender known before they are read."""
     large = 64 * 2**20
     paths = ("/scheduler/filter", "/scheduler/<policy>/prioritize", "/api/v1/query")
     routes = [Route(path, lambda _: Response(200, b""), largest_body_bytes=large) for path in paths]

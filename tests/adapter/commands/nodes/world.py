@@ -28,7 +28,7 @@ FUTURE_SECONDS = 600
 CPUS = 2
 
 BUSY = {"10.0.0.1:9100": 0.25, "10.0.0.2:9100": 0.9, "node-3": 0.5}
-"""How busy the CPUs of each instance are; `node-3` is a name, as with kube-prometheus."""
+"""How busy the CPUs of each instance are; `node-3` is a name, as in kube-prometheus."""
 STRANGER = "10.9.9.9:9100"
 
 

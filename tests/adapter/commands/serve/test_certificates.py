@@ -1,4 +1,4 @@
-"""The flags say which certificate is kept; the start waits for rights and for a server that come late."""
+"""The flags say which certificate is kept; the start waits for rights and for a server that becomes available late."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asked(*flags: str) -> KeptCertificate | None:
 
 
 class Time:
-    """A clock that only sleeping moves; something may happen meanwhile."""
+    """A clock that moves only when somebody sleeps; something may happen during the sleep."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""MetricRule objects in a process: read when they change, and their statuses written once."""
+"""MetricRule objects in a process are read when they change, and their statuses are written once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def form(name: str, spec: object = QUEUE, *, generation: int = 1, status: Any = 
 
 @dataclass
 class Server:
-    """Takes statuses as the API server does, and sends them to the watches of its replicas."""
+    """A server that accepts statuses as the API server does, and sends them to the watches of its replicas."""
 
     stores: list[RuleObjectStore] = field(default_factory=list)
     statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Server:
         return {}
 
     def put(self, item: RuleObjectForm) -> None:
-        """Store an object, with the status that it has."""
+        """Store an object with its status."""
         place = f"{item.metadata.namespace}/{item.metadata.name}"
         version = str(int(self.forms[place].metadata.resource_version) + 1 if place in self.forms else 1)
         item = RuleObjectForm(msgspec.structs.replace(item.metadata, resource_version=version), item.spec)
@@ -89,7 +89,7 @@ class Server:
 
 
 class Replica:
-    """One process, on stand-ins."""
+    """One process, built on stand-ins."""
 
     def __init__(self, server: Server, series: int = 1, most: int = 50) -> None:
         self.clock = FakeClock()

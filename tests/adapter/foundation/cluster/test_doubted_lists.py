@@ -1,4 +1,4 @@
-"""Lists that have lost objects: nothing shrinks and no owner is forgotten until a second list agrees."""
+"""After a list that has lost objects, nothing shrinks and no owner is forgotten until a second list agrees."""
 
 from __future__ import annotations
 

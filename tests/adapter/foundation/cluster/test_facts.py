@@ -1,4 +1,4 @@
-"""Decoded objects become facts; one that lacks something is named, with what is wrong with it."""
+"""Decoded objects become facts; an object that lacks something is named, with what is wrong with it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ COUNTS = {
 
 
 def written(path: Path, *objects: Json) -> Path:
-    """Write the objects as the name of the file says."""
+    """Write the objects in the format that the name of the file says."""
     if path.suffix == ".yaml":
         path.write_text(yaml.safe_dump_all(objects))
     else:

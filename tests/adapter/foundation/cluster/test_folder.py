@@ -30,7 +30,7 @@ WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 
 
 class Folder(ClusterFolder):
-    """Counts changes, keeps reports, and has a clock that each refresh advances."""
+    """A folder that counts changes, keeps reports, and has a clock that each refresh advances."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

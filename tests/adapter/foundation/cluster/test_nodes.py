@@ -33,7 +33,7 @@ CASE = [
     node("n4", "4000m", labels={"app": "something-else"}),
     node("n5", "3000m", labels=APP, ready="False"),
 ]
-"""TestGetClusterStatus of cluster-proportional-autoscaler, pkg/autoscaler/k8sclient/k8sclient_test.go at 5a5dd5a1."""
+"""The case TestGetClusterStatus of cluster-proportional-autoscaler, k8sclient_test.go at 5a5dd5a1."""
 
 
 def test_nodes_of_the_upstream_case_are_counted_as_upstream() -> None:

@@ -80,7 +80,7 @@ def test_namespaces_take_turns() -> None:
 
 
 class Named(msgspec.Struct):
-    """An object as it is fetched."""
+    """An object in the form in which it is fetched."""
 
     name: str
 

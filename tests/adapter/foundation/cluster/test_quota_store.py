@@ -1,4 +1,4 @@
-"""A store tells of values that have changed, and of nothing else."""
+"""A store reports values that have changed, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The size of an object with a scale subresource, and who writes it."""
+"""The size of an object with a scale subresource, and which field managers write it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ PLURALS = {
 
 
 class Changes:
-    """Counts the calls of `changed`."""
+    """A counter of the calls of `changed`."""
 
     def __init__(self) -> None:
         self.seen = 0

@@ -1,4 +1,4 @@
-"""Contents that outlive a worker are whole, or there are none."""
+"""Contents that outlive a worker are either whole or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs of the controller's own functions: windows and rates over time, as the history carries them."""
+"""Whole runs of the controller's own functions: windows and rates over time, carried by the history."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def spec_of(run: dict[str, Any]) -> HPASpec:
 
 
 def behaviour_of(decision: HpaDecision) -> list[int | str | None]:
-    """Return the number after the look-back and the decided one, and the reason of both."""
+    """Return the number after the look-back and the decided number, with the reason of each."""
     steps = {step.step: step for step in decision.steps}
     stabilized, limited = steps["stabilized"], steps["limited"]
     return [stabilized.value, decision.desired, stabilized.detail, limited.detail]

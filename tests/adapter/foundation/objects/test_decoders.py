@@ -29,7 +29,7 @@ class Outer(msgspec.Struct):
 
 
 def describing(source: str) -> list[int]:
-    """Return the lines in which msgspec would describe a type."""
+    """Return the lines at which msgspec would describe a type."""
     if "msgspec" not in source:
         return []
     found: list[int] = []

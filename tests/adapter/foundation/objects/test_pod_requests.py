@@ -57,7 +57,7 @@ UPSTREAM = {
         (3510, 6144),
     ),
 }
-"""pkg/trimaran/resourcestats_test.go of kubernetes-sigs/scheduler-plugins at 903da7df."""
+"""The cases of pkg/trimaran/resourcestats_test.go of kubernetes-sigs/scheduler-plugins at 903da7df."""
 
 
 @pytest.mark.parametrize(("spec", "which", "expected"), UPSTREAM.values(), ids=UPSTREAM.keys())

@@ -15,7 +15,7 @@ class MadeQuery:
 
     texts: tuple[str, ...]
     selectors: tuple[tuple[str, str | None], ...]
-    """The name before the braces, and what is between them; None if there are no braces."""
+    """For each selector, the name before the braces and the text between them; None if there are no braces."""
 
     def written(self, matchers: str = "") -> str:
         """Return the query, with these matchers in every selector."""
@@ -140,5 +140,5 @@ QUERIES = st.recursive(
     _wider,
     max_leaves=5,
 )
-"""Queries of which nearly all are valid."""
+"""A strategy for queries, nearly all of which are valid."""
 SELECTORS = _selectors()

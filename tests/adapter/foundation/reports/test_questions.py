@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Yield the other end of a terminal that is standard input and standard error."""
+    """Yield the other end of a terminal that serves as standard input and standard error."""
     ours, theirs = os.openpty()
     with (
         os.fdopen(os.dup(theirs), "r", encoding="utf-8") as source,

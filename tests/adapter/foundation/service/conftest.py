@@ -17,6 +17,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates) -> Iterator[Server]:
-    """A server that the tests of a module share; they leave it as they found it."""
+    """Yield a server that the tests of a module share, and that they leave as they found it."""
     with running_server(tmp_path_factory.mktemp("server"), certificates) as running:
         yield running

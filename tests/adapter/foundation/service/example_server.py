@@ -107,13 +107,13 @@ ROUTES = (
 
 
 def plan_body(head: Head) -> BodyPlan | None:
-    """Bodies for `/known` and `/held` are received in advance, from those with a certificate."""
+    """Receive bodies for `/known` and `/held` in advance, if the client has a certificate."""
     is_planned = head.target.partition("?")[0] in {"/known", "/held"} and head.peer_chain
     return BodyPlan(LARGEST_KNOWN_BYTES, LARGEST_KNOWN_BYTES) if is_planned else None
 
 
 routed = wsgi_application(lambda _: Response(404, b"{}"), routes=ROUTES)
-"""The shell that programs use, with a route that takes bodies."""
+"""The WSGI application that programs use, with a route that accepts bodies."""
 
 
 def half_an_answer(start_response: Callable[..., Any]) -> Iterator[bytes]:

@@ -89,7 +89,7 @@ class Server:
 def running_server(
     folder: Path, certificates: Certificates, *, until_serving: bool = True, **settings: object
 ) -> Iterator[Server]:
-    """Start a server with settings of `example_server`; it is killed in the end."""
+    """Start a server with settings of `example_server`, and kill it in the end."""
     everything = json.dumps(settings_of(certificates, **settings))
     module = "tests.adapter.foundation.service.example_server"
     with forked.start(module, everything, log_path=folder / "server.log", name="example-server") as process:
@@ -101,7 +101,7 @@ def running_server(
 
 
 def settings_of(certificates: Certificates, **settings: object) -> dict[str, object]:
-    """The argument of `example_server`."""
+    """Return the argument of `example_server`."""
     return {
         "certificate": str(certificates.server.certificate_file),
         "key": str(certificates.server.key_file),
@@ -118,7 +118,7 @@ def tcp_to(port: int) -> socket.socket:
 
 
 def get(sock: socket.socket, path: str = "/facts", *header_lines: str) -> tuple[int, dict[str, Any]]:
-    """Ask over an open connection and return status and facts."""
+    """Send a request over an open connection and return status and facts."""
     send_head(sock, path, *header_lines)
     status, body = read_answer(sock)
     return status, json.loads(body) if body.startswith(b"{") else {}

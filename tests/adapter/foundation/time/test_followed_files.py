@@ -27,7 +27,7 @@ UNUSABLE = (FilesError, ValueError)
 
 
 class Watch:
-    """Watched files with what they reported."""
+    """Watched files, and their reports."""
 
     def __init__(self, *paths: Path, settled_after: int = 1) -> None:
         self.taken: list[str] = []

@@ -1,4 +1,4 @@
-"""Routes through Flask: every answer is a handler's or the program's own refusal, none is Flask's."""
+"""Requests are routed through Flask, but every answer is a handler's or the program's own refusal."""
 
 from __future__ import annotations
 

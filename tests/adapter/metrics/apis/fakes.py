@@ -123,7 +123,7 @@ class FakeReadings:
     )
 
     of_objects: dict[str, Catalogue] = field(default_factory=dict)
-    """By namespace, what MetricRule objects serve."""
+    """By namespace, the metrics that MetricRule objects serve."""
 
     def catalogue_of(self, namespace: str | None) -> Catalogue:
         return self.of_objects.get(namespace or "", Catalogue())
@@ -198,7 +198,7 @@ class OneChain:
 
 @dataclass
 class Server:
-    """A handler with everything around it made up; `get` asks as the verified front proxy."""
+    """A handler whose surroundings are made up; `get` sends requests as the verified front proxy."""
 
     readings: FakeReadings = field(default_factory=FakeReadings)
     empty_is_error: bool = False
@@ -234,7 +234,7 @@ class Server:
         return self.handler.handle(Request("GET", path, query, headers, CHAIN))
 
     def routed(self, method: str, target: str, chain: tuple[bytes, ...] = CHAIN) -> Response:
-        """Ask as a server does, through the routes."""
+        """Send a request as a server does, through the routes."""
         status, headers, body = call(self.application, environ(method, target, **{"tidewatch.peer_chain": chain}))
         return Response(int(status[:3]), body, headers["Content-Type"], tuple(headers.items()))
 

@@ -20,7 +20,7 @@ WEB_0 = UsageItem(
 WEB_1 = UsageItem(
     "shop", "web-1", {"app": "web"}, AT - 10, {"app": {"cpu": 0.5, "memory": 5e6}, "init": {"cpu": 0.001}}
 )
-"""Its init container has ended."""
+"""A pod whose init container has ended."""
 HALF = UsageItem("half", "web-1", {"app": "web"}, AT - 10, {"app": {"memory": 5e6}})
 OTHER = UsageItem("other", "web-0", {"app": "web"}, AT, {"app": {"cpu": 3.0, "memory": 2.0**30}})
 N1 = UsageItem(None, "n1", {"zone": "a"}, AT, {"": {"cpu": 1.5, "memory": 2.0**33}})

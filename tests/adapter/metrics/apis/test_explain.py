@@ -1,4 +1,4 @@
-"""Which right an explanation needs, and what is asked of the readings for it."""
+"""Which right an explanation needs, and what it requests from the readings."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.adapter.metrics.apis.golden_world import golden_readings
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*.json"))
 WORLDS = {"metrics": golden_readings, "usage": usage_readings}
-"""By the `world` of an exchange; there are no resource rules where it names none."""
+"""The function that makes the readings, by the `world` of an exchange; without a world there are no resource rules."""
 CHAINS = {"front proxy": CHAIN, "refused": REFUSED_CHAIN, "nobody": ()}
 
 

@@ -1,7 +1,7 @@
 """Requests whose status differs from prometheus-adapter's though nothing is wrong with Prometheus or the cluster.
 
 `there` is what prometheus-adapter 0.12.0 answered beside a kube-apiserver of version 1.36 that had these objects. Each
-test is of one row of the page on migration.
+test covers one row of the page on migration.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ ROOT = st.sampled_from([C1, C2, E1, R1, "/apis", f"/apis/{CUSTOM}", f"{C2}/", f"
 
 @given(ROOT, st.lists(SEGMENT, max_size=6))
 def test_what_is_served_is_what_was_reviewed(root: str, rest: list[str]) -> None:
-    """Values are answered for nothing but the resource, object, metric and namespace that a review would name."""
+    """Values are returned only for the resource, object, metric and namespace that a review would name."""
     path = "/".join([root, *rest])
     try:
         asked = route(path)

@@ -1,4 +1,4 @@
-"""Answers of the API server are remembered for their time, by caller, and renewed beside the requests."""
+"""Answers of the API server are cached by caller until they expire, and renewed in the background."""
 
 from __future__ import annotations
 

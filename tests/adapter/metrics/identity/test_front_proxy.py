@@ -34,7 +34,7 @@ ALICE = (("X-Remote-User", "alice"),)
 
 
 class Time:
-    """A clock of each kind, both moved by hand."""
+    """A wall clock and a monotonic clock, both moved by hand."""
 
     def __init__(self) -> None:
         self.now = datetime.now(tz=UTC)
@@ -61,7 +61,7 @@ def _other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 class FrontProxy(Gate):
-    """A gate that knows a front proxy and nothing else."""
+    """A gate that trusts a front proxy and nobody else."""
 
     def __init__(
         self,

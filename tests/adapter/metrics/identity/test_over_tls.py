@@ -60,7 +60,7 @@ class Place:
 
 
 def ask(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, str]]) -> tuple[int, str]:
-    """Send each header as a line of its own."""
+    """Send a request with each header as a line of its own."""
     connection.putrequest("GET", "/apis/custom.metrics.k8s.io/v1beta1")
     for name, value in headers:
         connection.putheader(name, value)

@@ -29,7 +29,7 @@ DAY = 86400.0
 
 
 class Asked:
-    """The stated start of Prometheus, and how often it was asked."""
+    """What Prometheus says of its start, and how often that was requested."""
 
     def __init__(self, says: Started | PrometheusError) -> None:
         self.says = says

@@ -56,7 +56,7 @@ externalRules:
 resourceRules:{_usage("cpu")}{_usage("memory")}
   window: 2m
 """)
-"""Queries of every plan, and one whose values may be made up where there is no data."""
+"""Rules with queries of every plan, and one with a value for missing data."""
 NAMESPACES: Final = ("shop", "other", "bank", "docs", "mail")
 """More namespaces than are queried one by one."""
 OBJECTS: Final = MadeUpObjects({name: ["web-0", "web-1"] for name in NAMESPACES})

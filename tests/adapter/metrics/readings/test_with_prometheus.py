@@ -1,4 +1,4 @@
-"""Readings on a real Prometheus, whose own counters tell how often it was asked."""
+"""Readings from a real Prometheus, whose own counters show how often it was queried."""
 
 from __future__ import annotations
 

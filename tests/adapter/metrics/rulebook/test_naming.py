@@ -1,4 +1,4 @@
-"""From the names of series to the names of metrics."""
+"""How the names of series become the names of metrics."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Script:
         self.asked_with: list[SampleSet | None] = []
         self.needed: list[bool] = []
         self.past: SampleGrid | None = None
-        """The week that Prometheus has, which ends now."""
+        """The samples of the week that Prometheus has, which end now."""
         self.fails: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
         self.when_time_is_read: Callable[[], None] = lambda: None

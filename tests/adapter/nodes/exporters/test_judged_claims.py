@@ -24,7 +24,7 @@ AT = 1_800_000_000.0
 def claims(
     source: Source, nodes: Iterable[str] = NODES, *, own: bool = True, live: bool = True, pod: str = ""
 ) -> list[ExporterClaim]:
-    """Return the claims of an exporter for each node; `own` says that it has the address of the node."""
+    """Return the claims of an exporter for each node; `own` says whether it has the address of the node."""
     name = dict(source).get("namespace", "")
     return [ExporterClaim(node, source, f"{node} {name} {pod}", own, AT if live else AT - 200, live) for node in nodes]
 

@@ -57,7 +57,7 @@ def a_pod(
 
 
 def a_node(name: str, labels: Mapping[str, str] | None = None, **extra: str) -> ClusterNode:
-    """Return a node of 4 cores of which 3.5 are allocatable; `extra` are other resources."""
+    """Return a node of 4 cores, of which 3.5 are allocatable; `extra` are other resources."""
     more = {
         key.replace("_", "/").replace("nvidia/com", "nvidia.com"): parse_quantity(text) for key, text in extra.items()
     }

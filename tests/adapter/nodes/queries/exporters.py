@@ -42,7 +42,7 @@ class NodeExporter:
     stuck: bool = False
     memory: bool = True
     devices: bool = False
-    """Whether it has a network interface at 50%, a disk at 40% and (as another exporter has) two GPUs at 50%."""
+    """Whether it has a network interface at 50%, a disk at 40%, and two GPUs at 50%, as another exporter has them."""
 
     def times(self, start: float, end: float) -> Iterator[float]:
         at = start + self.phase
@@ -66,7 +66,7 @@ def devices_at(seconds: float) -> Iterator[tuple[str, str, str, float]]:
 
 
 def busy_seconds(at: float) -> float:
-    """Return the integral of the load: 90% in odd spans of two minutes, 10% in even ones."""
+    """Return the integral of a load that alternates between 10% and 90% every two minutes."""
     spans, rest = divmod(at, 240.0)
     return spans * 120 + 0.1 * min(rest, 120) + 0.9 * max(0.0, rest - 120)
 

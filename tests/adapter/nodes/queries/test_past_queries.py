@@ -1,4 +1,4 @@
-"""The load of the last day from Prometheus: which slots are asked for, and what a real one answers."""
+"""The load of the last day: which slots are queried, and what a real Prometheus answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions and the refresh against a real Prometheus."""
+"""The expressions and the refresh, with a real Prometheus."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ METRIC_TYPES: Final = {"CPU": CPU, "Memory": MEMORY}
 
 @dataclass(frozen=True)
 class Node:
-    """One node; loads are ratios."""
+    """One node, with loads as ratios."""
 
     name: str = "node"
     capacity: Mapping[str, float] = field(default_factory=dict)
@@ -122,11 +122,11 @@ def bound_pod(
 
 
 def ratios(metrics: Sequence[Mapping[str, Any]], *operators: str) -> dict[LoadResource, float]:
-    """Return a case's metrics of some operators, which are in percent, as ratios."""
+    """Return a case's metrics, which are in percent, as ratios; only those with some operators count."""
     return {METRIC_TYPES[item["type"]]: item["value"] / 100 for item in metrics if item["operator"] in operators}
 
 
 def listed(scores: PolicyScores) -> list[float | None]:
-    """Return scores with None for NaN, which equals itself; each node must have a reason."""
+    """Return scores with None for NaN, since None equals itself; each node must have a reason."""
     assert all(scores.reason(position) for position in range(len(scores.values)))
     return [None if np.isnan(value) else float(value) for value in scores.values]

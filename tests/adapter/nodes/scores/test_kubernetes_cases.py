@@ -37,7 +37,7 @@ def by_id(group: str) -> pytest.MarkDecorator:
 
 
 def owner_selector(case: dict[str, Any]) -> str:
-    """Return the selectors of the Services that match the pod, and that of its controller, as one."""
+    """Return one selector made of those of the Services that match the pod and of its controller."""
     wanted = case["pod"]
     pairs: dict[str, str] = {}
     for service in case["services"]:

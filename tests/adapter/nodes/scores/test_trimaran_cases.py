@@ -246,7 +246,7 @@ def test_requests_and_limits_of_nodes_are_those_of_the_plugin(case: dict[str, An
 
 
 def effective(item: dict[str, Any]) -> PodResources:
-    """Return the larger of the sum of containers and the init container."""
+    """Return the larger of the sum of the containers and the init container."""
     requests, limits = (
         {
             key: max(item["init"][kind][index], sum(each[kind][index] for each in item["containers"]))

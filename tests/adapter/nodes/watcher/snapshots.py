@@ -71,7 +71,7 @@ def snapshot_of(
     unmapped: tuple[UnmappedSeries, ...] = (),
     query_failures: Mapping[LoadResource, str] | None = None,
 ) -> LoadSnapshot:
-    """Return the load of these nodes; a resource that a node lacks is missing there."""
+    """Return the load of these nodes; a resource that is not given for a node is missing there."""
     names = tuple(sorted(nodes))
     resources = [each for each in LoadResource if any(each in node for node in nodes.values())]
     return LoadSnapshot(

@@ -1,4 +1,4 @@
-"""The snapshot is made from samples."""
+"""The snapshot: its nodes, times and resources, and what damaged or missing samples do to it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.support.sample_grids import NAN, STEP
 
 
 def prometheus_quantile(quantile: float, samples: list[float]) -> float:
-    """Return what the definition in Prometheus's documentation of quantiles gives, one sample at a time."""
+    """Return the quantile by the definition in Prometheus's documentation, computed one sample at a time."""
     ordered = sorted(samples)
     at = quantile * (len(ordered) - 1)
     lower = max(0, int(at))

@@ -1,4 +1,4 @@
-"""The week of nodes: quarters of an hour, from the day and from the past."""
+"""The week of nodes consists of quarters of an hour, from the day and from the past."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Bind(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the container's process has to know."""
+    """Everything that the container's process has to know."""
 
     network_of: int
     """The process id of a process in the pod's network."""

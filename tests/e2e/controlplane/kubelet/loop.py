@@ -41,7 +41,7 @@ class _Refusal:
 
 
 class Kubelet:
-    """The pods of all nodes. `post` may be called from any thread, everything else from one."""
+    """The pods of all nodes. `post` may be called from any thread, and everything else from one thread."""
 
     def __init__(self, settings: Settings, client: ApiClient) -> None:
         self._settings = settings
@@ -62,11 +62,11 @@ class Kubelet:
         self._numbers = itertools.count()
 
     def post(self, call: Callable[[], None]) -> None:
-        """Let the loop make this call."""
+        """Have the loop make this call."""
         self._todo.put(call)
 
     def run(self, is_ended: Callable[[], bool]) -> None:
-        """Work until `is_ended` is set."""
+        """Work until `is_ended` returns true."""
         while not is_ended():
             try:
                 self._todo.get(timeout=_TICK_SECONDS)()

@@ -37,7 +37,7 @@ class ProcessPod:
         number: int,
         post: Callable[[Callable[[], None]], None],
     ) -> None:
-        """Make network and volumes. `number` is not that of another pod. Raises RefusedError, SandboxError."""
+        """Make network and volumes; `number` is unique among the pods. Raises RefusedError, SandboxError."""
         self.pod = pod
         self._settings = settings
         self._client = client
@@ -66,7 +66,7 @@ class ProcessPod:
         return [container.state() for container in self._containers]
 
     def end(self, now: float, grace: float) -> None:
-        """Begin to end all containers."""
+        """Start to end all containers."""
         self._ending = True
         for container in self._containers:
             container.end(now, grace)

@@ -24,7 +24,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """One node."""
+    """The settings of the stand-in for one node."""
 
     url: str
     ca_file: str
@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The value of KUBERNETES_SERVICE_HOST in pods."""
     api_port: int
     runs_pods: bool
-    """Whether pods of `images` run as processes; otherwise they are refused."""
+    """Whether pods of `images` run as processes; otherwise these pods are refused."""
     images: dict[str, Image] = {}
     """Images by repository, without registry and tag, for example `tidewatch`."""
     takes_unscheduled_pods: bool = True

@@ -104,7 +104,7 @@ class Probe:
     """How a container's state is probed; all times are in seconds."""
 
     scheme: str
-    """http, https or tcp."""
+    """The scheme: http, https or tcp."""
     port: int
     path: str
     headers: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""Inputs of the Kubernetes side: quantities, selectors, durations, names."""
+"""Inputs that belong to Kubernetes: quantities, selectors, durations, names."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def entries_of(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def said_of(file: Path, entry: str) -> str:
-    """Return the comments above an entry, as one line."""
+    """Return the comments above an entry, joined into one line."""
     above = file.read_text().partition(f"\n- name: {entry}\n")[0].rpartition("\n\n")[2]
     return above.replace("\n# ", " ")
 

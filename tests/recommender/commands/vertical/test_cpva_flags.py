@@ -1,4 +1,4 @@
-"""The command line of cluster-proportional-vertical-autoscaler."""
+"""The command line of cluster-proportional-vertical-autoscaler, and how it is read."""
 
 from __future__ import annotations
 

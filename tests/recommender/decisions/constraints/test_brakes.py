@@ -1,4 +1,4 @@
-"""Each constraint by itself, as a table, and how their settings are read."""
+"""Each constraint alone, in tables, and how their settings are read."""
 
 from __future__ import annotations
 

@@ -50,21 +50,21 @@ _SHOWN_LATE: Final = 60.0
 _SETTINGS: Final = PluginGroups("lies", writes=True)
 
 Call: TypeAlias = Literal["done", "nothing", "more", "fewer", "refused", "refused-but-done", "unknown", "late-but-done"]
-"""What becomes of a call that asks for nodes."""
+"""The outcome of a call that requests nodes."""
 Shown: TypeAlias = Literal["honest", "frozen", "late", "jumping", "too-much", "absurd"]
-"""How the size of a group is shown."""
+"""How the size that a group shows relates to its real size."""
 Machines: TypeAlias = Literal["honest", "none", "of-the-other-group", "unknown", "deleting"]
 """Which machines a group lists."""
 Owner: TypeAlias = Literal["honest", "nobody", "the-other-group"]
-"""Whose a node is said to be."""
+"""The group that a node is said to belong to."""
 
 
 @dataclass(frozen=True)
 class Lies:
-    """How a group lies; the default is an honest one."""
+    """How a group lies; the default is an honest group."""
 
     calls: tuple[Call, ...] = ()
-    """What becomes of the first calls; those after them are done."""
+    """The outcomes of the first calls; all later calls are done."""
     shown: Shown = "honest"
     machines: Machines = "honest"
     owner: Owner = "honest"
@@ -83,19 +83,19 @@ class Machine:
 
 @dataclass(frozen=True)
 class Asked:
-    """A call that asked for nodes."""
+    """A call that requested nodes."""
 
     at: float
     group: str
     delta: int
     call: Call
     shown: int
-    """The size that the group had shown before."""
+    """The size that the group showed before the call."""
 
 
 @dataclass
 class LyingGroup:
-    """A group as a plugin states it."""
+    """A group as the plugin presents it."""
 
     cloud: LyingCloud
     name: str
@@ -180,14 +180,14 @@ class LyingCloud:
 
     lies: Lies
     arrivals: Sequence[int]
-    """When each pod is made, in seconds after the start."""
+    """When each pod is created, in seconds after the start."""
     boot: float = 60.0
     """How long a machine takes to become a node."""
     now: float = START
     memory: Memory = field(default_factory=Memory)
     asked: list[Asked] = field(default_factory=list)
     bound: dict[str, str] = field(default_factory=dict)
-    """Node by pod."""
+    """The node of each pod."""
     outcomes: dict[TargetReference, ScaleOutcome] = field(default_factory=dict)
     results: list[ScaleResult] = field(default_factory=list)
 
@@ -246,7 +246,7 @@ class LyingCloud:
         raise AssertionError(f"no node is removed: {found}")
 
     def step(self) -> Decision:
-        """Let the scheduler place pods, decide once, and carry the decision out."""
+        """Let the scheduler place pods, make one decision, and carry it out."""
         pods = [f"job-{number}" for number, at in enumerate(self.arrivals) if START + at <= self.now]
         for name in pods:
             free = [each.name for each in self.nodes() if each.name not in self.bound.values()]

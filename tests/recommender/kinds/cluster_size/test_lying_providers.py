@@ -1,4 +1,4 @@
-"""Whatever a provider says and does, what is asked of it stays within its limits and what pods need."""
+"""Whatever a provider says and does, the requests to it stay within its limits and what pods need."""
 
 from __future__ import annotations
 

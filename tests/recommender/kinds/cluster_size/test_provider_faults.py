@@ -1,4 +1,4 @@
-"""Decisions about groups whose nodes leave or never come, and whose ids change: what is asked for and remembered."""
+"""Decisions about groups whose nodes leave or never come, or whose ids change: their requests and their memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL = (*NODES, GOING)
 def stated(
     target: int, *, going: InstanceState = InstanceState.RUNNING, zombies: int = 0, name: str = "a"
 ) -> PluginReading:
-    """Return four nodes, of which one goes, machines that never become nodes, and an empty group to turn to."""
+    """Return four nodes, one of which is being deleted, machines that never become nodes, and an empty other group."""
     machines = [
         *(ProviderInstance(each.provider_id) for each in NODES),
         ProviderInstance(GOING.provider_id, going),
@@ -102,7 +102,7 @@ def refused(wish: Wish) -> ScaleOutcome:
 def after_late_machines(seconds: float, *, pending: int, loads: int = 3) -> Decision:
     """Return the last of the decisions in so many seconds after the one that finds two machines late.
 
-    The other group has accepted two nodes, which are on their way.
+    The other group has accepted a request for two nodes, which are being created.
     """
     late = late_machines()
     outcomes = [refused(w) if w.target.name == "a" else ScaleOutcome(w, ScaleResult.OK) for w in wishes_of(late)]

@@ -1,4 +1,4 @@
-"""How much room a model needs, by its own known errors."""
+"""How much room a model needs, judged by its own known errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a list without a single object is believed."""
+"""Whether a list without any object is believed."""
 
 from __future__ import annotations
 

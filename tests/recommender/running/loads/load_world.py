@@ -38,7 +38,7 @@ def need(query: str, **settings: Any) -> LoadNeed:  # noqa: ANN401 - settings of
 
 @dataclass(slots=True)
 class Clocks:
-    """Clocks that stand still."""
+    """Clocks that do not move."""
 
     wall: float = field(default_factory=time.time)
     monotonic: float = 1000.0

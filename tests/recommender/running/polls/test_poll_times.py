@@ -1,4 +1,4 @@
-"""When the next poll comes."""
+"""When the next poll is due."""
 
 from __future__ import annotations
 

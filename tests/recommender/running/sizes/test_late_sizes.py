@@ -65,7 +65,7 @@ class LateCloud:
 
     @property
     def extra(self) -> int:
-        """The number of nodes that were made."""
+        """Return the number of nodes that were made after the first two."""
         return sum(map(len, self.made.values())) - 2
 
     def reading(self) -> PluginReading:

@@ -1,4 +1,4 @@
-"""Where a watch keeps pods."""
+"""The store in which a watch keeps pods."""
 
 from __future__ import annotations
 

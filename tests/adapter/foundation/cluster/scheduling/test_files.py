@@ -1,4 +1,4 @@
-"""The facts that files state about scheduling: constraints of pods, budgets, storage, and what is left out."""
+"""The facts about scheduling that files state: constraints of pods, budgets, storage, and what is left out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHORT_NAMES = {
     "sc": "StorageClass",
     "pc": "PriorityClass",
 }
-"""As `kubectl api-resources` prints them."""
+"""Short names as `kubectl api-resources` prints them."""
 
 
 def test_pods_have_facts_only_where_scheduling_is_needed(tmp_path: Path) -> None:

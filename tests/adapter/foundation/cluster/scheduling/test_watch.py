@@ -1,4 +1,4 @@
-"""Scheduling by watch: the same as from files, and what may not be read or is not installed."""
+"""Scheduling facts from watches are those from files; some may be forbidden, or their kind not installed."""
 
 from __future__ import annotations
 

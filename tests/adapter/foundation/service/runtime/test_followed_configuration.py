@@ -28,7 +28,7 @@ class BugError(Exception):
 
 
 class Owner:
-    """Numbers in a file: those below 0 cannot be read, odd ones are in force in part."""
+    """An owner of numbers in a file: those below 0 cannot be read, and odd ones are in force in part."""
 
     def __init__(self, path: Path, kept: KeptContents | None = None) -> None:
         self.path = path

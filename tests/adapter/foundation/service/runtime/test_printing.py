@@ -1,4 +1,4 @@
-"""Programs whose standard streams are closed or full: an end without a traceback."""
+"""Programs whose standard streams are closed or full end without a traceback."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def test_without_a_reserved_thread_nothing_is_held_back(
 
 
 def _spent_seconds(turns: Turns, costly: list[Client], time: Time) -> float:
-    """Return the processor time that these requests take within ten seconds, if one of them ends every 10 ms."""
+    """Return the processor time of the requests that end within ten seconds, if one of them ends every 10 ms."""
     ended = 0
     for _ in range(1000):
         running = [name for name in turns.started if name.startswith("costly")]

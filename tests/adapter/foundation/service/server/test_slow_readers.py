@@ -188,7 +188,7 @@ def test_whoever_keeps_to_the_least_rate_is_not_cut_off(tmp_path: Path, certific
 
 
 class TestMemory:
-    """Answers that wait for their readers are bounded."""
+    """The memory for answers that wait for their readers is bounded."""
 
     def test_beyond_the_bound_the_slowest_readers_go(self, tmp_path: Path, certificates: Certificates) -> None:
         settings: dict[str, Any] = {"deadlines": NEVER, "answers": {"most_bytes": 1_000_000}}

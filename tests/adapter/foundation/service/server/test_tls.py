@@ -1,4 +1,4 @@
-"""The server's TLS, over socket pairs."""
+"""The server's TLS, tested over socket pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in refuses what kube-apiserver refuses: else the tests beside this one would prove nothing."""
+"""The stand-in refuses what kube-apiserver refuses; otherwise the tests of this folder would prove nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes that hold for one version of an object: preconditions, one deadline, and never sent twice."""
+"""Writes that apply to one version of an object, with preconditions and one deadline, and that are never sent twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/leader"
 SCALE = "/apis/apps/v1/namespaces/shop/deployments/web/scale"
 LONG = 20.0
-"""Seconds after which a wait of a test has failed; a call whose deadline does not hold takes longer."""
+"""Seconds after which a wait of a test has failed; a call that ignores its deadline takes longer."""
 
 
 def lease(holder: str = "a") -> dict[str, Any]:

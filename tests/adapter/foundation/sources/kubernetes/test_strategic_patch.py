@@ -1,4 +1,4 @@
-"""Strategic merge patches: sent once, and to one version where they name it."""
+"""Strategic merge patches are sent once, and apply to one version of an object if they name it."""
 
 from __future__ import annotations
 

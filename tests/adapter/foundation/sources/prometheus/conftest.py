@@ -26,6 +26,6 @@ def client_of() -> Iterator[ClientOf]:
 
 @pytest.fixture
 def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
-    """Return a client of the Prometheus that the test module starts; closed with the test."""
+    """Yield a client of the Prometheus that the test module starts; it is closed at the end of the test."""
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         yield client

@@ -1,4 +1,4 @@
-"""Queries are counted by kind and result, in the registry that is handed in."""
+"""Queries are counted by kind and result, in the registry that is passed in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster of one Service, one Secret and some APIServices, in which replicas keep their certificate."""
+"""A cluster with one Service, one Secret and some APIServices, in which replicas keep their certificate."""
 
 from __future__ import annotations
 

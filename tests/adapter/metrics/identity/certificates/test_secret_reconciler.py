@@ -1,4 +1,4 @@
-"""The serving certificate in a Secret: the first one, and how it is rotated."""
+"""The serving certificate in a Secret: how the first one is made, and how it is rotated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At every moment, whatever replicas do to each other, each shows a certificate that the API server trusts."""
+"""At every moment, whatever replicas do to each other, each presents a certificate that the API server trusts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Restarts:
 
 
 class Damage(Enum):
-    """Damage that somebody does by hand."""
+    """Damage that somebody does to the objects by hand."""
 
     DELETE_SECRET = auto()
     SPOIL_SECRET = auto()

@@ -1,4 +1,4 @@
-"""The first requests for a metric wait for its query, also while Prometheus hangs and while many ask at once."""
+"""The first requests for a metric wait for its query, even while Prometheus hangs or many ask at once."""
 
 from __future__ import annotations
 

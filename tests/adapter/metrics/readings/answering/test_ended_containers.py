@@ -1,4 +1,4 @@
-"""Whether a container has ended, from the memory that was seen of it."""
+"""Whether a container has ended, judged by when its memory was last seen."""
 
 from __future__ import annotations
 

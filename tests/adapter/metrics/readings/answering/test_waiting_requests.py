@@ -1,4 +1,4 @@
-"""Requests that wait for one Prometheus leave places for those that wait for another one."""
+"""Requests that wait for one Prometheus leave room for those that wait for another one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def backend(number: int) -> Backend:
 
 
 def crowd(waiting: WaitingRequests, awaited: Awaited, namespace: str | None = None) -> int:
-    """Let many requests, each of another namespace unless one is given, wait; return how many found a place."""
+    """Let many requests wait, each of another namespace unless one is given; return how many found room."""
     return sum(waiting.has_joined(awaited, namespace or f"ns-{number}") for number in range(100))
 
 

@@ -1,4 +1,4 @@
-"""Which query answers whom: widening with demand, and narrowing when Prometheus refuses."""
+"""Which query serves whom: it is widened with demand, and narrowed when Prometheus refuses."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Simulation:
         return ObjectReading(Evaluation(wall - 0.05, monotonic - 0.05))
 
     def ages(self, entry: DemandEntry, seconds: float) -> float:
-        """Return the largest age that the entry's reading has within so many seconds."""
+        """Return the largest age of the entry's reading within so many seconds."""
         largest = 0.0
         for _ in range(round(seconds / STEP)):
             self.step()

@@ -28,7 +28,7 @@ CHECKS = "tidewatch_adapter_plan_cross_checks_total"
 
 @dataclass
 class Join:
-    """A query whose right-hand series are doubled in some namespaces, and 20 askers of it, each every 5 s."""
+    """A query whose right-hand series are duplicated in some namespaces, with 20 askers that each ask every 5 s."""
 
     namespaces: list[str]
     doubled: set[str] = field(default_factory=set)

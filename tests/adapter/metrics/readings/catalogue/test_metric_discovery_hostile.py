@@ -1,4 +1,4 @@
-"""Look-ups of real HTTP servers that misbehave: one rule suffers, keeps the metrics that it has, and says why."""
+"""Look-ups from real HTTP servers that misbehave: only one rule is affected, and it keeps its metrics and says why."""
 
 from __future__ import annotations
 

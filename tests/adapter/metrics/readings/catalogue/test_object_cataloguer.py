@@ -1,4 +1,4 @@
-"""The metrics of MetricRule objects: each within its namespace, and never in the way of anybody else's."""
+"""The metrics of MetricRule objects belong to their namespace, and never hide anybody else's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ externalRules:
   metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'
 """
 MATCHED: Final = spec_with(QUEUE, seriesQuery='{__name__=~"^jobs_.+"}')
-"""A rule whose metrics are not known before their series."""
+"""A rule whose metrics are not known before their series exist."""
 
 
 def matching(selector: str) -> list[Mapping[str, str]]:
@@ -58,7 +58,7 @@ class Served:
         self.house.readings.run_due()
 
     def put(self, *objects: RuleObject) -> None:
-        """Put objects in force, and let their first look-ups end."""
+        """Put objects into force, and let their first look-ups end."""
         self.house.readings.replace_rule_objects(objects)
         self.house.pass_time(1.0)
 

@@ -158,7 +158,7 @@ def times(labels: st.SearchStrategy[tuple[tuple[str, str], ...]]) -> st.SearchSt
 
 
 def asked(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Told:
-    """Return what the API answers: a value, none (an empty list, or 404), or an error."""
+    """Return the API's answer: a value, none (an empty list, or 404), or an error."""
     house.readings.run_due()
     try:
         values = ask()

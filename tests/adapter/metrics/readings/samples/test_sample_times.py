@@ -35,7 +35,7 @@ def external(house: House) -> ExternalAnswer:
 
 
 def house_behind_a_cache(seconds_late: float) -> House:
-    """Return readings whose Prometheus gives answers that were made so many seconds before they are asked for."""
+    """Return readings whose Prometheus gives answers that were made so many seconds before."""
     pod, queue = {"namespace": "shop", "pod": "web-0"}, {"namespace": "shop", "queue": "a"}
     answers = {
         True: reply((pod, "5"), seconds_late=seconds_late),

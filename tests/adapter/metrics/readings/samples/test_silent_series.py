@@ -40,11 +40,11 @@ externalRules:
 
 @dataclass
 class Shards:
-    """A Prometheus of a few series of 38 each, with its look-back; it understands what one rule asks."""
+    """A Prometheus with a few series of the value 38, and with its look-back; it answers one rule's queries only."""
 
     series: list[dict[str, str]] = field(default_factory=lambda: [*SHARDS, *OTHERS])
     silent_since: dict[str, float] = field(default_factory=dict)
-    """By shard of the queue `a` in `shop`: the moment of its last sample."""
+    """The time of the last sample of each silent shard of the queue `a` in `shop`."""
     refuse_wide: bool = False
 
     def __post_init__(self) -> None:

@@ -103,7 +103,7 @@ def _matches(value: str, sign: str, wanted: str) -> bool:
 
 
 def _has_data(found: Reply, query: str, names: tuple[str, ...] | None, namespace: str, selector: Selector) -> bool:
-    """Return whether the exact query's answer has more than NaN for what is asked."""
+    """Return whether the exact query's answer has more than NaN for the request."""
     exact = [f'namespace="{namespace}"', *(f'{one.key}="{one.values[0]}"' for one in selector.requirements)]
     if names is not None and query != "renamed":
         exact.append(f'pod=~"{"|".join(names)}"')

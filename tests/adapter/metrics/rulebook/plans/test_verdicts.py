@@ -40,7 +40,7 @@ _BEARS_ANOTHER = (
     'label_replace({}, "namespace", "$1", "container", "(.*)")',
     "{} or queue_depth",
 )
-"""Expressions that give a query rows of other namespaces."""
+"""Expressions that return rows of other namespaces."""
 
 
 def _rows(prometheus: AskedPrometheus, query: str) -> list[tuple[Mapping[str, str], str]] | None:

@@ -10,7 +10,7 @@ from recommender.kinds.predictive.choice.own_record import first_record, sums_of
 NO_DOUBT = np.zeros((1, 2))
 CHEAP, DEAR = 0.1, 0.3
 LOAD = 100.0
-"""The replicas that the load fills between two decisions."""
+"""The replicas that the load needs between two decisions."""
 LONG_AGO = 1e12
 
 

@@ -16,7 +16,7 @@ from tests.support.load import TASK, history_of
 MINUTE_SECONDS = 60.0
 LEAD = replace(TASK, lead_seconds=180.0, window_seconds=360.0)
 AHEAD = 8
-"""Steps of a minute until the end of the target."""
+"""Steps of a minute until the end of the target window."""
 
 
 def forecast_of(values: object, task: object = LEAD) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The sizes of addon-resizer."""
+"""The sizes that addon-resizer's estimators calculate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outboxes, without a server around them."""
+"""Outboxes are tested without a server around them."""
 
 from __future__ import annotations
 

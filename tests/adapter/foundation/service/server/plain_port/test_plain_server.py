@@ -173,7 +173,7 @@ def test_who_cannot_read_a_large_text_in_time_goes_before_the_next_one_is_made()
 
 
 def read_to_end(sock: socket.socket) -> bytes:
-    """Read until the server closes the connection, or resets it because too little was read."""
+    """Read until the server closes the connection, or resets it since it has read too little."""
     data = bytearray()
     with suppress(ConnectionResetError):
         while more := sock.recv(1_000_000):

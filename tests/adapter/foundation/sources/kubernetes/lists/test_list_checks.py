@@ -101,7 +101,7 @@ class Lists:
         return 0 if listed or is_second else self.known
 
     def believes(self, listed: int, after_seconds: float = 0.0) -> tuple[bool, bool, float | None]:
-        """Return whether a list is taken, whether the first one is in doubt, and when a second one is due."""
+        """Return whether a list is accepted, whether the first one is in doubt, and when a second one is due."""
         self.now += after_seconds
         store = SingleObject[KubernetesObject]("x", lambda _content: None)
         taken = self.found.believes(store.replacement(), listed)

@@ -1,4 +1,4 @@
-"""Objects are listed and watched, against the stand-in for kube-apiserver, over real HTTP."""
+"""Objects are listed and watched over real HTTP, with the stand-in for kube-apiserver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists and watches that fail: what is known stays, and is right again afterwards."""
+"""Lists and watches that fail: known objects stay, and are up to date again afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rare calls, through prometheus-api-client on our own transport."""
+"""The rare requests, sent with prometheus-api-client over our own transport."""
 
 from __future__ import annotations
 

@@ -84,12 +84,12 @@ def history(*clusters: dict[str, list[str]]) -> str:
 
 @dataclass(frozen=True)
 class Stores:
-    """A client of the store of all clusters that has matchers, and one of our own cluster's Prometheus."""
+    """A client with matchers of the store of all clusters, and a client of our own cluster's Prometheus."""
 
     narrowed: PrometheusClient
     own: PrometheusClient
     settings: PrometheusSettings
-    """Settings of `client`."""
+    """Settings of `narrowed`."""
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def test_the_loads_of_nodes_are_those_of_our_cluster(start_prometheus: Callable[
 
 
 SHIPPED = CHECKOUT / "rules" / "adapter" / "recommendations.yaml"
-"""The chart serves the same rules with another matcher (tests/e2e/install/test_chart_parts.py)."""
+"""Shipped rules, which the chart serves with another matcher (tests/e2e/install/test_chart_parts.py)."""
 
 
 def test_a_stranger_s_recommendation_changes_nothing(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:

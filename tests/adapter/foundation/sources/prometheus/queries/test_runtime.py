@@ -1,4 +1,4 @@
-"""Since when a Prometheus collects, by its own word; and servers that do not tell."""
+"""The time since when a Prometheus collects, as it says itself, and servers that do not say it."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def read_range(client: PrometheusClient) -> None:
 
 
 class TestClient:
-    """A client of a real Prometheus behind a gateway that writes its own, right `Date`."""
+    """A client of a real Prometheus behind a gateway that writes a `Date` of its own, which is right."""
 
     @pytest.mark.parametrize("read", [read_instant, read_range])
     def test_no_answer_of_a_server_that_is_ahead_is_believed(

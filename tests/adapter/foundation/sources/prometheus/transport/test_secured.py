@@ -1,4 +1,4 @@
-"""A real Prometheus that wants TLS, a client certificate and a password."""
+"""A real Prometheus that requires TLS, a client certificate and a password."""
 
 from __future__ import annotations
 
