@@ -7,6 +7,7 @@ missing input. After an hour it is no longer listed, and after a day its memory 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -15,6 +16,7 @@ from recommender.decisions.calculation import Calculate, Calculation, InputMissi
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
+from recommender.decisions.targets.fair_order import in_fair_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,25 +89,37 @@ def listed_targets(
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         problem = "" if unknown else loads.reason
         return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
-    # If there are too many series, those with a load come first, then those of remembered targets: a new series does
-    # not displace a remembered target.
-    series = sorted(
-        (target for target in loads if target is not None),
-        key=lambda target: (isinstance(loads[target], Unknown), target not in by_target, _place(target)),
-    )
+    series = _by_preference(loads, by_target)
     found = {target: _reason(loads[target]) for target in series[:max_targets]}
     ended = {target: memory for target, memory in _sort_targets(by_target) if target not in found}
     room = max(0, max_targets - len(found))
     since = {target: now - _confirmed_at(memory, now) for target, memory in ended.items()}
-    listed = [target for target in ended if target not in loads and since[target] < LISTED_SECONDS][:room]
+    newest = in_fair_order(sorted(ended, key=since.__getitem__))
+    listed = [target for target in newest if target not in loads and since[target] < LISTED_SECONDS][:room]
     missing = dict.fromkeys(listed, "the query of its load has no series for it any more")
-    kept = [target for target in ended if target not in missing and since[target] < REMEMBERED_SECONDS]
+    kept = [target for target in newest if target not in missing and since[target] < REMEMBERED_SECONDS]
     remembered = {target: ended[target] for target in kept[:max_targets]}
     reasons = dict(sorted((found | missing).items(), key=lambda item: _place(item[0])))
     if len(series) > max_targets:
         left_out = f"{len(series) - max_targets} of {len(series)} targets are left out: forEach.max is {max_targets}"
         return ListedTargets(reasons, remembered, left_out, is_error=True)
     return ListedTargets(reasons, remembered, "" if reasons else "the query of the load has no series")
+
+
+def _by_preference(
+    loads: Mapping[TargetReference | None, object] | Mapping[TargetReference, object],
+    by_target: Mapping[TargetReference, Memory],
+) -> list[TargetReference]:
+    """Return the targets in the order in which they are taken if there are too many of them.
+
+    Those with a load come first, then those that are remembered: a new series does not displace a remembered target.
+    The namespaces take turns, so that new series of one do not keep out those of another.
+    """
+    series = sorted((target for target in loads if target is not None), key=_place)
+    groups: dict[tuple[bool, bool], list[TargetReference]] = defaultdict(list)
+    for target in series:
+        groups[isinstance(loads[target], Unknown), target not in by_target].append(target)
+    return [target for _, group in sorted(groups.items()) for target in in_fair_order(group)]
 
 
 def _confirmed_at(memory: Memory, now: float) -> float:

@@ -106,6 +106,9 @@ class TargetMemories:
         if known is None:
             return
         known.by_target = memory.by_target
+        if len(known.places) > 2 * (len(known.by_target) + len(known.handed)):
+            # Most are places of targets that have ended; those of the others are found again.
+            known.places.clear()
         while known.urgently:
             known.handed |= known.urgently.popleft().memory.by_target
         now = self._clock()

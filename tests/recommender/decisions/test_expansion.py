@@ -166,6 +166,29 @@ def test_targets_with_a_load_and_known_ones_come_before_others_that_are_too_many
     assert set(shown(found)) == {"3 of 5 targets are left out: forEach.max is 2", "known", "web"}
 
 
+def flood(namespace: str, number: int) -> list[TargetReference]:
+    return [replace(target(f"x{each}"), namespace=namespace) for each in range(number)]
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_namespace_with_many_new_targets_leaves_places_for_others(loaded: bool) -> None:  # noqa: FBT001
+    loads: LoadInputs = {each: load(1.0) if loaded else Unknown("NaN") for each in [*flood("aaa", 9), target("web")]}
+    assert "web" in shown(decided(loads, max_targets=3))
+
+
+def test_ended_targets_of_one_namespace_do_not_hide_those_of_another() -> None:
+    ended = {each: remembered(1, 10.0) for each in flood("aaa", 9)}
+    found = decided({target("a"): load(1.0)}, {**ended, target("web"): remembered(7, 60.0)}, max_targets=4)
+    assert "web" in shown(found)
+
+
+def test_memories_of_one_namespace_take_no_room_from_those_of_another() -> None:
+    web, hidden = target("web"), {each: remembered(1, 4000.0) for each in flood("aaa", 9)}
+    found = decided({target("a"): load(1.0)}, {**hidden, web: remembered(7, 5000.0)}, max_targets=4)
+    assert web in found.memory.by_target
+    assert len(found.memory.by_target) == 5
+
+
 def test_changes_are_remembered_for_the_brake_that_reads_them() -> None:
     before = {target("a"): remembered(7, 10.0)}
     (memory,) = decided({target("a"): load(3.0)}, before).memory.by_target.values()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.decisions.targets.fair_order import in_fair_order
 from recommender.kinds.predictive.cycle_length import stretched_history
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.running.loads.histories.sample_ring import ROWS_A_BLOCK, SampleRing, Samples, Span
@@ -16,7 +17,7 @@ from recommender.running.loads.histories.sample_times import index_at, nearest_i
 from recommender.running.loads.histories.target_loads import LoadSeriesError, Target, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from adapter.foundation.sources.prometheus.answers.ranges import RangeSeries
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
@@ -27,7 +28,7 @@ DOUBTED_SECONDS = 7_200.0
 SET_BACK_SECONDS = 300.0
 """A poll this long before the newest grid time shows that the clock was ahead, and not just corrected slightly."""
 FORGOTTEN_SECONDS = DAY_SECONDS
-"""Time after which the history of a target without a series is forgotten."""
+"""Time after which the history of a target without a series is forgotten, or sooner if others need its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class TargetHistory:
         with self._lock:
             self._follow_clock(index)
             self._ring.advance(index)
+            self._make_room(values)
             for target in values:
                 if target not in self._rows:
                     self._rows[target] = self._ring.add_row()
@@ -214,9 +216,24 @@ class TargetHistory:
             self._seen = {target: min(seen, index) for target, seen in self._seen.items()}
             self.is_downloaded = False
 
+    def _make_room(self, present: Collection[Target]) -> None:
+        """Forget ended targets if all together would be more than `forEach.max`.
+
+        Otherwise names that change with each poll would take the memory of a day of polls.
+        """
+        for_each = self.need.settings.for_each
+        ended = [target for target in self._rows if target not in present and target is not None]
+        room = 1 if for_each is None else for_each.max_targets - len(present)
+        if len(ended) > room:
+            ended.sort(key=lambda target: -self._seen[target])
+            self._forget(in_fair_order(ended)[max(0, room) :])
+
     def _forget_gone(self, index: int) -> None:
         steps = FORGOTTEN_SECONDS / self.step_seconds
-        for target in [target for target, seen in self._seen.items() if index - seen > steps]:
+        self._forget([target for target, seen in self._seen.items() if index - seen > steps])
+
+    def _forget(self, targets: Iterable[Target]) -> None:
+        for target in targets:
             self._ring.drop_row(self._rows.pop(target))
             del self._seen[target]
 

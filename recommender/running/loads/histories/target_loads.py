@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -11,6 +11,7 @@ from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from recommender.decisions.loads.load_inputs import PodConnections
 from recommender.decisions.record import TargetReference
+from recommender.decisions.targets.fair_order import in_fair_order
 from recommender.running.loads.histories.sample_ring import LARGEST_SAMPLE
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def loads_of(
 ) -> TargetLoads:
     """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used.
 
-    If there are too many targets, `known` ones come first, so that new series do not take away a target's load.
+    If there are too many targets, `known` ones come first, so that new series do not take away a target's load. The
+    other places are given to the namespaces in turn.
     """
     if for_each is None:
         if not samples:
@@ -94,13 +96,12 @@ def loads_of(
     }
     if twice:
         problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
-    ordered = sorted(found, key=lambda target: (target not in known, target.namespace, target.name))
+    by_name = sorted(found, key=lambda target: (target.namespace, target.name))
+    present = [target for target in by_name if target in known]
+    ordered = in_fair_order(present) + in_fair_order(target for target in by_name if target not in known)
     surplus = ordered[for_each.max_targets :]
     if surplus:
-        problems.append(
-            f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: {len(surplus):,}"
-            f" new ones are left out, such as {surplus[0]}"
-        )
+        problems.append(_surplus_text(query, ordered, surplus, for_each.max_targets))
     too_many = f"it is over the limit of forEach.max, {for_each.max_targets:,} targets"
     values: dict[Target, Sample] = {}
     unknown: dict[Target, str] = {}
@@ -113,6 +114,15 @@ def loads_of(
             values[target] = found[target][0]
     left_out = sum(map(len, without.values())) + len(surplus)
     return _check_values(values, unknown, left_out, tuple(problems))
+
+
+def _surplus_text(query: str, targets: Sequence[TargetReference], surplus: Sequence[TargetReference], most: int) -> str:
+    """Return the problem of a query with too many targets, which names the namespace that has the most of them."""
+    ((namespace, number),) = Counter(target.namespace for target in targets).most_common(1)
+    return (
+        f"{query} has {len(targets):,} targets, and forEach.max allows {most:,}: {len(surplus):,} new ones are left"
+        f" out, such as {surplus[0]}; namespace {namespace} has {number:,} of them"
+    )
 
 
 def pods_of(

@@ -11,6 +11,8 @@ import pytest
 
 from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeSeries
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
+from recommender.decisions.record import TargetReference
+from recommender.kinds.predictive.predictive_settings import ForEach
 from recommender.running.loads.histories.downloads import CHECK_SECONDS, Downloads
 from recommender.running.loads.histories.load_histories import TargetHistory
 from tests.recommender.running.loads.load_world import Clocks, need
@@ -220,3 +222,32 @@ def test_a_load_that_the_history_cannot_hold_is_unknown(load: float) -> None:
     history.fill((index - 1, index - 1), [RangeSeries({}, array("d", [START - STEP]), array("d", [load]))])
 
     assert np.isnan(history.history([None], START).values).all()
+
+
+def of_each(most: int, *polls: tuple[str, ...]) -> TargetHistory:
+    """Return a history of polls ten seconds apart, each with its targets as `NAMESPACE/NAME`."""
+    settings = replace(NEED.settings, for_each=ForEach("namespace", "app", max_targets=most))
+    history = TargetHistory(replace(NEED, settings=settings), most)
+    for number, names in enumerate(polls):
+        history.note({reference(each): 1.0 for each in names}, START + 60.0 * number)
+    return history
+
+
+def reference(name: str) -> TargetReference:
+    namespace, _, own = name.partition("/")
+    return TargetReference("apps/v1", "Deployment", namespace, own)
+
+
+def test_targets_whose_names_change_with_each_poll_do_not_add_up() -> None:
+    polls = [tuple(f"evil/{poll}-{each}" for each in range(3)) for poll in range(50)]
+    history = of_each(5, *polls)
+
+    assert len(history.targets()) == 5
+    assert {reference(each) for each in polls[-1]} <= set(history.targets())
+
+
+def test_a_namespace_whose_names_change_does_not_push_the_history_of_another_one_out() -> None:
+    polls = [tuple(f"evil/{poll}-{each}" for each in range(3)) for poll in range(50)]
+    history = of_each(5, ("shop/web",), *polls)
+
+    assert reference("shop/web") in history.targets()

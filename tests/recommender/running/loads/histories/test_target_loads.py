@@ -75,6 +75,15 @@ def test_new_series_of_somebody_else_do_not_push_a_known_target_out() -> None:
     assert len(found.values) == 2
 
 
+def test_new_targets_of_a_namespace_with_few_of_them_have_places_beside_one_with_many() -> None:
+    samples = [sample(1.0, namespace="aaa", app=f"x{each}") for each in range(5)]
+    found = loads_of([*samples, sample(7.0, namespace="shop", app="web")], FOR_EACH, "load")
+
+    assert found.values[target("web")] == 7.0
+    assert len(found.values) == 2
+    assert "namespace aaa has 5 of them" in found.problems[0]
+
+
 def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
     connections = Connections(limit=10, metric="open")
     samples = [sample(value, pod=pod) for pod, value in (("b", 10.0), ("a", 9.0), ("c", math.nan))]
