@@ -26,10 +26,7 @@ class Started:
     process: float
     """Start of the process; after that, it reads its stored data, which may take many minutes."""
     configured: float
-    """When it last loaded its configuration. It first does so once it is ready, and again with each reload.
-
-    Minus infinity for a server without data from before its start, because nothing can be missing then.
-    """
+    """When it last loaded its configuration. It first does so once it is ready, and again with each reload."""
 
 
 class _Data(msgspec.Struct):
