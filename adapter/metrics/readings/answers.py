@@ -74,11 +74,11 @@ class UsageItem:
     evaluated_at: float
     """The earliest moment for which Prometheus evaluated one of the values, in unix seconds."""
     used: Mapping[str, Mapping[str, float]] = field(hash=False)
-    """Container, resource, value: cores of `cpu`, bytes of `memory`. A node has one container, with an empty name.
+    """The values by container and resource: cores of `cpu`, bytes of `memory`. A node has one container, with an empty
+    name.
 
     All values are finite and none is negative. Each container has `cpu`, and some container has `memory`. A resource
-    that has no value for any object in the namespace is left out.
-    """
+    that has no value for any object in the namespace is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class UsageAnswer:
     """Resource usage of pods or nodes."""
 
     items: tuple[UsageItem, ...]
-    """Ascending by namespace and name; objects that lack a value that they should have are left out."""
+    """The objects, ascending by namespace and name; those that lack a value that they should have are left out."""
     window_seconds: float
     """The time that the values are measured over, in seconds, as the rule files state it."""
     evaluated_at: float | None

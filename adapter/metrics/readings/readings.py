@@ -210,7 +210,7 @@ class Readings:
         return self._cataloguer.rulebook.refused
 
     def replace_rulebook(self, rulebook: Rulebook) -> None:
-        """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
+        """Put another rulebook in force, for a reload; takes seconds, during which the former one serves.
 
         Metrics that did not change keep their readings. Knowledge about refused plans is forgotten.
         """

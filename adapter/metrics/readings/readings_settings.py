@@ -24,13 +24,13 @@ class ReadingSettings:
     once_asked_ttl_seconds: float = 60.0
     """Time for which a request that was made only once counts as in demand."""
     max_demand_per_namespace: int = 2000
-    """Different requests that one namespace may have in demand."""
+    """Limit on the different requests that one namespace may have in demand."""
     max_demand: int = 100_000
     """Limit on the different requests of all namespaces together, because clients may ask for any external metric."""
     max_values: int = 5_000_000
-    """Values held in memory, of all namespaces together."""
+    """Limit on the values held in memory, for all namespaces together."""
     max_values_per_namespace: int = 1_000_000
-    """Values held for the queries of one namespace."""
+    """Limit on the values held for the queries of one namespace."""
     max_answer_age_seconds: float = 60.0
     """Longest time since the query's evaluation; an answer that is older is an error."""
     look_back_seconds: float = LOOK_BACK_SECONDS
@@ -58,12 +58,12 @@ class ReadingSettings:
     query_deadline_seconds: float = 10.0
     """Time after which a query in the background is abandoned."""
     max_concurrent_refreshes: int = 4
-    """Queries in the background that run at once. The next two limits apply in addition; each of the three has one more
-place in reserve."""
+    """Limit on the queries in the background that run at once. The next two limits apply in addition; each of the three
+    has one more place in reserve."""
     max_concurrent_first_queries: int = 8
-    """Queries that run for the first time, at once; further ones wait in the queue."""
+    """Limit on the queries that run at once for the first time; further ones wait in the queue."""
     max_concurrent_slow_queries: int = 4
-    """Queries that took long last time and run at once."""
+    """Limit on the queries that run at once and took long last time."""
     slow_query_seconds: float = 2.0
     """Duration from which a query counts as slow."""
     namespace_plan_limit: int = 4
@@ -71,7 +71,7 @@ place in reserve."""
     discovery_deadline_seconds: float = 30.0
     """Time after which the look-up of one rule's series is abandoned."""
     max_concurrent_look_ups: int = 4
-    """Look-ups of series that run at once, so that slow ones leave threads to the queries."""
+    """Limit on the look-ups of series that run at once, so that slow ones leave threads to the queries."""
     cross_check_interval_seconds: float = 60.0
     """How often each wider plan is compared with the exact query that it replaces."""
     trial_delay_seconds: float = 5.0
@@ -81,12 +81,12 @@ place in reserve."""
     object_look_up_deadline_seconds: float = 5.0
     """Time after which the look-up of a MetricRule object's series is abandoned."""
     max_concurrent_object_look_ups: int = 2
-    """Look-ups for MetricRule objects that run at once, beside those for the rules of files; at most one of a
-    namespace."""
+    """Limit on the look-ups for MetricRule objects that run at once, beside those for the rules of files; each
+    namespace has at most one."""
     max_rule_objects_per_namespace: int = 50
-    """MetricRule objects of one namespace that are served, the oldest first."""
+    """Limit on the MetricRule objects of one namespace that are served, the oldest first."""
     max_series_of_rule_objects_per_namespace: int = 20_000
-    """Series that the MetricRule objects of one namespace may select together."""
+    """Limit on the series that the MetricRule objects of one namespace select together."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before the rules take effect without them."""
 

@@ -45,7 +45,7 @@ class Trace:
     rule: Rule
     series: str
     name: str | None
-    """Name that the rule's naming gives the series in the API, regardless of filters; None if it does not match."""
+    """Name in the API by the rule's naming, regardless of filters; None if the naming does not match the series."""
     metric: Metric | None
     """The requested metric; None if the rule does not provide it from this series."""
     obstacle: str | None

@@ -51,7 +51,7 @@ class ReadsWithoutWaiting:
 
 
 class MetricAnswers:
-    """Makes answers of readings. Any thread may call it."""
+    """Makes answers from readings. Any thread may call it."""
 
     def __init__(
         self, sources: ReadingSources, dropped: Callable[[Counter[Dropped]], None], listing: Listing | None = None

@@ -115,7 +115,7 @@ class UsageAnswers:
     ) -> UsageAnswer:
         """Return what objects of a kind use; `namespace` None means all namespaces. Raises ReadingError.
 
-        A list leaves out objects that lack a value; a single object that lacks one is a NoSampleError.
+        A list leaves out objects that lack a value; for a single object that lacks one, NoSampleError is raised.
         """
         metrics = catalogue.usage_of(kind)
         spaces = self._spaces(kind, namespace, which)
@@ -143,7 +143,7 @@ class UsageAnswers:
     def _spaces(
         self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector
     ) -> list[NamespaceUsage]:
-        """Return the objects by namespace; those without any are left out. Raises ReadingError."""
+        """Return the objects by namespace; namespaces without objects are left out. Raises ReadingError."""
         try:
             if isinstance(which, ByName):
                 if self._objects.labels_of(kind, namespace, which.name) is None:

@@ -100,7 +100,7 @@ class AskingState:
 
     @property
     def last_success(self) -> dict[str, float]:
-        """Unix seconds of the evaluation of the last reading by rule id. Must not be changed."""
+        """The Unix seconds of the evaluation behind the last reading of each rule, by rule id. Must not be changed."""
         return self.outcomes.last_success
 
     @property

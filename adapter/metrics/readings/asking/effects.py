@@ -28,7 +28,7 @@ class Change:
     trials: list[Trial] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     of_rules: list[tuple[Rule, str, str]] = field(default_factory=list)
-    """Rule, kind of remark, and its text: logged once for each kind."""
+    """Remarks, each as its rule, kind and text; a rule's remarks of one kind are logged once."""
     gone: list[Reading] = field(default_factory=list)
     """Readings that are no longer needed: the caller frees them."""
 

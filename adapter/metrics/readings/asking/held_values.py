@@ -30,7 +30,7 @@ class ReadingSize:
     """The size and identity of a reading's values."""
 
     key: int
-    """Equal for readings that share their values."""
+    """A key that is equal for readings that share their values."""
     values: int
 
 

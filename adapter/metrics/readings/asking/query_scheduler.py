@@ -115,7 +115,7 @@ class QueryScheduler:
         return change.gone
 
     def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
-        """Record how the trial of a wider plan ended; `failure` says why the plan must not be used yet, if so."""
+        """Record how the trial of a wider plan ended; `failure` says why the plan must not be used yet, or is None."""
         state = self.state
         with state.changing() as change:
             now = state.clock.monotonic()

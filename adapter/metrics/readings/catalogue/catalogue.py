@@ -53,7 +53,7 @@ class Catalogue:
         self._external = external
         self._narrowed: dict[tuple[str, str], Metric | None] = {}
         self.custom: tuple[Metric, ...] = _ascending(custom, pace)
-        """Ascending by kind of object, scope and name."""
+        """The custom metrics, in ascending order of kind of object, scope and name."""
         self.external: tuple[Metric, ...] = _ascending(external, pace)
         """The external metrics, in ascending order of their names."""
         self.generation = generation

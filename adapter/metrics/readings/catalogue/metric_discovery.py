@@ -52,7 +52,7 @@ class DiscoveredRule:
     looked_up: bool = False
     failure: str | None = None
     unreachable_since: float | None = None
-    """Unix seconds since when its look-ups have failed because nothing answered."""
+    """The time, in Unix seconds, since which its look-ups have failed because nothing answered."""
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
 

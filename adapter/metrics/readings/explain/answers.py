@@ -1,7 +1,7 @@
 """The steps from a metric to its answer, taken as for a request, for one explanation.
 
-The queries are those that a request would wait for, sent now (`fresh_queries`). `Refresher` makes readings of their
-results, and `MetricAnswers` and `UsageAnswers` make answers of these, as for the API. This module notes each step.
+The queries are those that a request would wait for, sent now (`fresh_queries`). `Refresher` makes readings from their
+results, and `MetricAnswers` and `UsageAnswers` make answers from these, as for the API. This module notes each step.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LISTED = (
     "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
     "containers has no CPU or no value of what it has samples of"
 )
-"""Why such objects are not listed: clients would read a missing value as 0."""
+"""The API omits other objects because clients would read a missing value as 0."""
 
 
 class AnswerSteps:

@@ -74,7 +74,7 @@ class FreshQueries:
         return entry
 
     def current(self, entry: DemandEntry, _until: float = 0.0) -> Reading:
-        """Return the reading of an entry, which is queried the first time. Raises ReadingError."""
+        """Return the reading of an entry; the first call queries it. Raises ReadingError."""
         query = entry.scope.query
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)

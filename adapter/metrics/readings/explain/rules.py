@@ -197,7 +197,7 @@ def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRu
 
 
 def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, RefusedRule] | None:
-    """Return the refused rule that would provide the metric, and how surely."""
+    """Return the refused rule that would provide the metric, and how certain that is."""
     rules = [rule for rule in refused_of_names(rulebook.refused) if _is_of_api(rule.api, question)]
     return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
 

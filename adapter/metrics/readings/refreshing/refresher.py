@@ -52,7 +52,7 @@ class Remarks(Protocol):
     """Receives remarks on an answer besides its values. `RuleHealthLog` logs each of them once for a rule."""
 
     def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
-        """Take a remark, with arguments as in `logging`. Two remarks of one `kind` say the same."""
+        """Record a remark, with arguments as in `logging`. Remarks of one `kind` say the same thing."""
         ...
 
 

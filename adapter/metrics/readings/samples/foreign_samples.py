@@ -13,11 +13,11 @@ from dataclasses import replace
 from adapter.metrics.readings.samples.object_reading import Fault, ForeignSample
 
 MOST_STRANGERS = 1000
-"""Objects for which samples of other namespaces are listed one by one, if no rule accepts such samples."""
+"""Limit on the objects for which samples of other namespaces are listed one by one, if no rule accepts such samples."""
 
 
 class ForeignSamples:
-    """Collects such samples from one answer to a query that was restricted to one namespace. Not thread-safe."""
+    """Collects the foreign samples of one answer to a query that was restricted to one namespace. Not thread-safe."""
 
     def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
         """`label` contains the namespace.

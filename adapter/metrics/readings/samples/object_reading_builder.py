@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
-"""Why a sample of that kind is not the value of any object."""
+"""Why a native histogram is not the value of any object."""
 BEYOND_MILLI_UNITS = "autoscalers compute with thousandths in 64 bits, which end at 9.2e15"
 """Why a sample has no value although it is a finite number."""
 

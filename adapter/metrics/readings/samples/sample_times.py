@@ -1,8 +1,8 @@
 """Judges the times that the samples of an answer state, which decide how old its values are.
 
 Prometheus states the time for which the query was evaluated. A cache in front of it may return an answer for an earlier
-time, and a server that ignores the query's time one for any other: such values must not count as those of the requested
-time.
+time, and a server that ignores the query's time may return one for any other time: such values must not count as those
+of the requested time.
 """
 
 from __future__ import annotations

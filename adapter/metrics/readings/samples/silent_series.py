@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.requests import Row
 
 MOST_OF_NAMESPACE = 500
-"""Series of one metric and namespace that are remembered one by one; beyond that, only the newest moment is kept."""
+"""Limit on the series of a metric and namespace that are remembered singly; of others, only the newest moment is
+kept."""
 MOST_OF_ALL = 20_000
 """Limit on the series of all requests together that are remembered one by one."""
 _OF_LOOK_BACK = 0.8
@@ -86,7 +87,8 @@ class SilentSeries:
     def after(self, metric: Metric, rows: Sequence[Row], now: float, pace: Pace) -> SilentRows | None:
         """Record the present times of a metric's series, and return the silent ones; None if there are none.
 
-        `rows` hold moments, like `now` in unix seconds. Series that are not among them may be another asker's.
+        The values of `rows` are moments in unix seconds, as is `now`. Series that are not among them may be another
+        asker's.
         """
         policy, label = metric.rule.policy, metric.namespace_label
         limit, hold = policy.max_sample_age_seconds, policy.hold_silent_seconds

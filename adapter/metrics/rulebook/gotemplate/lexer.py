@@ -32,7 +32,7 @@ class TemplateTokenKind(Enum):
     VARIABLE = auto()
     """`$name`, or `$` alone."""
     STRING = auto()
-    """A text including its quotes, of either kind."""
+    """A string including its quotes, of either kind."""
     CHARACTER = auto()
     NUMBER = auto()
     PIPE = auto()

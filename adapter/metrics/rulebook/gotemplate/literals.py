@@ -1,4 +1,4 @@
-"""Texts, characters and numbers as Go spells them."""
+"""Strings, characters and numbers as Go spells them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class LiteralError(ValueError):
-    """A text, character or number is not written as in Go; the message says why."""
+    """A string, character or number is not written as in Go; the message says why."""
 
 
 def read_string(literal: str) -> str:

@@ -25,7 +25,7 @@ class Nil:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text, number or boolean."""
+    """A string, number or boolean."""
 
     value: str | bool | int | float
 
@@ -101,7 +101,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class With:
-    """`with`: like `if`; inside it, the value is the current value."""
+    """`with`: like `if`, except that inside it, the pipeline's value is the current value."""
 
     pipe: Pipe
     body: tuple[Node, ...]

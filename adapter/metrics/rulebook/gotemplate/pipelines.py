@@ -164,7 +164,7 @@ class Pipelines:
 
 
 def text_of(token: TemplateToken) -> str:
-    """Return the text of a quoted token. Raises TemplateError."""
+    """Return the string that a quoted token contains. Raises TemplateError."""
     return _literal(read_string, token)
 
 

@@ -1,4 +1,4 @@
-"""`printf` and related functions, which format texts, numbers, booleans, lists and maps as Go's package `fmt` does.
+"""`printf` and related functions, which format strings, numbers, booleans, lists and maps as Go's package `fmt` does.
 
 Where Go writes a complaint into the output (`%!d(string=x)`), an error is raised, since the output is a query.
 """
@@ -25,7 +25,7 @@ from adapter.metrics.rulebook.gotemplate.values import (
 
 _VERB = re.compile(r"%(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?:\.(?P<precision>[0-9]*))?(?P<verb>.?)", re.DOTALL)
 _NOT_SUPPORTED = re.compile(r"%[-+ 0]*#.*[veEfFgG]|%[-# 0]*\+.*q", re.DOTALL)
-"""Formats for Go syntax, for all digits of a number, and for texts in ASCII."""
+"""Formats for Go syntax, for all digits of a number, and for strings in ASCII."""
 _NOT_IN_BACK_QUOTES = re.compile("[`\x00-\x08\x0a-\x1f\x7f\ufeff]")
 _PREFIXES: Final = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}
 _WIDEST: Final = 1000
@@ -53,7 +53,7 @@ def printf(template: str, values: tuple[Value, ...]) -> str:
 
 
 def print_values(values: tuple[Value, ...]) -> str:
-    """Return what `print` prints: there is a space between two neighbours if neither is a text."""
+    """Return what `print` prints: there is a space between two neighbours if neither is a string."""
     parts: list[str] = []
     for position, value in enumerate(values):
         neighbours = (value, values[position - 1])
@@ -144,7 +144,7 @@ def _quote_value(value: Value, match: _Format) -> str | None:
 
 
 def _inside_quotes(piece: Piece) -> str:
-    """Return a part of a text as it is written in quotes. Tainted parts are escaped later, in the query."""
+    """Return a part of a string as it is written in quotes. Tainted parts are escaped later, in the query."""
     return tainted(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
 
 

@@ -1,4 +1,4 @@
-"""The values of templates: texts, booleans, numbers, lists, maps with text keys, nothing, and the data itself.
+"""The values of templates: strings, booleans, numbers, lists, maps with string keys, nothing, and the data itself.
 
 Their truth, their printed form and their names follow Go's packages `text/template` and `fmt`.
 """
@@ -87,7 +87,7 @@ def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[V
 
 
 def separated(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts with a space between neighbours."""
+    """Yield the strings with a space between neighbours."""
     for position, text in enumerate(texts):
         if position:
             yield " "

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 READY: Final = "Ready"
 REFUSED: Final = "Refused"
 SERIES_SECONDS: Final = 300.0
-"""How long the number of series stays unchanged if nothing else changes."""
+"""How long the stated number of series is left as it is if nothing else changes."""
 LEAST_SECONDS: Final = 10.0
-"""How long a status stays unchanged unless the spec has changed."""
+"""How long a status is left as it is unless the spec has changed."""
 _LONGEST_MESSAGE: Final = 1024
 _MOST_METRICS: Final = 100
 _MOST_FINDINGS: Final = 10

@@ -169,7 +169,7 @@ def query_key(kind: Resource) -> str:
 def _note_unserved(
     fields: MappingNode, name: str, labels: _Labels, queries: Keyed[Resource, QueryTemplate | None], notes: Notes
 ) -> None:
-    """Note which kinds the rule cannot measure; an error if it can measure none."""
+    """Note which kinds the rule cannot measure, as an error if it can measure none."""
     obstacles = {
         kind: f"`{query_key(kind)}` is missing" if query is None else labels.missing(kind)
         for kind, query in queries.items()

@@ -170,7 +170,7 @@ class _Trial:
 
 
 def _wider_text(metric: Metric, asked: Asked, kind: PlanKind) -> str:
-    """Return the wider query of the template; for external metrics without the selector."""
+    """Return the wider query of the template, which for external metrics lacks the selector."""
     selector = EVERYTHING if metric.resource is None else asked.selector
     if kind is PlanKind.NAMESPACE:
         return namespace_query(metric, asked.namespace or "", selector)

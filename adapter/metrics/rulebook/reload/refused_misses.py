@@ -35,7 +35,7 @@ def refusal(rule: RefusedRule) -> RefusedMiss:
 
 
 def refused_for(refusals: Sequence[RefusedMiss], name: str) -> tuple[Closeness, RefusedRule] | None:
-    """Return the refused rule that would provide a metric of that name, and how surely; None if there is none.
+    """Return the refused rule that would provide a metric of that name, and how certain that is; None if no rule would.
 
     Rules that select series of any name are skipped, since it is unknown which metrics they were meant to provide.
     """
