@@ -48,7 +48,7 @@ SCHEMAS: Final[dict[str, tuple[Path, str, Section[Any]]]] = {
     RULES: (CHECKOUT / "docs/schemas/rule-file.json", "rule file", RULE_FILE),
     SHAPES: (CHECKOUT / "docs/schemas/machine-shape-catalogue.json", "catalogue of machine shapes", CATALOGUE),
 }
-"""By the program that prints the schema; a program's second schema has its own name."""
+"""The schema's file, kind and reader, by the program that prints it; a second schema has its own name."""
 COMMANDS: Final = {
     RECOMMENDER: (RECOMMENDER, ("schema",)),
     ADAPTER: (ADAPTER, ("schema",)),

@@ -1,4 +1,4 @@
-"""Which packages a running program loads."""
+"""The packages that a running program loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts of a figure overlap each other, or extend beyond the figure."""
+"""Texts of a figure that overlap each other, or extend beyond the figure."""
 
 from __future__ import annotations
 

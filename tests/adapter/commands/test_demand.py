@@ -77,5 +77,5 @@ def test_two_hundred_requests_cost_one_query_a_metric_and_refresh(tmp_path: Path
 
 
 def is_quiet(prometheus: PrometheusProcess) -> bool:
-    """Return whether nothing is asked for a while: the first round is over, and the next refresh is seconds away."""
+    """Return whether nobody asks for anything: the first round is over, and the next refresh is seconds away."""
     return len({queries_counted(prometheus) for _ in range(50)}) == 1

@@ -56,7 +56,7 @@ WORKING = {
     "log-level": "info",
     "cert-dir": "/nowhere/certificates",
 }
-"""prometheus-adapter's flags that work without anything else having to be set up, and our own flags."""
+"""prometheus-adapter's flags that work without further preparation, and our own flags."""
 IGNORED = {
     "discovery-interval": "10m",
     "http2-max-streams-per-connection": "100",
@@ -101,7 +101,7 @@ REFUSED = {
 def test_the_command_line_of_prometheus_adapter_runs_with_nothing_changed_but_the_name(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    """The port for metrics and health, which prometheus-adapter lacks, comes from the environment: it must be free."""
+    """The port for metrics and health, which prometheus-adapter lacks, must be free, and comes from the environment."""
     (tmp_path / "rules.yaml").write_text(RULES)
     with FakeApiServer() as cluster:
         cluster.put("pods", "shop", "web-0", {"app": "web"})

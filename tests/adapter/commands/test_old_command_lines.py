@@ -89,7 +89,7 @@ LINES: Final[dict[str, tuple[list[str], list[str]]]] = {
         [],
     ),
 }
-"""By where a command line is from: its words, and the warnings that it gets."""
+"""The words of each command line, and the warnings that they cause, by where the command line is from."""
 
 
 @pytest.mark.parametrize("whose", LINES)

@@ -88,7 +88,7 @@ _RATES = {
         for namespace in OTHER_NAMESPACES
     },
 }
-"""By how much each counter grows per second."""
+"""The growth of each counter per second."""
 _CONSTANT = {
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="app"}': 100 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="proxy"}': 10 * MIB,

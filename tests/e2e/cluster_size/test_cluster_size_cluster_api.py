@@ -25,7 +25,7 @@ __all__ = ["state"]
 
 NEVER_SMALLER: Final = {"enabled": False}
 POLL_INTERVAL_SECONDS: Final = 55
-"""So long that the end of the interval is too late for pods that are created after the first decision."""
+"""An interval whose end comes too late for pods that are created after the first decision."""
 
 
 @pytest.fixture(scope="module")

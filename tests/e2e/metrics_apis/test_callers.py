@@ -1,4 +1,4 @@
-"""Which callers are served: through the real aggregator, and directly at a replica in its pod."""
+"""Callers that are served: through the real aggregator, and directly at a replica in its pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nodes and pods come from (nowhere, a folder, or the watches of a cluster), and the rights that this needs."""
+"""The sources of nodes and pods (none, a folder, or the watches of a cluster), and the rights that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which requests may use a reserved thread."""
+"""The requests that may use a reserved thread."""
 
 from __future__ import annotations
 

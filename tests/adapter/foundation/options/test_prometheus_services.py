@@ -1,4 +1,4 @@
-"""Which Services may be a Prometheus."""
+"""The Services that may be a Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which right an explanation needs, and what it requests from the readings."""
+"""The right that an explanation needs, and its requests to the readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What applies where there is no data: the rule's policy, or else that of the flag."""
+"""Where there is no data, the rule's policy applies, or otherwise the flag's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rule provides a metric while a rule is served in its last good version."""
+"""The rule that provides a metric while there is a retained rule, which is served in its last good version."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def brand() -> Resource:
-    """A kind that a CustomResourceDefinition adds."""
+    """Return a kind that a CustomResourceDefinition adds."""
     return Resource("cheese.io", "v1", "brands", "brand", "Brand", namespaced=True)
 
 

@@ -1,4 +1,4 @@
-"""Which rule nearly serves a metric, judged by the rules alone."""
+"""The rule that nearly serves a metric, judged by the rules alone."""
 
 from __future__ import annotations
 

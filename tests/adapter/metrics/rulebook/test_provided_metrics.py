@@ -1,4 +1,4 @@
-"""Which metrics a rule makes from series."""
+"""The metrics that a rule makes from series."""
 
 from __future__ import annotations
 

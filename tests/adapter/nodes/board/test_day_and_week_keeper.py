@@ -1,4 +1,4 @@
-"""Which part of the past is queried, and when."""
+"""The part of the past that is queried, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sources are left out, and by which labels."""
+"""The sources that are left out, and the labels that exclude them."""
 
 from __future__ import annotations
 

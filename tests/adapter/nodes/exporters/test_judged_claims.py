@@ -1,4 +1,4 @@
-"""Whose series count for a node, whatever a stranger exports."""
+"""The exporters whose series count for a node, whatever a stranger exports."""
 
 from __future__ import annotations
 

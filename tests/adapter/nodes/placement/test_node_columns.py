@@ -1,4 +1,4 @@
-"""Columns of nodes equal each other whether they are made at once or kept up to date."""
+"""Columns of nodes that are kept up to date equal columns that are made anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps are queried, in which order, and for how long."""
+"""The steps that are queried, their order, and the time that this takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What polls remember."""
+"""The memory that polls keep."""
 
 from __future__ import annotations
 

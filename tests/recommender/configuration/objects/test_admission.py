@@ -1,4 +1,4 @@
-"""Which objects are in force: the file wins, the older object wins, and a namespace has its quotas."""
+"""The objects that are in force: the file wins, the older object wins, and a namespace has its quotas."""
 
 from __future__ import annotations
 

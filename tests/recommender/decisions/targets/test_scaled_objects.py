@@ -1,4 +1,4 @@
-"""Which ScaledObjects of KEDA own a target."""
+"""The ScaledObjects of KEDA that own a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which VerticalPodAutoscalers also set the sizes of a target."""
+"""The VerticalPodAutoscalers that also set the sizes of a target."""
 
 from __future__ import annotations
 

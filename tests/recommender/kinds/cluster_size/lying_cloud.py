@@ -54,7 +54,7 @@ Call: TypeAlias = Literal["done", "nothing", "more", "fewer", "refused", "refuse
 Shown: TypeAlias = Literal["honest", "frozen", "late", "jumping", "too-much", "absurd"]
 """How the size that a group shows relates to its real size."""
 Machines: TypeAlias = Literal["honest", "none", "of-the-other-group", "unknown", "deleting"]
-"""Which machines a group lists."""
+"""The machines that a group lists."""
 Owner: TypeAlias = Literal["honest", "nobody", "the-other-group"]
 """The group that a node is said to belong to."""
 

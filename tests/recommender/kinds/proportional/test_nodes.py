@@ -1,4 +1,4 @@
-"""Which nodes are counted."""
+"""The nodes that are counted, and those that are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes of a memory are stored at once, which later, and which never."""
+"""Changes of a memory that are stored at once, later, or never."""
 
 from __future__ import annotations
 

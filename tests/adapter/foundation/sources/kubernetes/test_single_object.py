@@ -1,4 +1,4 @@
-"""One object is watched by its name, as a role for that name allows: `serve` watches the ConfigMap of its CAs so."""
+"""One object is watched by its name, as a role for this name allows; `serve` does so for the ConfigMap of its CAs."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Replica:
     life: timedelta = LIFE
     shown: list[Generation] = field(default_factory=list)
     opened_at: datetime | None = None
-    """Since when it serves: it opens its port once it has seen that its certificate is trusted."""
+    """The time since when it serves: it opens its port once it has seen that its certificate is trusted."""
     keeper: CertificateKeeper = field(init=False)
 
     def __post_init__(self) -> None:

@@ -346,7 +346,7 @@ def test_an_answer_holds_what_was_measured_and_nothing_else(
 
 
 class NotingObjects(MadeUpObjects):
-    """Objects that record which kinds are asked for: each is watched from then on."""
+    """Objects that record which kinds were requested; each of them is watched from then on."""
 
     def __init__(self) -> None:
         super().__init__(NAMESPACES, not_synced=True)

@@ -1,4 +1,4 @@
-"""Which query serves whom: it is widened with demand, and narrowed when Prometheus refuses."""
+"""The query that serves an asker is widened with demand, and narrowed when Prometheus refuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which metric an explanation is about, and what it says if it does not see everything."""
+"""The metric that an explanation is about, and what an explanation says if it does not see everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far back a query looks: so much must have been scraped before no data means that there is none."""
+"""A query looks back for some time, which must have been scraped before no data means that there is none."""
 
 from __future__ import annotations
 

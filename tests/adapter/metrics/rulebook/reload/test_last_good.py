@@ -1,4 +1,4 @@
-"""Which former version of a rule is served while its new text is refused."""
+"""The former version of a rule that is served while its new text is refused."""
 
 from __future__ import annotations
 

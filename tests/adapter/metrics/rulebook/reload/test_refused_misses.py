@@ -1,4 +1,4 @@
-"""Which refused rule is named to a caller who asks for a metric that is missing."""
+"""The refused rule that is named to a caller who asks for a missing metric."""
 
 from __future__ import annotations
 

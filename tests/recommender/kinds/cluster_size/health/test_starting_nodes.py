@@ -1,4 +1,4 @@
-"""Which nodes are starting, and the template of their group in the meantime."""
+"""The nodes that are starting, and the template of their group in the meantime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which other autoscaler manages node groups, as far as the cluster shows it."""
+"""The other autoscaler that manages node groups, as far as the cluster shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods count for scale-up, and from which time on."""
+"""The pods that count for scale-up, and the time from which they count."""
 
 from __future__ import annotations
 

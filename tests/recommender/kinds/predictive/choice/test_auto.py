@@ -99,7 +99,7 @@ def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise(room: flo
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_walk_with_a_handful_of_short_steps_has_plain_headroom_and_nothing_else(seed: int) -> None:
-    """There one short step more or less is a large ratio, so only proven models may act."""
+    """In a walk, one short step more or less is a large ratio, so only proven models may act."""
     history = random_walk(10, seed)
     rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
     found = run_auto(history, {**rules, "seasonal": of_yesterday(history)}, TASK, FLEET)

@@ -1,4 +1,4 @@
-"""What each recommender would have requested before a day."""
+"""The requests that each recommender would have made before a day."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class World:
     learned_models: LearnedModels = field(default_factory=LearnedModels)
     failing: set[str] = field(default_factory=set)
     answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
-    """By name of the child process: the function of the series' past that replaces the real one."""
+    """The functions that replace the real ones, by name of the child process; each gets the series' past."""
     is_choice_skipped: bool = False
     delays: SetDelays = field(default_factory=SetDelays)
     ran: list[str] = field(default_factory=list)

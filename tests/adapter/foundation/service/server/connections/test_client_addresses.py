@@ -1,4 +1,4 @@
-"""What counts as one address, and which addresses are remembered."""
+"""Addresses that count as one, and the addresses that are remembered."""
 
 from __future__ import annotations
 

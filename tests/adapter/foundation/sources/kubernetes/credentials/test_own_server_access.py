@@ -1,4 +1,4 @@
-"""Which identity is shown to a server that is asked directly, and which parts of a kubeconfig never are."""
+"""The identity that is shown to a server which is asked directly, and the parts of a kubeconfig that never are."""
 
 from __future__ import annotations
 

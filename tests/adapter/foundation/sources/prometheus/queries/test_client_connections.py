@@ -1,4 +1,4 @@
-"""Which method is used, and how connections are kept, replaced and bounded."""
+"""Which method a request uses, and how connections are kept, replaced and bounded."""
 
 from __future__ import annotations
 
