@@ -59,7 +59,7 @@ class Turn:
     nodes_age: float
     seconds: int
     faults: dict[tuple[str, str], int]
-    """By method and last part of the path, the number of the fault before the call; one above the last: after it."""
+    """By method and last part of the path: the index of a fault before the call, or `len(FAULTS)` for one after it."""
     by_hand: int | None
     """The size that a person gives the first target after the poll."""
     owned: bool

@@ -1,4 +1,4 @@
-"""Where the API server is and how to get access: kubeconfigs, service accounts, and credentials that are renewed."""
+"""The API server's address and the access to it: kubeconfigs, service accounts, and credentials that are renewed."""
 
 from __future__ import annotations
 
