@@ -66,7 +66,7 @@ class Backdrop:
 
     @property
     def standing(self) -> Standing:
-        """The place where an adapter runs that uses these servers."""
+        """The surroundings of an adapter that uses these servers."""
         return Standing(self.folder, self.cores, self.prometheus.url, self.rules, self.objects)
 
     def asked(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """The cost of a cluster size recommendation: `python -m benchmarks.cluster_size --nodes 5000 --pods 150000`.
 
 The first row is the estimate of Cluster Autoscaler's own benchmark, beside the time that the peer takes for it. Then a
-cluster with 30 node groups and pending pods of 60 workloads is made, at once, twice and four times the size
+cluster with 30 node groups and pending pods of 60 workloads is made in its own size and in two and four times its size
 (`--times`). It is written as one JSON file, read from it, and decided on, including scale-down. Each size has a process
 of its own, so that its peak of memory is its own. Further rows are decisions for which one tenant's bound pods have
 many anti-affinity terms. `--file-megabytes 1000` fills the pods of the first size up to a file of this size. `--gaps

@@ -83,7 +83,7 @@ class Installed:
 
     @property
     def account(self) -> str:
-        """The user as whom the API server knows the pods."""
+        """The user name under which the API server knows the pods."""
         return f"system:serviceaccount:{self.namespace}:{NAME}"
 
     def usage(self) -> Usage:

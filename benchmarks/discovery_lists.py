@@ -2,7 +2,7 @@
 
 A real Prometheus holds series of as many names as the metrics need, `tidewatch-adapter serve` finds them, and a client
 sends the requests of kube-apiserver: the list of metrics compressed, five times at once (the check whether the API is
-available); the list uncompressed (as servers request it that do not know aggregated discovery); and `/apis` in the
+available); the list uncompressed (as servers that do not know aggregated discovery request it); and `/apis` in the
 aggregated form. Meanwhile HPAs request External metrics, and each scrape adds a series with a new name, so that the
 lists are continually rebuilt.
 

@@ -5,7 +5,7 @@ does, in one thread and with the recommender's own parts: it sends each query to
 process, adds the answer to the history, forecasts, decides every target, prepares the metrics, and passes the memories
 to a store. By default, every target has its own blend of all models that serve many targets, which is more than any
 choice leaves. A row is one step of the tick. `verdicts` is the processor time that new verdicts take in a child
-process, as a share of a tick: it is measured for some targets, and each verdict is renewed as often as by a
+process, as a share of a tick: it is measured for some targets, and each verdict is renewed as often as in a
 recommender. The last row is the whole tick, which must take at most 10 s on one core. Fits, which take a few seconds
 every two days, are not part of it.
 """

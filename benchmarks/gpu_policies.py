@@ -131,7 +131,7 @@ class Learning:
 
 
 def policies(nodes: Sequence[GpuNode], pods: Sequence[Arrival]) -> dict[str, Callable[[], Policy]]:
-    """Return a function for each policy that creates it."""
+    """Return a function that creates each policy, by the policy's name."""
     largest = Largest(max(node.cpu_milli for node in nodes), WHOLE_MILLI * max(node.gpus for node in nodes))
     return {
         "random": lambda: Fixed(lambda found: np.zeros(len(found.choices.kind)), is_random=True),

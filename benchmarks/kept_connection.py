@@ -135,7 +135,7 @@ def measured(
     seconds: float = 0.0,
     tls: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """Send the requests in turn after the warm-up: at least `count` requests, and for at least that many seconds.
+    """Send the requests in turn after the warm-up: at least `count` requests, and for at least `seconds` seconds.
 
     `judge` raises WrongAnswerError. Raises OSError.
     """

@@ -2,7 +2,7 @@
 
 This is how an adapter without a memory works: one live query for each request, restricted to the request's objects. It
 is written for this comparison, from the product's own parts, and is not prometheus-adapter: TLS, identity, rules,
-objects and the making of answers are the same code as in `tidewatch-adapter serve`, so that only the query differs. It
+objects and answers are handled by the same code as in `tidewatch-adapter serve`, so that only the query differs. It
 takes the same flags. It finds objects in memory, which spares it the LIST that prometheus-adapter sends to the API
 server with each request.
 """

@@ -3,7 +3,7 @@
 A real `tidewatch-adapter nodes` watches a scripted cluster with that number of nodes, with ten pods on each and the
 heartbeats of their kubelets, and queries a stand-in for Prometheus, whose loads are known. A client reads `/watcher` in
 each form, one request after another on a connection that is kept alive, and checks every node's mean and deviation.
-Then there are no requests for a while, so that the usage of the process is that of its refreshes. At last, it is ended
+Then there are no requests for a while, so that the usage of the process is that of its refreshes. Finally, it is ended
 by `kill -9`, and starts again from its file.
 
 The floor is Flask handlers under the same server that send as many bytes, in the same run. The cost of a refresh for

@@ -89,7 +89,7 @@ def _large(catalogues: int, pods: int, shapes: int = 200) -> Row:
 
 
 def best_cost(history: History, groups: Sequence[NodeGroup], most: int) -> float:
-    """Return the cost of the cheapest of all sets; each set is chosen from as a catalogue of its own."""
+    """Return the cost of the cheapest of all sets; each set is tried as a catalogue of its own."""
     found = (chosen(history, each, most) for each in combinations(groups, min(most, len(groups))))
     return min(one.cost for one in found if isinstance(one, MachineChoice))
 

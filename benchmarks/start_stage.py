@@ -155,4 +155,4 @@ SERVERS: Mapping[str, Callable[[StartStage, Ports], list[str]]] = {
     "nodes": _nodes,
     **{f"run, {kind}": _run(kind) for kind in ENTRIES},
 }
-"""The servers by name, with what makes their command lines; each also takes `--plain-bind-address`."""
+"""The servers by name, with the functions that make their command lines; each also takes `--plain-bind-address`."""

@@ -3,10 +3,10 @@
 It runs `tidewatch-adapter serve` with its defaults and a stand-in for Prometheus that delays its answers and counts the
 queries (`scripted_prometheus`). Each row has a target and the measured result:
 
-- a namespace requests 1,990 different selectors once each, a query takes 0.3 s, and another one requests every 5 s;
+- a namespace requests 1,990 different selectors once each, a query takes 0.3 s, and another sends a request every 5 s;
 - 200 HPAs request one metric every 15 s, with `--refresh-interval=2s`: queries for values per minute;
 - a namespace requests 2,000 selectors for the values of 10,000 pods each: memory, and which requests are refused;
-- a join has duplicate series for 6 s, in one namespace and in all, with 20 clients that request every 5 s.
+- a join has duplicate series for 6 s, in one namespace and in all, with 20 clients that send a request every 5 s.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class TideWorld:
         self.load = self.base.copy()
 
     def place(self, pod: TidePod, node: str) -> None:
-        """Let a pod run on a node from its beginning to its end."""
+        """Let a pod run on a node from the pod's beginning to its end."""
         self.load[NODES.index(node), pod.starts : pod.ends] += pod.used_milli / CORES_MILLI
         self._placed.append((pod, node))
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MOST_WARNINGS = 8
 LONGEST_WARNING = 240
-"""Longest text in characters, before quoting."""
+"""Longest text of a warning in characters, before quoting."""
 
 HPA_CONTROLLER = "kube-controller-manager"
 """Prefix of the User-Agent of the HPA controller, which would log every warning of every answer, ten thousand times in

@@ -121,7 +121,7 @@ class RequestedAccess(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user as Kubernetes knows one."""
+    """A user, with the attributes by which Kubernetes knows users."""
 
     name: str
     groups: tuple[str, ...]

@@ -42,8 +42,8 @@ class ReadingSettings:
     metric_grace_seconds: float = 600.0
     """How long a metric stays after its last series vanished: a job that pauses must not make it flap."""
     max_kept_metrics: int = 50_000
-    """Metrics of one rule that are kept although its last look-up did not find their series; those known first are
-    kept."""
+    """Limit on the metrics of one rule that are kept although its last look-up did not find their series; those known
+    first are kept."""
     serves_unseen_series: bool = True
     """Whether a rule that spells out its series' name serves metrics before such a series was ever seen."""
     allow_foreign_namespaces: bool = False

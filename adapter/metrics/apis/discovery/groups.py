@@ -1,7 +1,7 @@
 """Groups and versions of the APIs; the metrics themselves are in `lists`.
 
 The aggregated form (`apidiscovery.k8s.io/v2`) names the groups and versions without the metrics. kube-apiserver fetches
-it each minute and passes it on to every client; the HPA needs no more of it, and thousands of metrics would make every
+it every minute and passes it on to every client; the HPA needs no more of it, and thousands of metrics would make every
 client's discovery larger. The complete list is at `/apis/GROUP/VERSION`.
 
 Nothing here depends on series or rules, so all of it is made once and never waits: if discovery of an API is slow or
@@ -92,7 +92,7 @@ def _usage_list() -> bytes:
 
 _VERBS = ("get", "list")
 _USAGE = (("nodes", False, "NodeMetrics"), ("pods", True, "PodMetrics"))
-"""Plural, whether namespaced, and kind."""
+"""The plural of each kind, whether it is namespaced, and the kind."""
 _SINGULAR = ""
 """Singular name as in metrics-server: kubectl then derives `podmetrics` from the kind, and `pod` still means a Pod."""
 _USAGE_RESOURCES = _usage_list()

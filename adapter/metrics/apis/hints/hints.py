@@ -49,7 +49,7 @@ class _Rules:
     refused: tuple[RefusedRule, ...] = ()
     refusals: tuple[RefusedMiss, ...] = ()
     missed: dict[str, _Missed] = field(default_factory=dict)
-    """Requested name to the rules that come closest to providing a metric of that name."""
+    """Maps a requested name to the rules that come closest to providing a metric of that name."""
 
 
 class Hints:

@@ -21,7 +21,7 @@ _PREFIX = "io.tidewatch.apis"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One path, asked by GET."""
+    """One path, which is requested by GET."""
 
     path: str
     id: str

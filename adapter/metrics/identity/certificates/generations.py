@@ -28,7 +28,7 @@ ROTATED_AT = 2 / 3
 
 
 class GenerationError(ValueError):
-    """The texts are not a certificate with its key and authority; the message says why and contains nothing secret."""
+    """The PEM texts are not a certificate with its key and authority; the message says why and contains no secret."""
 
 
 @dataclass(frozen=True, slots=True)

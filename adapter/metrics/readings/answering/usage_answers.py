@@ -84,7 +84,7 @@ class _Failures:
 
 
 class UsageAnswers:
-    """Answers what objects use. Any thread may call it."""
+    """Answers requests for the usage of objects. Any thread may call it."""
 
     def __init__(
         self, sources: ReadingSources, scheduler: Entries, current: Callable[[DemandEntry, float], Reading]
