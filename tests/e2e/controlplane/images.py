@@ -1,4 +1,4 @@
-"""Stand-ins for images: the adapter's is the checkout with the running Python; others are their programs."""
+"""Stand-ins for images: the adapter's is the checkout with the running Python, and each other one is its program."""
 
 from __future__ import annotations
 

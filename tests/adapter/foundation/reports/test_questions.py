@@ -1,4 +1,4 @@
-"""Questions at a real terminal, and without one."""
+"""Questions are asked at a real terminal, and never without one."""
 
 from __future__ import annotations
 

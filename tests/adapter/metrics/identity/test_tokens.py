@@ -1,4 +1,4 @@
-"""Bearer tokens: whom the API server says they belong to, for how long that holds, and what happens without it."""
+"""Bearer tokens: their owner by the API server's answer, the validity of this answer, and what happens without one."""
 
 from __future__ import annotations
 

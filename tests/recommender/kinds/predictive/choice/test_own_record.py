@@ -26,7 +26,7 @@ def sums(ratio: float, short: float | None = None) -> np.ndarray[tuple[int, ...]
 
 
 def excess_after(paid: list[float], gain: float = 1.0) -> float:
-    """Return the excess after these costs were paid, if what acts is short `gain` times as often as headroom."""
+    """Return the excess after these costs were paid, if the acting model is short `gain` times as often as headroom."""
     record = first_record(1, paid[0])
     for number, ratio in enumerate(paid, 1):
         mean = float(record.ratio[0])
