@@ -61,7 +61,7 @@ class ReplicasManager:
     operation: str
     """The kind of write: `Apply` or `Update`."""
     time: float | None
-    """Seconds since the Unix epoch."""
+    """The time of the write in seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True)

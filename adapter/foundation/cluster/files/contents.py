@@ -69,7 +69,7 @@ _SPEC: msgspec.json.Decoder[SelectingSpec | None] = decoder_of(SelectingSpec | N
 
 
 class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
-    """The form in which each kind is decoded. Counted kinds get only their metadata read unless more is needed.
+    """The form in which each kind is decoded. Of counted kinds, only the metadata is read unless more is needed.
 
     Objects of all other kinds may be scalable, so they keep their spec; controllers are decoded like these.
     """

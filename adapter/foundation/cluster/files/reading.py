@@ -47,7 +47,7 @@ NO_NEEDS = ClusterNeeds()
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _LARGEST_BYTES = 512 << 20
-"""Limit of a file's size; 50,000 whole pods in JSON take half of it."""
+"""Limit on a file's size; 50,000 whole pods in JSON take half of it."""
 
 _FIRST_BYTES = 4096
 _NOT_A_SPACE = re.compile(rb"\S")

@@ -21,7 +21,7 @@ from adapter.foundation.sources.manifest_forms import FileObject, GroupKind, Man
 T = TypeVar("T")
 
 Place: TypeAlias = tuple[str, str]
-"""Namespace, empty for kinds without, and name."""
+"""Namespace (empty for kinds without namespaces) and name."""
 
 NODE: Final = GroupKind("", "Node")
 POD: Final = GroupKind("", "Pod")

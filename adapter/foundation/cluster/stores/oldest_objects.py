@@ -30,7 +30,7 @@ class ObjectIdentity:
     uid: str
     generation: int
     created: str
-    """RFC 3339 in UTC, which sorts as text."""
+    """The time of creation in RFC 3339 and UTC, which sorts as text."""
 
     @property
     def key(self) -> Key:

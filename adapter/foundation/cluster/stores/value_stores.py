@@ -25,7 +25,7 @@ F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")
 
 _Key = tuple[str, str]
-"""Namespace, empty for kinds without, and name."""
+"""Namespace (empty for kinds without namespaces) and name."""
 
 
 class ValueStore(Generic[F, V]):
@@ -66,13 +66,13 @@ class ValueStore(Generic[F, V]):
 
     @property
     def known(self) -> Mapping[_Key, V]:
-        """All values, by namespace (empty for kinds without) and name."""
+        """All values, by namespace (empty for kinds without namespaces) and name."""
         with self._lock:
             return dict(self._values)
 
     @property
     def refused(self) -> Mapping[_Key, str]:
-        """Why objects are left out, by namespace (empty for kinds without) and name."""
+        """Why objects are left out, by namespace (empty for kinds without namespaces) and name."""
         with self._lock:
             return dict(self._problems)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.pod_requests import PodResources
 
 WORKLOAD_GROUPS = frozenset({"apps", "extensions"})
-"""API groups of Deployments, ReplicaSets, StatefulSets and DaemonSets; the second was used until Kubernetes 1.15."""
+"""API groups of Deployments, ReplicaSets, StatefulSets and DaemonSets; `extensions` was used until Kubernetes 1.15."""
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 """Phases of pods whose containers have ended and will not start again."""
 
@@ -45,7 +45,7 @@ class SchedulingFacts:
     annotations: Mapping[str, str]
     """The annotations of Cluster Autoscaler and that of mirror pods; no others are kept."""
     created: float | None
-    """Seconds since the Unix epoch."""
+    """The time of creation in seconds since the Unix epoch."""
     deleted: float | None
     """The deletionTimestamp in Unix seconds, which is the time at which the grace period ends; None if there is
     none."""
@@ -73,7 +73,7 @@ class ClusterPod:
     name: str
     uid: str
     node: str
-    """Empty while the pod is not bound."""
+    """The name of the pod's node; empty while the pod is not bound."""
     labels: Mapping[str, str]
     controller: ControllerReference | None
     phase: str

@@ -70,9 +70,9 @@ class ClusterNode:
     taints: tuple[Taint, ...]
     unschedulable: bool
     conditions: Mapping[str, str]
-    """Type to status, such as `Ready` to `True`."""
+    """Maps each condition's type to its status, such as `Ready` to `True`."""
     created: float | None
-    """Seconds since the Unix epoch; None if the object does not state it."""
+    """The time of creation in seconds since the Unix epoch; None if the object does not state it."""
     capacity: Mapping[str, Quantity]
     allocatable: Mapping[str, Quantity]
     addresses: tuple[NodeAddress, ...] = ()
@@ -149,7 +149,7 @@ class ObjectKind:
     """Plural name, such as `machinedeployments`."""
     kind: str
     namespace: str = ""
-    """Empty for all namespaces, and for kinds without namespaces."""
+    """The namespace; empty for all namespaces, and for kinds without namespaces."""
     name: str = ""
     """Name of the only object that is needed, so that a role need not grant access to others; empty for all objects."""
     is_optional: bool = False
@@ -173,14 +173,15 @@ class ClusterNeeds:
 
     nodes: bool = False
     autoscaler_namespaces: frozenset[str] = frozenset()
-    """The empty text stands for all namespaces."""
+    """The namespaces whose HPAs are needed; the empty text stands for all namespaces."""
     counts: frozenset[CountQuery] = frozenset()
     pods: bool = False
     pod_selectors: bool = False
     gpu_annotation: str = ""
     """Annotation of pods that names their GPUs; empty for none."""
     scheduling: bool = False
-    """Pod constraints, workloads, disruption budgets, namespace labels and storage. Needs nodes and pods, too."""
+    """Whether pod constraints, workloads, disruption budgets, namespace labels and storage are needed, which also
+    requires nodes and pods."""
     objects: frozenset[ObjectKind] = frozenset()
     """Kinds whose objects are needed whole, such as those of Cluster API."""
 

@@ -19,7 +19,7 @@ class VolumeClaim:
     namespace: str
     name: str
     volume: str
-    """`spec.volumeName`; empty while it is not bound."""
+    """`spec.volumeName`; empty while the claim is not bound."""
     storage_class: str | None
     """Name of the StorageClass; None if the claim states none and no default applies, empty for a volume without
     class."""

@@ -19,7 +19,7 @@ class WorkloadFacts:
     name: str
     uid: str
     replicas: int | None
-    """`spec.replicas`, for a Job `spec.parallelism`; None if the kind has none (DaemonSet)."""
+    """`spec.replicas`, or `spec.parallelism` for a Job; None if the kind has none (DaemonSet)."""
     template: ClusterPod | None
     """A pod as its template makes it, unbound, without a name of its own; None if the template cannot be used. The
     template of a Deployment is that of its newest ReplicaSet, which is also its controller. Claims that are made with

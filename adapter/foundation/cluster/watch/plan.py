@@ -33,7 +33,7 @@ class WatchPlan:
     autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)
     """The watches of HPAs, by namespace."""
     counts: Mapping[CountQuery, ListWatch | Unknown] = field(default_factory=dict)
-    """The watch may cover more than the namespace of the count."""
+    """The watch of each count, which may cover more than the namespace of the count."""
     pods: ListWatch | None = None
     gpu_annotation: str = ""
     pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)

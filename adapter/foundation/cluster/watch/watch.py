@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=KubernetesObject)
 
 _WINDOW_SECONDS = (20.0, 40.0)
-"""Without changes, the server is heard from only when a watch is opened and by a bookmark each minute. A fact could
+"""Without changes, the server is heard from only when a watch is opened and by a bookmark every minute. A fact could
 then look older than the minute after which decisions refuse it, so watches are reopened sooner here than elsewhere.
 """
 _SILENCE_SECONDS = 45.0

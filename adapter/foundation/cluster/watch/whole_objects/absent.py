@@ -31,7 +31,8 @@ _LOOK_SECONDS: Final = 0.5
 _RETRY_RATIO: Final = 20.0
 _PER_SECOND: Final = 10.0
 _BURST: Final = 50
-"""Most requests at once: deleting 20,000 objects of a namespace one by one brings as many others within its quota."""
+"""Limit on the requests at once: deleting 20,000 objects of a namespace one by one brings as many others within its
+quota."""
 
 
 class _ShortList(msgspec.Struct):
