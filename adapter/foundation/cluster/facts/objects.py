@@ -165,7 +165,7 @@ def _shared_cores(text: str) -> Mapping[str, Quantity]:
 
 
 def _node_quantity(text: str) -> Quantity:
-    """Return an amount of a node. Raises QuantityError if no node can have it: sums with it would be meaningless."""
+    """Return a quantity that a node states. Raises QuantityError if no node can have it, since sums would be wrong."""
     found = _quantity(text)
     if not 0 <= found.nanos <= _MOST_NANOS:
         raise QuantityError(f"{shortened(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")

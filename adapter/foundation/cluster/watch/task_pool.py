@@ -1,4 +1,4 @@
-"""Runs work that starts and ends in tasks that live as long as the process: a reload, for instance, ends a watch."""
+"""Runs work in tasks that live as long as the process, although the work may end earlier: a reload can end a watch."""
 
 from __future__ import annotations
 

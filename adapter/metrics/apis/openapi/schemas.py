@@ -13,7 +13,8 @@ from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE
 
 Schema: TypeAlias = dict[str, Any]
 Refer: TypeAlias = "Callable[[str, str], Schema]"
-"""Makes a reference to a named schema, with a description unless that is empty; versions of OpenAPI differ in both."""
+"""Makes a reference to a named schema, with a description unless it is empty; each version of OpenAPI has its own
+form."""
 
 GVK = "x-kubernetes-group-version-kind"
 _PREFIX = "io.tidewatch.apis"

@@ -63,12 +63,12 @@ class Lanes:
         return self.running <= _QUIET_RATIO * sum(self._most.values())
 
     def set(self, query: Query, due: float) -> None:
-        """Make a query that is not running due at that time."""
+        """Set the time at which a query that is not running is due."""
         self._waiting[query.lane].discard(query)
         self._due[query.lane].set(query, due)
 
     def hasten(self, query: Query, due: float) -> None:
-        """Make a waiting query due at that time if it is due later."""
+        """Move the time at which a waiting query is due forward to `due`; an earlier time stays."""
         self._due[query.lane].hasten(query, due)
 
     def reassign(self, query: Query) -> None:

@@ -187,7 +187,7 @@ def _time_left(progress: Progress, rule: Rule) -> float:
 
 
 def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRule) -> Answered:
-    """Return the answer that this refused rule would provide the metric, with the rule's error."""
+    """Return the answer that a refused rule would have provided the metric, with the rule's error."""
     errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
     finding = next(errors, None)
     cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {shown(progress.question)}, but is refused"
