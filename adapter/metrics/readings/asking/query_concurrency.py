@@ -68,7 +68,7 @@ class Lanes:
         self._due[query.lane].set(query, due)
 
     def hasten(self, query: Query, due: float) -> None:
-        """Move the time at which a waiting query is due forward to `due`; an earlier time stays."""
+        """Let a waiting query be due at `due` if it is due later."""
         self._due[query.lane].hasten(query, due)
 
     def reassign(self, query: Query) -> None:
