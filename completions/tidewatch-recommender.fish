@@ -319,7 +319,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nan
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using pod-nanny' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a schema -d 'print the JSON Schema of the configuration file'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a schema -d 'print the JSON Schema of the configuration file or of shapes'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using schema' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using schema' -l version -d 'show the program'"'"'s version and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using schema' -l of -xka "configuration shapes" -d 'The file whose schema is printed'

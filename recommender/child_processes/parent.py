@@ -82,13 +82,13 @@ class Children:
         self._is_closed = False
         self._runs = Counter(
             f"{prefix}_child_runs_total",
-            "Functions that ran in a child process, by result: ok, deadline, memory, crash, raised, result, closed.",
+            "Calls of child processes, by outcome: ok, deadline, memory, crash, raised, result, closed, error.",
             ("name", "outcome"),
             registry=registry,
         )
         self._seconds = Counter(
             f"{prefix}_child_seconds_total",
-            "Time that functions in child processes took.",
+            "Time from the call of a function in a child process to its outcome, with the wait for a free place.",
             ("name",),
             registry=registry,
         )

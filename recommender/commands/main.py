@@ -103,7 +103,7 @@ COMMANDS: Final = Program(
         "proportional": "replace cluster-proportional-autoscaler, with its command line",
         "cpva": "replace cluster-proportional-vertical-autoscaler",
         "pod-nanny": "replace addon-resizer, with its command line",
-        "schema": "print the JSON Schema of the configuration file",
+        "schema": "print the JSON Schema of the configuration file or of shapes",
     },
     load=_load,
 )

@@ -41,6 +41,7 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.run.run_settings import own_namespace
 from recommender.commands.suggested_limits import with_suggested_limits
+from recommender.configuration.needs import needs_of_one
 from recommender.configuration.rights import rights_of
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.targets.scaled_objects import with_scaled_objects
@@ -228,7 +229,9 @@ class _Installation:
         if (config_map := parameters_of(recommendation)) is not None:
             lines += look_at_parameters(self._objects, policy.name, config_map)
         if self._settings.namespace:
-            lines += look_at_memory(self._objects, policy.name, self._settings.namespace)
+            targets = needs_of_one(recommendation).for_each
+            shards = None if targets is None else targets.shards
+            lines += look_at_memory(self._objects, policy.name, self._settings.namespace, shards)
         lines += look_at_queries(self._configuration, recommendation)
         has_replicas = REPLICAS in metrics_of(recommendation)
         for target in policy.targets:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.kinds.proportional.config_map_parsing import ParametersError, mode_entry, parse_parameters
-from recommender.running.memory.config_map_documents import DATA_KEY, MANAGED_BY
+from recommender.running.memory.config_map_documents import MANAGED_BY, content_of, decode_shard_text
 from recommender.running.memory.memory_document import MemoryDocumentError, decode_memory
-from recommender.running.memory.store_protocol import stored_name
+from recommender.running.memory.store_protocol import MemoryKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.decisions.memory import Memory
     from recommender.kinds.proportional.parameters import ParametersConfigMap
 
 
@@ -45,32 +47,49 @@ def judge_parameters(name: str, where: str, data: Mapping[str, str]) -> Line:
     return ok(name, f"the ConfigMap {where} states the mode {mode}")
 
 
-def look_at_memory(client: ObjectClient, recommendation: str, namespace: str) -> tuple[Line]:
-    """Read the memory of a recommendation, and judge it."""
-    name, where = f"memory/{recommendation}", f"{namespace}/{stored_name(recommendation)}"
-    try:
-        document = client.get(_path(namespace, stored_name(recommendation))).document
-    except NotFoundError:
-        return (ok(name, f"nothing is stored yet: the ConfigMap {where} does not exist"),)
-    except KubernetesError as e:
-        return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
-    labels = (document.get("metadata") or {}).get("labels") or {}
-    if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
-        message = f"the ConfigMap {where} was not created by this program, so nothing is scaled for this recommendation"
-        return (error(name, message, "delete the ConfigMap, or rename the recommendation"),)
-    return (judge_memory(name, where, recommendation, document.get("data") or {}),)
+def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, shards: int | None) -> tuple[Line]:
+    """Read the memory of a recommendation, and judge it; `shards` is None if it is in one ConfigMap."""
+    name, memories = f"memory/{recommendation}", []
+    keys = [MemoryKey(recommendation, shard) for shard in ((None,) if shards is None else range(shards))]
+    for key in keys:
+        where = f"{namespace}/{key.object_name}"
+        try:
+            document = client.get(_path(namespace, key.object_name)).document
+        except NotFoundError:
+            continue
+        except KubernetesError as e:
+            return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
+        labels = (document.get("metadata") or {}).get("labels") or {}
+        if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
+            what = (
+                f"the ConfigMap {where} was not created by this program, so nothing is scaled for this recommendation"
+            )
+            return (error(name, what, "delete the ConfigMap, or rename the recommendation"),)
+        try:
+            memories.append(_memory(key, content_of(key, document) or ""))
+        except MemoryDocumentError as e:
+            what = f"the memory in the ConfigMap {where} cannot be used: {e}; cool-downs and holds are lost"
+            return (warning(name, what, "delete the ConfigMap: the leader writes a new one"),)
+    first = f"the ConfigMap {namespace}/{keys[0].object_name}"
+    if not memories:
+        return (ok(name, f"nothing is stored yet: {first} does not exist"),)
+    if shards is None:
+        return (ok(name, f"{first} can be read: {_last_value(memories[0])}"),)
+    targets = sum(len(memory.by_target) for memory in memories)
+    held = f"the last values of {count_of(targets, 'target')}"
+    return (ok(name, f"{count_of(len(memories), 'ConfigMap')} can be read, with {held}"),)
 
 
-def judge_memory(name: str, where: str, recommendation: str, data: Mapping[str, str]) -> Line:
-    """Return the line about the content of a memory."""
-    try:
-        last = decode_memory(recommendation, data.get(DATA_KEY, "")).memory.last
-    except MemoryDocumentError as e:
-        message = f"the memory in the ConfigMap {where} cannot be used: {e}; cool-downs and holds are lost"
-        return warning(name, message, "delete the ConfigMap: the leader writes a new one")
-    replicas = None if last is None else last.replicas
-    value = "there is no last value yet" if replicas is None else f"the last value was {replicas}"
-    return ok(name, f"the ConfigMap {where} can be read: {value}")
+def _memory(key: MemoryKey, content: str) -> Memory:
+    """Return the memory in the content of a ConfigMap. Raises MemoryDocumentError."""
+    if key.shard is None:
+        return decode_memory(key.recommendation, content).memory
+    return decode_shard_text(key.recommendation, content).memory
+
+
+def _last_value(memory: Memory) -> str:
+    replicas = None if memory.last is None else memory.last.replicas
+    return "there is no last value yet" if replicas is None else f"the last value was {replicas}"
 
 
 def _path(namespace: str, name: str) -> str:

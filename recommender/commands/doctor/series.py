@@ -55,13 +55,13 @@ def metrics_of(recommendation: Recommendation) -> tuple[str, ...]:
 
 
 def exported_by(recommendation: Recommendation) -> Iterator[ExportedSeries]:
-    """Yield the series of one entry: one for each metric and target, if the configuration lists targets."""
+    """Yield the series of one entry: one for each metric, and for each target unless targets are decided one by one."""
     policy = recommendation.policy
     own = {_RECOMMENDATION: policy.name}
-    lists_targets = kind_of(policy.type).has_targets and needs_of_one(recommendation).for_each is None
+    has_one_decision = kind_of(policy.type).has_targets and needs_of_one(recommendation).for_each is None
     for metric in metrics_of(recommendation):
         suffix = "/resources" if metric == _RESOURCES else ""
-        if not lists_targets:
+        if not has_one_decision:
             yield ExportedSeries(f"series/{policy.name}", metric, own)
             continue
         for target in policy.targets or (None,):

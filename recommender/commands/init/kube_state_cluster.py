@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.foundation.sources.prometheus.queries.budget import Queries
 
-# With it, `namespace` and `pod` are those of kube-state-metrics itself.
+# In a series with `exported_namespace`, `namespace` and `pod` are those of kube-state-metrics itself.
 _HONOURED: Final = 'exported_namespace=""'
 _NODES: Final = (
     "max by (node, resource) (kube_node_status_allocatable)"

@@ -116,7 +116,7 @@ class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
-        """Create the objects. Raises StartError if no cluster can be reached."""
+        """Create the objects. Raises StartError if no usable cluster is named; none is asked yet."""
         named = options.cluster
         try:
             connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)
@@ -145,7 +145,7 @@ def start(
     parts = _SharedObjects(options, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
-    config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # likewise
+    config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # the flags require it
     leadership = _leadership(options, configuration, parts)
     memories = Memories(ProcessMemoryStore())
     watches = _watches(subject, config_map, parts)

@@ -23,10 +23,6 @@ from recommender.commands.program import PROGRAM
 
 _SERVING = "Serving"
 _SCALING = "cluster-proportional-autoscaler"
-_FEWER_LEASES = (
-    "Elect one of several processes by a Lease with the ConfigMap's name; needs get, create and update on leases."
-)
-
 _ONE_PROCESS = Ignored("this command is one process without requests that it could finish")
 _SERVING_FLAGS = in_group(
     _SERVING,
@@ -100,7 +96,11 @@ PROPORTIONAL = CommandFlags(
                 "Exit with status 1 after this number of consecutive failed polls; 0: never.",
                 default=0,
             ),
-            switch("leader-elect", _FEWER_LEASES),
+            switch(
+                "leader-elect",
+                "Elect one of several processes by a Lease with the ConfigMap's name; needs get, create and update on "
+                "leases.",
+            ),
             switch("dry-run", "Write nothing to the cluster."),
         ),
         *_SERVING_FLAGS,

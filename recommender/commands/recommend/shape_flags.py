@@ -45,6 +45,8 @@ def check_shape_flags(values: FlagValues) -> None:
     other = next((name for name in _ELSEWHERE if name in values.given), None)
     if other is not None:
         raise UsageError(f"--{other} cannot be combined with --shapes, which packs pods of the past")
+    if len(values.texts("recommendation")) > 1:
+        raise UsageError("--recommendation is given twice: --shapes packs the pods of one recommendation")
     if not 1 <= values.integer("max-shapes") <= _MOST_SHAPES:
         raise UsageError(f"--max-shapes of {values.integer('max-shapes')}: write 1 to {_MOST_SHAPES}")
     if has_past(values) and values.path("cluster") is not None:

@@ -39,8 +39,8 @@ _API_VERSIONS: Final = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
 }
-_FEWEST_KNOWN_RATIO: Final = 0.9
-"""Least share of pods whose requests must be known."""
+_LEAST_OWNED_RATIO: Final = 0.9
+"""Least share of pods that must have a series kube_pod_info."""
 _PASSING: Final = "node.kubernetes.io/"
 _NANO: Final = 10**9
 _MILLI: Final = 1000
@@ -71,10 +71,10 @@ def recording_of(state: KubeState, source: str, label_keys: Iterable[str]) -> Re
 
 
 def _refuse_unknown_requests(state: KubeState, source: str) -> None:
-    """Refuse series that lack the requests of pods, since every node would seem empty."""
+    """Refuse series that lack the owners or the requests of pods, since every node would seem empty."""
     asked = sum(pod in state.requests for pod in state.pods)
     owners = sum(pod in state.owners for pod in state.pods)
-    if owners < _FEWEST_KNOWN_RATIO * len(state.pods):
+    if owners < _LEAST_OWNED_RATIO * len(state.pods):
         raise RecordingError(
             f"{source}: only {owners} of {len(state.pods)} pods have a series kube_pod_info: the same "
             "kube-state-metrics must export kube_pod_info, kube_pod_status_phase and "
@@ -140,9 +140,8 @@ class _PodKinds:
         return self._places[alike]
 
     def _pod(self, namespace: str, kind: str, name: str, requests: dict[str, int]) -> ClusterPod:
-        known = kind in _API_VERSIONS or kind in {"Node", "ReplicationController"}
         owner = ControllerReference(_API_VERSIONS.get(kind, "v1"), kind, name, f"{kind}/{namespace}/{name}")
-        has_owner = bool(kind) and (known or kind != "<none>")
+        has_owner = kind not in {"", "<none>"}
         scored = {CPU: requests.get(CPU) or DEFAULT_CPU_MILLI, MEMORY: requests.get(MEMORY) or DEFAULT_MEMORY_BYTES}
         tolerations = tuple(
             Toleration(key, "Equal", value, effect) for key, value, effect in sorted(self._tolerated[namespace, name])

@@ -63,10 +63,10 @@ def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     days = grid / DAY_SECONDS
     lines = [(days, recorded)]
     for one, colour in zip(report.policies, _colours(report), strict=True):
-        width, height = (1.8, 3) if colour == _USED else (0.9, 2)
+        width, order = (1.8, 3) if colour == _USED else (0.9, 2)
         sizes = _sizes(one, grid)
         # The recommended one is drawn above the others, which are the same most of the time.
-        panel.plot(moments, sizes, color=colour, linewidth=width, zorder=height, label=one.name)
+        panel.plot(moments, sizes, color=colour, linewidth=width, zorder=order, label=one.name)
         lines.append((days, sizes))
     time_axis(panel, report.start)
     cut_axis([panel], [lines], least=1.0)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.reports.counts import count_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -80,14 +82,17 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
     if not good:
         return ReplayVerdict(present.name, 0.0, (0.0, 0.0), _kept_reason(present, rivals, whole))
     best = max(good, key=lambda one: one.saves)
-    more = round(float(best.outcome.evictions.sum() - present.evictions.sum()) / len(known_days))
+    known = np.flatnonzero(known_days)
+    more = round(float((best.outcome.evictions - present.evictions)[known].mean()))
     evictions = f"{abs(more)} {'more' if more > 0 else 'fewer'} evictions a day" if more else "as many evictions"
+    longer = round(float((best.outcome.pending_minutes - present.pending_minutes)[known].mean()))
+    waits = f"pods together wait {count_of(longer, 'minute')} more a day" if longer > 0 else "pods wait no longer"
     return ReplayVerdict(
         best.outcome.name,
         best.saves,
         (best.low, best.high),
         f"Use {best.outcome.name}: it saves {_percent(best.saves)} of the cost (90% interval {_percent(best.low)} to "
-        f"{_percent(best.high)}, by {whole} days), pods wait no longer, and there are {evictions}.",
+        f"{_percent(best.high)}, by {whole} days), {waits}, and there are {evictions}.",
     )
 
 
@@ -130,7 +135,11 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: IntArray) -> _Ri
     elif low <= 0:
         worse = f"it may save nothing (90% interval {_percent(low)} to {_percent(high)})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
-        worse = f"{evictions / max(hours, 1.0):.1f} more evictions for each node-hour saved"
+        worse = (
+            f"{evictions / hours:.1f} more evictions for each node-hour saved"
+            if hours > 0
+            else f"there are {count_of(round(evictions), 'more eviction')}, and no node-hour is saved"
+        )
     return _Rival(other, float(saved[days].sum() / present.cost[days].sum()), low, high, worse)
 
 

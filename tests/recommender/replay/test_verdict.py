@@ -90,6 +90,21 @@ def test_as_many_evictions_are_not_called_fewer() -> None:
     assert found.reason.endswith("pods wait no longer, and there are as many evictions.")
 
 
+def test_a_small_growth_of_the_waits_is_told() -> None:
+    found = verdict_of(
+        [outcome("configured", 100.0, pending=100.0), outcome("cheaper", 90.0, pending=105.0)], KNOWN, 0.0
+    )
+    assert found.use == "cheaper"
+    assert "pods together wait 5 minutes more a day" in found.reason
+
+
+def test_a_policy_that_saves_no_node_hour_and_evicts_more_is_told_as_that() -> None:
+    other = replace(outcome("moved", 90.0, evictions=6.0), node_hours=np.full(DAYS, 101.0))
+    found = verdict_of([PRESENT, other], KNOWN, 0.0)
+    assert found.use == "configured"
+    assert "there are 10 more evictions, and no node-hour is saved" in found.reason
+
+
 @given(costs=st.lists(st.floats(10, 200), min_size=1, max_size=4), pending=st.floats(0, 100))
 def test_recommended_policy_is_never_dearer_nor_slower(costs: list[float], pending: float) -> None:
     others = [outcome(f"p{place}", cost, pending=pending) for place, cost in enumerate(costs)]

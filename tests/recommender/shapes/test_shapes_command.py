@@ -106,6 +106,7 @@ def test_pods_without_a_machine_end_with_no(
     [
         (("--cluster", "x", "--recording", "y"), "--cluster cannot be combined with a history"),
         (("--max-shapes", "0"), "write 1 to 8"),
+        (("--recommendation", "nodes", "--recommendation", "nodes"), "--shapes packs the pods of one recommendation"),
         (("--assume", "shop/web:3"), "--assume cannot be combined with --shapes"),
         (("--recording", "missing"), "cannot be read"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,6 +52,12 @@ def lease(renewed: float) -> dict[str, Any]:
 def memory(content: str, manager: str = "tidewatch-recommender") -> dict[str, Any]:
     labels = {"app.kubernetes.io/managed-by": manager}
     return {"kind": "ConfigMap", "metadata": {"labels": labels}, "data": {"memory.json": content}}
+
+
+def shard_of_memories(content: bytes) -> dict[str, Any]:
+    """Return the ConfigMap of a shard of the memories of targets, with this compressed content."""
+    text = base64.b64encode(content).decode()
+    return {**memory(""), "data": None, "binaryData": {"memory.json.gz": text}}
 
 
 def metric(*values: str) -> tuple[int, dict[str, Any]]:

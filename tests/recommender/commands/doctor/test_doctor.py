@@ -10,8 +10,10 @@ import pytest
 from recommender.commands.doctor.leader import judge_lease
 from recommender.commands.doctor.series import ExportedSeries, judge_series
 from recommender.commands.main import main
-from recommender.running.memory.memory_document import encode_memory
-from recommender.running.memory.store_protocol import stored_name
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import TargetReference
+from recommender.running.memory.memory_document import encode_memory, encode_shard
+from recommender.running.memory.store_protocol import StoredShard, memory_object_name, stored_name
 from tests.recommender.commands.doctor.installation import (
     COREDNS,
     DRIVEN,
@@ -28,12 +30,15 @@ from tests.recommender.commands.doctor.installation import (
     lease,
     memory,
     metric,
+    shard_of_memories,
 )
 from tests.recommender.configuration.files import entry
 from tests.support.apiserver_kinds import CONFIG_MAPS, LEASES
 
 if TYPE_CHECKING:
     from adapter.foundation.reports.lines import CheckStatus
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 
 
 def test_where_all_is_well_every_line_is_ok(installation: Installation) -> None:
@@ -244,6 +249,26 @@ def test_a_memory_must_load(
 ) -> None:
     installation.put(CONFIG_MAPS, NAMESPACE, stored_name("coredns"), document)
     found = installation.line("memory/coredns")
+    assert found.status is status
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "message"),
+    [
+        (None, OK, "nothing is stored yet"),
+        (encode_shard("web", StoredShard(1, Memory(by_target={WEB: MEMORY}))), OK, "the last values of 1 target"),
+        (b"{}", WARNING, "cool-downs and holds are lost"),
+    ],
+    ids=["none", "one target", "damaged"],
+)
+def test_the_memories_of_targets_are_read_in_their_own_config_maps(
+    installation: Installation, content: bytes | None, status: CheckStatus, message: str
+) -> None:
+    if content is not None:
+        installation.put(CONFIG_MAPS, NAMESPACE, memory_object_name("web", 0), shard_of_memories(content))
+    kind = f"predictive: {{load: load, loadPerReplica: 1, horizon: 1m{FOR_EACH}}}"
+    found = installation.line("memory/web", entry("web", kind=kind))
     assert found.status is status
     assert message in found.message
 
