@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -29,7 +30,9 @@ RULES = "rules:" + "".join(
 """
     for prefix in ("good", "bad")
 )
-SETTINGS = ReadingSettings(discovery_deadline_seconds=1.0, metric_grace_seconds=60.0)
+SETTINGS = ReadingSettings(discovery_deadline_seconds=60.0, metric_grace_seconds=60.0)
+SHORT_DEADLINE = replace(SETTINGS, discovery_deadline_seconds=1.0)
+"""For servers whose answers do not end: only the deadline ends these."""
 MANY = 20_000
 
 
@@ -81,7 +84,8 @@ def house_before(misbehave: Callable[[Peer], None]) -> Iterator[House]:
                 peer.answer(BAD_BEFORE)
 
     with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
-        house = make_house(client, rules=RULES, settings=SETTINGS)
+        settings = SHORT_DEADLINE if misbehave in {stalls, never_ends} else SETTINGS
+        house = make_house(client, rules=RULES, settings=settings)
         house.pass_time(1)
         yield house
 

@@ -48,6 +48,11 @@ def answer(path: str, query: str) -> PlainAnswer | None:
             return None
 
 
+def visitors_of(server: PlainServer) -> list[Visitor]:
+    """Return the present visitors; the server's thread may change them at any time."""
+    return list(server._visitors)
+
+
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
@@ -162,10 +167,10 @@ def test_who_cannot_read_a_large_text_in_time_goes_before_the_next_one_is_made()
         server.start()
         unread.connect(("127.0.0.1", address_of(listener).port))
         unread.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in server._visitors))
+        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
         with connect(address_of(listener).port) as reader:
             reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-            until(lambda: [visitor.is_waiting for visitor in server._visitors] == [True])
+            until(lambda: [visitor.is_waiting for visitor in visitors_of(server)] == [True])
             goes_on.set()
             assert len(read_to_end(reader)) > len(BIG)
         server.stop()
@@ -189,7 +194,7 @@ def test_when_too_much_waits_to_be_read_the_slowest_readers_go() -> None:
         for number in range(1, 6):
             readers.append(stack.enter_context(connect(address_of(listener).port)))
             readers[-1].sendall(b"GET /own HTTP/1.1\r\n\r\n")
-            until(lambda: sum(visitor.is_answered for visitor in server._visitors) == min(number, 2))  # noqa: B023 - used at once
+            until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == min(number, 2))  # noqa: B023 - used at once
         assert len(read_to_end(readers[-1])) > len(BIG)
         assert sum(len(read_to_end(reader)) > len(BIG) for reader in readers[:-1]) == 1
         server.stop()
@@ -212,8 +217,8 @@ def test_the_answer_of_a_reader_who_was_cut_off_takes_no_memory() -> None:
         server = PlainServer(listener, answer, deadline_seconds=3600)
         server.start()
         reader.sendall(b"GET /own HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in server._visitors))
-        [visitor] = server._visitors
+        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
+        [visitor] = visitors_of(server)
         server.stop()
         assert (visitor.pieces, visitor._outbox) == ((), [])
 
@@ -224,7 +229,7 @@ def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
         server.start()
         for _ in range(2 * MOST_READERS):
             stack.enter_context(connect(address_of(listener).port)).sendall(b"GET /big HTTP/1.1\r\n\r\n")
-        until(lambda: sum(visitor.is_answered for visitor in server._visitors) == MOST_READERS)
+        until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == MOST_READERS)
         assert ask(address_of(listener).port, "/metrics")[0] == 200
         server.stop()
 
@@ -235,11 +240,11 @@ def test_readers_of_a_text_beyond_the_limit_do_not_cut_each_other_off() -> None:
         server.start()
         former = stack.enter_context(connect(address_of(listener).port))
         former.sendall(b"GET /own HTTP/1.1\r\n\r\n")
-        until(lambda: any(visitor.is_answered for visitor in server._visitors))
+        until(lambda: any(visitor.is_answered for visitor in visitors_of(server)))
         readers = [stack.enter_context(connect(address_of(listener).port)) for _ in range(3)]
         for reader in readers:
             reader.sendall(b"GET /big HTTP/1.1\r\n\r\n")
-        until(lambda: sum(visitor.is_answered for visitor in server._visitors) == len(readers))
+        until(lambda: sum(visitor.is_answered for visitor in visitors_of(server)) == len(readers))
         assert [len(read_to_end(reader)) > len(BIG) for reader in (*readers, former)] == [True] * 3 + [False]
         server.stop()
 
