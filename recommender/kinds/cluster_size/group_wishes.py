@@ -101,7 +101,7 @@ def plan_node_removals(group: NodeGroup, nodes: Iterable[str]) -> RemovalPlan:
     if group.problem or group.paused or group.autoscaler:
         reason = group.problem or group.paused or f"{group.autoscaler} manages the group"
         return RemovalPlan(kept=dict.fromkeys(wanted, reason))
-    most = max(0, group.target_size - len(group.deleting) - group.min_size)
+    most = max(0, group.sure_size - group.min_size)
     kept = dict.fromkeys(wanted[most:], f"the group has a minimum of {group.min_size}")
     return RemovalPlan(kept=kept, nodes=tuple(NodeRemoval(each) for each in wanted[:most]))
 

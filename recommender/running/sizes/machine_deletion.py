@@ -54,6 +54,14 @@ class MachineDeletion:
             return DeletionProblem(str(error), waits=True)
         if group.problem:
             return DeletionProblem(group.problem, waits=True)
+        problem = self._minimum_problem(mark, group, unseen)
+        ids = {each.provider_id for each in group.instances}
+        if not problem.message and ids and not ids & _ids(node):
+            return DeletionProblem(f"the provider lists no such machine in the group {mark.group}")
+        return problem
+
+    def _minimum_problem(self, mark: RemovalMark, group: PluginGroup, unseen: int) -> DeletionProblem:
+        """Return why the group may not lose a machine, with an empty message if it may."""
         left = self._size(mark, group) - 1
         if left < group.min_size:
             return DeletionProblem(f"the group {mark.group} has a minimum of {group.min_size}")
@@ -62,9 +70,10 @@ class MachineDeletion:
                 f"the size of the group {mark.group}, with its minimum of {group.min_size}, may not count {unseen} "
             )
             return DeletionProblem(f"{message}earlier deletions yet", waits=True)
-        ids = {each.provider_id for each in group.instances}
-        if ids and not ids & _ids(node):
-            return DeletionProblem(f"the provider lists no such machine in the group {mark.group}")
+        running = sum(each.state is InstanceState.RUNNING for each in group.instances)
+        if group.instances and running - 1 < group.min_size:
+            message = f"{running} machines of the group {mark.group} run, and its minimum is {group.min_size}"
+            return DeletionProblem(message, waits=True)
         return DeletionProblem()
 
     def delete(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:

@@ -124,6 +124,14 @@ class NodeGroup:
         return 0 if self.provider is None else max(0, present - self.target_size)
 
     @property
+    def sure_size(self) -> int:
+        """How many nodes the group has for sure, without those being deleted: what must not fall below its minimum.
+
+        Nodes that were requested and have not come may never come.
+        """
+        return min(self.target_size, len(self.nodes)) - len(self.deleting)
+
+    @property
     def largest_size(self) -> int:
         """The largest size that may be written: with it, the group has no more nodes than its maximum."""
         return self.max_size - self.surplus

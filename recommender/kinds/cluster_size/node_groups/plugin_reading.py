@@ -87,7 +87,7 @@ class PluginReading:
 def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNode]) -> PluginReading:
     """Refresh a provider and return what it states. Raises PluginError, and whatever the plugin raises.
 
-    A group with an impossible statement has a problem; the others do not.
+    A group that raises, or with an impossible statement, has a problem; the others do not.
     """
     provider.refresh()
     groups: dict[str, PluginGroup] = {}
@@ -95,12 +95,7 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
     check_count(len(listed))
     for each in listed:
         group = group_id(each)
-        if group in groups:
-            raise PluginError(f"two groups have the id {group!r}")
-        try:
-            groups[group] = read_group(each)
-        except PluginError as error:
-            groups[group] = PluginGroup(group, problem=str(error))
+        groups[group] = PluginGroup(group, problem="two groups have this id") if group in groups else _read_alone(each)
     group_of = {}
     for node in nodes:
         owner = provider.node_group_for_node(node)
@@ -113,6 +108,16 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
             )
         group_of[node.name] = group
     return PluginReading(name, tuple(groups.values()), group_of)
+
+
+def _read_alone(group: ProviderNodeGroup) -> PluginGroup:
+    """Return a group as its plugin describes it, or with the problem of its description."""
+    try:
+        return read_group(group)
+    except PluginError as error:
+        return PluginGroup(group_id(group), problem=str(error))
+    except Exception as error:  # noqa: BLE001 - code of others may raise anything, and other groups are not to blame
+        return PluginGroup(group_id(group), problem=f"{type(error).__name__}: {error}")
 
 
 def check_count(groups: int) -> None:

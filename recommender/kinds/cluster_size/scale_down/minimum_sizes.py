@@ -33,7 +33,7 @@ class Minimums:
         """`nodes` are all nodes that stay for now, including those outside groups but without those being deleted."""
         self._groups = groups
         self._limits = limits
-        self._sizes = {name: group.target_size - len(group.deleting) for name, group in groups.items()}
+        self._sizes = {name: group.sure_size for name, group in groups.items()}
         self._cores = self._memory = 0
         if limits.min_cores or limits.min_memory_bytes:
             for node in nodes:

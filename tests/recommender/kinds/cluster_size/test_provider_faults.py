@@ -210,3 +210,15 @@ def test_machines_that_cannot_be_made_keep_no_node_from_being_removed() -> None:
     answer = answer_of(found.record)
     assert answer is not None
     assert not any("UpcomingNodes" in removal.reason for removal in answer.removals)
+
+
+@pytest.mark.parametrize(("least", "removed"), [(3, 0), (2, 1)])
+def test_machines_that_never_come_do_not_count_towards_the_minimum(least: int, removed: int) -> None:
+    late = late_machines()
+    reading = with_other_group(stated(5, zombies=2))
+    reading = replace(reading, groups=(replace(reading.groups[0], min_size=least), reading.groups[1]))
+    found = late
+    for seconds in (980.0, 990.0):
+        found = decided(NOW + seconds, found.memory, reading, nodes=NODES, pending=0, loads=0)
+    removals = [wish.node_removals for wish in wishes_of(found) if wish.target.name == "a"]
+    assert sum(map(len, removals)) == removed

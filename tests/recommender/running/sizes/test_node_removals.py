@@ -253,6 +253,33 @@ def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late(
     assert world.is_usable("n1") or world.is_usable("n2")
 
 
+@pytest.mark.parametrize(
+    ("machines", "is_deleted"),
+    [
+        pytest.param([ProviderInstance("x:///1"), ProviderInstance("x:///2")], False, id="fewer-than-the-size"),
+        pytest.param(
+            [
+                ProviderInstance("x:///1"),
+                ProviderInstance("x:///2"),
+                ProviderInstance("x:///3", InstanceState.CREATING),
+                ProviderInstance("x:///4", InstanceState.DELETING),
+            ],
+            False,
+            id="some-do-not-run",
+        ),
+        pytest.param([ProviderInstance(f"x:///{number}") for number in (1, 2, 3)], True, id="enough-run"),
+    ],
+)
+def test_machines_that_do_not_run_do_not_count_towards_the_minimum(
+    machines: list[ProviderInstance], *, is_deleted: bool
+) -> None:
+    world = ProviderWorld()
+    world.group.answers |= {"min_size": 2, "target_size": 4, "nodes": machines}
+    world.resize(3, "n2", known=4)
+    world.later(20)
+    assert world.group.changes == ([("delete", ["n2"])] if is_deleted else [])
+
+
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_a_deletion_of_a_killed_process_counts_towards_the_minimum_though_the_size_is_shown_late(
     *, is_answered: bool

@@ -89,11 +89,24 @@ def test_a_plugin_that_raises_is_a_named_problem_and_has_no_groups() -> None:
     assert found.problems == ("the node groups of the plugin example are left out: RuntimeError: no credentials",)
 
 
-@pytest.mark.parametrize("method", ["id", "min_size", "nodes", "template", "price", "options", "target_size"])
-def test_whatever_method_raises_the_loop_goes_on(method: str) -> None:
+def test_a_group_without_a_name_leaves_out_the_plugin() -> None:
+    provider = example()
+    provider.groups[1].answers["id"] = raising
+    assert read(provider).problem == "RuntimeError: no credentials"
+
+
+@pytest.mark.parametrize("method", ["min_size", "nodes", "template", "price", "options", "target_size"])
+def test_a_group_whose_method_raises_is_left_out_alone(method: str) -> None:
     provider = example()
     provider.groups[1].answers[method] = raising
-    assert read(provider).problem == "RuntimeError: no credentials"
+    found = read(provider)
+    assert found.problem == ""
+    assert [each.problem for each in found.groups] == ["", "RuntimeError: no credentials"]
+
+
+def test_groups_with_one_name_are_left_out_alone() -> None:
+    found = read(ExampleProvider([ExampleGroup("a"), ExampleGroup("b"), ExampleGroup("a")]))
+    assert {each.name: each.problem for each in found.groups} == {"a": "two groups have this id", "b": ""}
 
 
 def test_a_plugin_that_hangs_is_left_out_and_no_second_call_begins() -> None:
