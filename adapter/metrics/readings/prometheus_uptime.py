@@ -72,6 +72,8 @@ class PrometheusUptime:
         """When it first answered, in monotonic seconds."""
         self._answered = 0.0
         """When it last answered, in monotonic seconds."""
+        self._answered_wall = 0.0
+        """The same in Unix seconds."""
         self._back: float | None = None
         """When it first answered after an outage, in monotonic seconds."""
         self._process = -math.inf
@@ -84,7 +86,7 @@ class PrometheusUptime:
         """Note that Prometheus has answered just now."""
         now = self._clock.monotonic()
         with self._lock:
-            self._answered = now
+            self._answered, self._answered_wall = now, self._clock.wall()
             if self._first is None:
                 self._first = now
             if self._away:
@@ -104,6 +106,11 @@ class PrometheusUptime:
                 return
         if not isinstance(error, _DOUBTFUL):
             self.answered()
+
+    def last_answer(self) -> float | None:
+        """Return when Prometheus last answered, in Unix seconds; None while it is down."""
+        with self._lock:
+            return None if self._away or self._first is None else self._answered_wall
 
     def ask_start(self, seconds: float = ASK_SECONDS) -> None:
         """Ask Prometheus when it started, unless no rule needs it or it was asked a moment ago.

@@ -96,6 +96,10 @@ class UnreadableForMatchersError(PrometheusError):
         )
 
 
+ERRORS_OF_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
+"""The errors of a server that cannot be asked, or of something in its place; the query is seldom at fault."""
+
+
 def shortened(text: str) -> str:
     """Return the text on one line of at most 200 characters, without its middle if it is longer."""
     line = " ".join(text.split())

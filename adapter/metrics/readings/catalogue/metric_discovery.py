@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.foundation.sources.prometheus.backends.backend import Backend, attributed
 from adapter.foundation.sources.prometheus.errors import (
+    ERRORS_OF_SERVER,
+    AuthenticationRefusedError,
     PrometheusError,
     PrometheusUnreachableError,
     UnexpectedAnswerError,
@@ -52,7 +54,9 @@ class DiscoveredRule:
     looked_up: bool = False
     failure: str | None = None
     unreachable_since: float | None = None
-    """The time, in Unix seconds, since which its look-ups have failed because nothing answered."""
+    """The time, in Unix seconds, since which its look-ups have failed because Prometheus could not be asked."""
+    fails_alone: bool = False
+    """Whether Prometheus has answered others in between."""
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
 
@@ -79,7 +83,11 @@ class LookUpResult:
     failure: str | None = None
     """Why there may be more series, so that missing ones need not have vanished."""
     unreachable: bool = False
-    """Whether nothing answered, so that an early retry costs nothing."""
+    """Whether nothing answered, or the credentials were refused, so that an early retry costs nothing."""
+    of_source: bool = False
+    """Whether Prometheus could not be asked, so that the rules need not be at fault."""
+    answered_at: float | None = None
+    """Unix seconds of the last answer that Prometheus gave before the look-up; None if it was away then."""
     series: int = 0
     """Number of series in the answer."""
 
@@ -126,18 +134,20 @@ class SeriesDiscovery:
         asking = tuple(states)
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
         shapes = self._new_shapes(namespace_labels(state.rule for state in asking))
-        unreachable = False
+        unreachable = of_source = False
+        answered_at = source.uptime.last_answer()
         began = self._clock.monotonic()
         try:
             failure = self._fold(source.prometheus, key.series_query, timeout_seconds, shapes, pace)
             source.uptime.answered()
         except PrometheusError as error:
             source.uptime.failed(error, began)
-            failure, unreachable = attributed(key.backend, str(error)), isinstance(error, PrometheusUnreachableError)
+            failure, of_source = attributed(key.backend, str(error)), isinstance(error, ERRORS_OF_SERVER)
+            unreachable = isinstance(error, PrometheusUnreachableError | AuthenticationRefusedError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
-                return LookUpResult(key, failure=failure, unreachable=unreachable)
+                return LookUpResult(key, (), failure, unreachable, of_source, answered_at)
         metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
-        return LookUpResult(key, metrics, failure, unreachable, shapes.series)
+        return LookUpResult(key, metrics, failure, unreachable, of_source, answered_at, shapes.series)
 
     def _fold(
         self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace
@@ -171,10 +181,12 @@ class SeriesDiscovery:
     def taken(self, result: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
         """Return the state of a rule with the result of a look-up of its series; the given state stays unchanged."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
+        alone = known.fails_alone or (result.answered_at is not None and result.answered_at > since)
         state = replace(
             known,
             failure=result.failure,
-            unreachable_since=since if result.unreachable else None,
+            unreachable_since=since if result.of_source else None,
+            fails_alone=result.of_source and alone,
             vanished_at=dict(known.vanished_at),
         )
         for rule, found in result.metrics:

@@ -166,20 +166,25 @@ def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | N
 
     `answered_at` is when it last answered anything, in unix seconds.
     """
-    return next((state.failure for state in states if _is_of_all(state, answered_at)), None)
+    return next(
+        (
+            state.failure
+            for state in states
+            if state.unreachable_since is not None and answered_at <= state.unreachable_since
+        ),
+        None,
+    )
 
 
-def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> Iterator[Trouble]:
-    """Yield the problems of rules whose series cannot be looked up although Prometheus answers."""
+def look_up_troubles(states: Iterable[DiscoveredRule]) -> Iterator[Trouble]:
+    """Yield the problems of rules whose series cannot be looked up although Prometheus answers others.
+
+    After an outage, the queries succeed before the look-ups are repeated, so a failure from before that is no problem.
+    """
     for state in states:
-        if state.failure is not None and not _is_of_all(state, answered_at):
+        if state.failure is not None and (state.unreachable_since is None or state.fails_alone):
             keeps = "its series cannot be looked up, or only in part, so it keeps the metrics that it has"
             yield Trouble(state.rule, frozenset((_SERIES,)), f"{keeps}: {state.failure}")
-
-
-def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
-    """Return whether nothing has answered this rule's look-ups for some time, nor any other rule since then."""
-    return state.unreachable_since is not None and answered_at <= state.unreachable_since
 
 
 def _identity(rule: Rule) -> _Identity:

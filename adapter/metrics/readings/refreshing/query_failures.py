@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adapter.foundation.sources.prometheus.errors import (
+    ERRORS_OF_SERVER,
     AnswerTooLargeError,
     AuthenticationRefusedError,
     PrometheusError,
@@ -31,7 +32,6 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (UnexpectedAnswerError, SourceUnreachableError),
     (UnreadableForMatchersError, QueryRefusedByPrometheusError),
 )
-_OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
 _OF_TEXT = "bad_data"
 """Prometheus's error type for a query that it cannot parse."""
 
@@ -46,7 +46,7 @@ def failure_of(error: PrometheusError) -> Failure:
         meaning,
         str(error),
         narrows=refused or too_large,
-        of_source=isinstance(error, _OF_SOURCE),
+        of_source=isinstance(error, ERRORS_OF_SERVER),
         public_message=public_text(error),
         lasting=too_large
         or isinstance(error, UnreadableForMatchersError)

@@ -139,7 +139,7 @@ class RefreshLoop:
             answered_at = last_answer(of_backend, own)
             if backend not in failed:
                 self._states.report_source(unreachable(of_backend, answered_at), backend)
-            troubles += look_up_troubles(of_backend, answered_at)
+            troubles += look_up_troubles(of_backend)
         self._states.report(troubles, rules_in_force(states, resource))
 
 

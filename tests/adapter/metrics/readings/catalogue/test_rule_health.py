@@ -10,12 +10,14 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
+    UnexpectedAnswerError,
 )
 from adapter.metrics.readings.answers import BySelector
-from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError, ReadingError
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
 
@@ -28,6 +30,8 @@ NAMESPACES = [f"team-{number}" for number in range(15)]
 REFUSED = QueryRefusedError("q", "execution", "found duplicate series")
 SLOW = PrometheusTimeoutError("q", "no answer within 10 s")
 AWAY = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
+UNKNOWN = AuthenticationRefusedError("q", "http://prometheus:9090 refuses the credentials (HTTP 401)")
+FOREIGN = UnexpectedAnswerError("q", "http://prometheus:9090 redirects (HTTP 302) to https://sso/login")
 
 
 USAGE_RULES = """
@@ -144,6 +148,52 @@ def test_prometheus_away_is_no_rules_trouble(
     messages = [record.getMessage().partition(";")[0] for record in caplog.records]
     assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
     assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "seconds"),
+    [(AWAY, 61), (AWAY, 62), (AWAY, 63), (AWAY, 64), (AWAY, 65), (UNKNOWN, 63), (FOREIGN, 63)],
+)
+def test_an_outage_that_askers_meet_is_two_lines_whenever_it_ends(
+    team: Team,
+    said: Callable[[], list[logging.LogRecord]],
+    caplog: pytest.LogCaptureFixture,
+    failure: PrometheusError,
+    seconds: int,
+) -> None:
+    """The queries succeed before the look-ups are repeated, which then are no trouble of their rules."""
+
+    def pass_time(seconds: int) -> None:
+        for _ in range(seconds):
+            with suppress(ReadingError):
+                team.ask()
+            team.house.pass_time(1, step=1)
+
+    pass_time(61)
+    team.answer(failure)
+    team.prometheus.series_answer = lambda _selector: failure
+    caplog.clear()
+    pass_time(seconds)
+    team.answer(reply())
+    team.prometheus.series_answer = lambda _selector: ()
+    pass_time(70)
+    messages = [record.getMessage().partition(";")[0] for record in caplog.records]
+    assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
+    assert said() == []
+    assert failing(team.house) == 0
+
+
+@pytest.mark.parametrize("failure", [AWAY, UNKNOWN, FOREIGN], ids=["away", "unauthorized", "redirected"])
+def test_a_look_up_that_alone_is_not_answered_is_its_rules_trouble(
+    team: Team, said: Callable[[], list[logging.LogRecord]], failure: PrometheusError
+) -> None:
+    """A gateway may refuse a path or a selector while all queries are answered."""
+    team.prometheus.series_answer = lambda selector: failure if "only_exact" in selector else ()
+    for _ in range(150):
+        team.ask()
+        team.house.pass_time(1, step=1)
+    (line,) = of_states(said())
+    assert line.startswith("rules[2] (rules.yaml:11) fails (look-up): ")
 
 
 def test_prometheus_away_is_told_where_nothing_but_series_is_asked_for(
