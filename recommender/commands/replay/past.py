@@ -38,7 +38,7 @@ def read_past(
     if path is not None:
         if "prometheus-url" in values.given:
             raise UsageError("--recording and --prometheus-url cannot be combined: the past comes from one of them")
-        end = _end(values, 0.0) if "end" in values.given else None
+        end = _end(values, time.time()) if "end" in values.given else None
         return read_recording(path, values.seconds("last") if "last" in values.given else None, end)
     now = time.time()
     step = values.seconds("step")

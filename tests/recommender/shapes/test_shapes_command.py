@@ -101,6 +101,14 @@ def test_pods_without_a_machine_end_with_no(
     assert "on 1 shape" in out
 
 
+@pytest.mark.parametrize("end", ["now", "-1m"])
+def test_the_end_of_a_recording_may_be_a_time_ago(
+    capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path, end: str
+) -> None:
+    recording = ("--recording", str(record(PAST, tmp_path / "recording")))
+    assert answer(capsys, *flags, *recording, f"--end={end}") == answer(capsys, *flags, *recording)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

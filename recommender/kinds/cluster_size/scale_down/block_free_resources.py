@@ -16,7 +16,7 @@ BLOCK: Final = 64
 """How many nodes a block has."""
 
 
-class BlockCapacity:
+class BlockRooms:
     """Upper bounds of the free CPU and memory of any node of each block.
 
     Free resources only shrink while pods are placed, so a bound stays valid without updates. It is tightened after a

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
-from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockCapacity, asked
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockRooms, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,7 +106,7 @@ class PodPlaces:
         self._taken: set[int] = set()
         self._closings: list[tuple[_Search, int, int]] = []
         """Searches with the range of destinations that they closed."""
-        self._rooms = BlockCapacity(snapshot, self._names)
+        self._rooms = BlockRooms(snapshot, self._names)
 
     @property
     def is_exhausted(self) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
-from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockCapacity
+from recommender.kinds.cluster_size.scale_down.block_free_resources import BLOCK, BlockRooms
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_next_block_is_the_one_that_a_look_at_all_blocks_finds(
     names = [f"n{number}" for number in range(len(sizes))]
     nodes = [node(name, str(cpu), f"{memory}Gi") for name, (cpu, memory) in zip(names, sizes, strict=True)]
     snapshot = Snapshot(nodes, ())
-    rooms = BlockCapacity(snapshot, names)
+    rooms = BlockRooms(snapshot, names)
     taken = sorted(number for number in filled if number < len(names))
     left = [(0, 0) if number in filled else size for number, size in enumerate(sizes)]
     mark = snapshot.checkpoint()
@@ -59,7 +59,7 @@ def test_the_next_block_is_the_one_that_a_look_at_all_blocks_finds(
 def test_a_pod_that_requests_nothing_is_not_kept_from_nodes_that_are_more_than_full() -> None:
     snapshot = Snapshot([node("n", "1", "1Gi")], ())
     snapshot.place(pod("large", "2", "2Gi"), "n")
-    rooms = BlockCapacity(snapshot, ["n"])
+    rooms = BlockRooms(snapshot, ["n"])
 
     assert rooms.next_block(0, 0, 0) == 0
     assert rooms.next_block(0, 1, 0) is None
