@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.decisions.targets.fair_order import in_rounds
 from recommender.kinds.resources.bounds import memory_after_oom
 from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, HALF_LIFE_SECONDS, UsageHistograms
 from recommender.kinds.resources.sizing import MEBIBYTE, SizingOptions, size_records
@@ -197,11 +198,11 @@ class KnownUsage:
         self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
 
     def _with_room(self, rows: ContainerRows) -> dict[WorkloadContainer, int]:
-        """Return the row of each name; new names get new rows as long as there is room."""
+        """Return the row of each name; new names get new rows as long as there is room, the namespaces in turn."""
         known = {name: row for row, name in enumerate(self.cpu.rows.names)}
         new = [name for name in rows.names if name not in known]
         self.left_out = max(0, len(known) + len(new) - MOST_CONTAINERS)
-        new = new[: len(new) - self.left_out]
+        new = in_rounds(new, lambda name: name.workload.namespace)[: len(new) - self.left_out]
         cpu, count = self.cpu, len(new)
         places = dict(cpu.rows.places)
         names = (*cpu.rows.names, *new)

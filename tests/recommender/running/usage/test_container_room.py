@@ -1,0 +1,38 @@
+"""Usage is kept of so many containers; the namespaces take turns for the places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows
+from recommender.kinds.resources.workloads import ClusterFacts, SizedWorkload, WorkloadContainer
+from recommender.running.usage import target_usage
+from recommender.running.usage.target_usage import KnownUsage, UsagePart
+
+if TYPE_CHECKING:
+    import pytest
+
+END = 86_400.0 * 20_000 + 3600.0
+
+
+def containers(*places: str) -> tuple[WorkloadContainer, ...]:
+    """Return a container for each `NAMESPACE/NAME`."""
+    return tuple(
+        WorkloadContainer(SizedWorkload(namespace, "Deployment", name), "main")
+        for namespace, _, name in (place.partition("/") for place in places)
+    )
+
+
+def part(*places: str) -> UsagePart:
+    cpu = CollectedCpu.empty(ContainerRows(containers(*places), {}), 1, END)
+    return UsagePart(END - 3600.0, END, cpu, {}, frozenset(), frozenset(), ClusterFacts())
+
+
+def test_a_namespace_with_many_new_containers_leaves_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_usage, "MOST_CONTAINERS", 3)
+    usage = KnownUsage.empty(2)
+    usage.add(part("aaa/known"))
+    usage.add(part("aaa/known", *(f"aaa/x{number}" for number in range(5)), "shop/web"))
+
+    assert set(usage.cpu.rows.names) >= {*containers("aaa/known", "shop/web")}
+    assert (len(usage.cpu.rows.names), usage.left_out) == (3, 4)
