@@ -52,7 +52,9 @@ class LastAnswers:
         kept = {
             name: one
             for name, one in self._answers.items()
-            if problems.get(name, _UNLISTED) and now - one.asked <= min(kept_seconds, KEPT_SECONDS)
+            if problems.get(name, _UNLISTED)
+            and now - one.asked <= min(kept_seconds, KEPT_SECONDS)
+            and (name in problems or not _has_moved(name, one, reading))
         }
         if not kept:
             return reading
@@ -71,3 +73,11 @@ class LastAnswers:
         if not found.groups:
             return PluginReading(self._provider, problem=problem)
         return replace(found, kept={}, kept_because=problem)
+
+
+def _has_moved(name: str, one: _Answer, reading: PluginReading) -> bool:
+    """Return whether all nodes of a group belong to other groups now, as after a change of the group's name.
+
+    If the group were kept, its nodes would appear to be missing, and pods would wait for them.
+    """
+    return bool(one.nodes) and all(reading.group_of.get(node, name) != name for node in one.nodes)

@@ -179,6 +179,17 @@ def test_a_node_that_has_another_group_now_is_not_kept_in_the_group_that_fails()
     assert host.read(NODES).group_of == {"n1": "large", "n2": "small"}
 
 
+def test_a_group_whose_nodes_all_have_another_group_now_is_not_kept() -> None:
+    provider = example()
+    host = PluginHost(SETTINGS, load=lambda _: provider, clock=lambda: 0.0)
+    names = [group.name for group in host.read(NODES).groups]
+    assert "small" in names
+    provider.groups[0].name = "renamed"
+    found = host.read(NODES)
+    assert {group.name for group in found.groups} == {"renamed", *names} - {"small"}
+    assert found.kept == {}
+
+
 def test_the_last_answer_counts_no_longer_than_inputs_may_be_old() -> None:
     now = 0.0
     provider = example()
