@@ -1,4 +1,4 @@
-"""The guard that the page on rules shows does in a real Prometheus what the page says of it."""
+"""The guards that the page on rules shows do in a real Prometheus what the page says of them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ externalRules:
 SERIES = 'queue_depth{{namespace="{}",shard="{}"}} 38 {}'
 
 
-def guard(namespace: str) -> str:
-    """Return the query of the page's rule, as it is asked for a namespace."""
-    (text,) = re.findall(r"```yaml\n(externalRules:.*?present_over_time.*?)```", PAGE.read_text(), re.DOTALL)
+def guard(namespace: str, function: str = "present_over_time") -> str:
+    """Return the query of the page's rule that has this function, as it is asked for a namespace."""
+    (text,) = re.findall(rf"```yaml\n(externalRules:[^`]*?\b{function}\b[^`]*)```", PAGE.read_text())
     (rule,) = rulebook_of(text).rules
     metric = external_metric(rule.metrics_query.text)
     return exact_query(metric, Asked(namespace, (), EVERYTHING))
@@ -61,6 +61,11 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], silent_at: in
             if moment > silent_at and namespace == "lab":
                 shards.append("3")
             lines += [SERIES.format(namespace, shard, moment) for shard in shards]
+        # Of `post`, nothing is scraped in an outage of 600 s, and then one shard later than the other.
+        away = silent_at < moment < silent_at + 600
+        late = silent_at < moment < silent_at + 600 + 3 * STEP
+        lines += [] if away else [f'up{{job="prometheus"}} 1 {moment}', SERIES.format("post", "0", moment)]
+        lines += [] if late else [SERIES.format("post", "1", moment)]
     return start_prometheus(history="\n".join([*sorted(lines), "# EOF", ""]), interval="1s")
 
 
@@ -83,6 +88,19 @@ def test_there_is_no_value_while_a_series_is_missing(
 ) -> None:
     found = [float(one["value"][1]) for one in prometheus.query(guard(namespace), at=silent_at + after)]
     assert found == ([] if value is None else [value])
+
+
+@pytest.mark.parametrize(
+    ("after", "guarded", "unguarded"),
+    [(-1, 76, 76), (310, None, None), (601, None, 38), (646, None, 76), (689, None, 76), (691, 76, 76)],
+)
+def test_after_an_outage_there_is_no_value_until_all_targets_were_scraped(
+    prometheus: ScrapedPrometheus, silent_at: int, after: int, guarded: float | None, unguarded: float | None
+) -> None:
+    plain = 'sum(queue_depth{namespace="post"})'
+    for query, value in ((guard("post", "count_over_time"), guarded), (plain, unguarded)):
+        found = [float(one["value"][1]) for one in prometheus.query(query, at=silent_at + after)]
+        assert found == ([] if value is None else [value])
 
 
 def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself(
