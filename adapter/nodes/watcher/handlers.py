@@ -155,13 +155,14 @@ def _none_served(snapshot: LoadSnapshot, window: int) -> str:
     for resource, why in snapshot.query_failures.items():
         resources.setdefault(why, []).append(resource)
     failures = "; ".join(f"{', '.join(those)}: {why}" for why, those in resources.items())
-    unmapped = len(snapshot.unmapped)
+    refused = sum(bool(series.refused_for) for series in snapshot.unmapped)
     found = f"no node has usable CPU metrics{_long_window_text(window)}: {len(snapshot.nodes)} nodes are known"
-    if unmapped:
-        found = f"{found}, {unmapped} series have no node (see /nodes/unmapped)"
+    if snapshot.unmapped:
+        unmapped = len(snapshot.unmapped) - refused
+        found = f"{found}, {unmapped} series have no node and {refused} are refused (see /nodes/unmapped)"
     if failures:
         return f"{found}; failed queries: {failures}"
-    if unmapped:
+    if snapshot.unmapped:
         return found
     if not _measures_cpu(snapshot):
         return f"{found}, and Prometheus has no series of their CPU: scrape node_exporter on every node"

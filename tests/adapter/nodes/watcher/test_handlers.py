@@ -109,6 +109,8 @@ def test_a_long_window_that_no_node_has_is_not_taken_for_an_outage() -> None:
 NONE_SERVED = snapshot_of({"a": {CPU: STALE}, "b": {CPU: NOTHING}}, query_failures={CPU: "connection refused"})
 
 
+REFUSED = UnmappedSeries("10.0.0.1:9100", {"job": "mine"}, (CPU,), "Find out.", "Node a is measured by another job.")
+UNMAPPED = UnmappedSeries("10.0.0.2:9100", {}, (CPU,), "Add the label.")
 MANY_FAILED = replace(NONE_SERVED, query_failures={CPU: "no TLS", LoadResource.MEMORY: "no TLS", LoadResource.GPU: "x"})
 
 
@@ -121,6 +123,11 @@ MANY_FAILED = replace(NONE_SERVED, query_failures={CPU: "no TLS", LoadResource.M
         pytest.param(Service(snapshot_of({})), "0 nodes are known", id="no-nodes"),
         pytest.param(Service(snapshot_of({"a": {CPU: NOTHING}})), "scrape node_exporter", id="no-series"),
         pytest.param(Service(snapshot_of({"a": {CPU: STALE}})), "too old or too few: see tidewatch_node", id="stale"),
+        pytest.param(
+            Service(replace(snapshot_of({"a": {CPU: STALE}}), unmapped=(UNMAPPED, REFUSED, REFUSED))),
+            "1 nodes are known, 1 series have no node and 2 are refused (see /nodes/unmapped)",
+            id="refused",
+        ),
         pytest.param(Service(age=901), "the newest samples are 901 s old", id="too-old"),
     ],
 )
