@@ -89,7 +89,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
     }
     if len(predicted_as) > 1:
         # The usage of recently bound pods is predicted once for both.
-        message = "target-load-packing and predicted-load-packing have other defaults for the CPU of pods"
+        message = "target-load-packing and predicted-load-packing have different defaults for the CPU of pods"
         yield given.problem("policies", message, "write the same defaultRequests and defaultRequestsMultiplier in both")
 
 

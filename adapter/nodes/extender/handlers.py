@@ -42,7 +42,7 @@ BASIS_HEADER: Final = "Tidewatch-Basis"
 
 _MOST_AT_ONCE: Final = 4
 _LONGEST_WAIT_SECONDS: Final = 0.1
-"""Shorter than the timeout in the shipped scheduler configuration (200 ms), so that the scheduler gets the reason."""
+"""Shorter than the timeout in the shipped scheduler configuration (500 ms), so that the scheduler gets the reason."""
 
 _log: Final = logging.getLogger(__name__)
 

@@ -45,7 +45,7 @@ class HeatState:
 
 
 def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
-    """Return the state after one more refresh, which is judged by the average of the longest window.
+    """Return the state after one more refresh, which is judged by the average over 15 minutes.
 
     A refresh without new samples, or with those of the state file, does not count. A node whose load is unknown becomes
     neither hotter nor cooler, and an estimate is not a known load.

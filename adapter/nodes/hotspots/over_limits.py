@@ -29,7 +29,7 @@ class HotNode:
     name: str
     reasons: tuple[str, ...]
     utilization: Mapping[LoadResource, float]
-    """Average ratios over the longest window, for all known resources."""
+    """Average ratios over 15 minutes, for all known resources."""
     estimated: tuple[LoadResource, ...]
     """The ratios among them that are estimated from requests."""
     rounds: int

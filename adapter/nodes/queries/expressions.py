@@ -190,7 +190,7 @@ def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> di
 def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     """Return the parts that show how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
-    scraped = selector(_SCRAPED[resource], matchers, *own)
+    scraped = selector(_BASES[resource], matchers, *own)
     parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}
     if resource is LoadResource.CPU:
         parts[RESETS] = f"max {BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
@@ -211,4 +211,3 @@ _BASES = {
     LoadResource.DISK: "node_disk_io_time_seconds_total",
     LoadResource.GPU: "DCGM_FI_DEV_GPU_UTIL",
 }
-_SCRAPED = _BASES

@@ -41,6 +41,7 @@ class ResourceProgress:
     most_steps: int = MOST_POINTS
     """Limit of the steps of one query, which is lowered when a query was too large."""
     asked: int = 0
+    """Number of its last query in the order of all queries; 0 if there was none."""
     judged_until: int = 0
     """Unix seconds of the newest step whose exporters were judged."""
     unmapped: tuple[Mapping[str, str], ...] = ()

@@ -63,7 +63,7 @@ twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that takes more samples than this, and so more than 25 queries, is requested only if a policy needs it."""
 _OF_THE_SERVER = (PrometheusUnreachableError, AuthenticationRefusedError)
-"""Errors of which each query has the same, so that the expression would only be in the way."""
+"""Errors that fail all queries alike, so that their messages need not quote the expression."""
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0

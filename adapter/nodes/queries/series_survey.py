@@ -130,7 +130,7 @@ def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
 
 
 def _by_instance(found: Mapping[str, T]) -> dict[str, T]:
-    """Return the findings without those that equal the finding for their `instance` alone, which are nearly all."""
+    """Return the values without those that equal the value of their `instance` alone, which are nearly all."""
     return {key: one for key, one in found.items() if "\0" not in key or one != found[key.partition("\0")[0]]}
 
 

@@ -35,7 +35,7 @@ class KeptSurvey:
         self._pace = pace
         self._monotonic = monotonic
         self._due = -math.inf
-        self._is_surveyed = False
+        self._has_asked = False
         self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
         self.last = Survey()
         """The last survey; empty before the first answer."""
@@ -57,7 +57,7 @@ class KeptSurvey:
         """
         self._asked_at = self._monotonic()
         # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
-        is_first, self._is_surveyed = not self._is_surveyed, True
+        is_first, self._has_asked = not self._has_asked, True
         query = survey_query(matchers_of(self._settings.matchers), with_past=is_first)
         try:
             answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))

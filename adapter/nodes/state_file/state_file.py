@@ -1,4 +1,4 @@
-"""Reads a state file at the start, and writes the newest samples to it in a task of its own.
+"""Reads a state file at the start, and writes the newest samples to it when a task calls `write_if_due`.
 
 The file is replaced as a whole. If anything is wrong with the file or its folder, the program logs one line and goes on
 without the file.
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.nodes.model.samples import SampleSet
     from adapter.nodes.model.week import LoadWeek
 
@@ -36,7 +35,6 @@ LARGEST_BYTES: Final = 1 << 30
 """A larger file is not read: 5,000 nodes with five resources, scraped every 5 s, take 20 MiB."""
 MOST_AHEAD_SECONDS: Final = 60.0
 """How far the newest sample may be ahead of the clock."""
-_LOOK_SECONDS: Final = 1.0
 
 
 Content = TypeVar("Content")
@@ -59,7 +57,7 @@ WEEK: Final = Codec(encoded_week, decoded_week, lambda week: float(week.end))
 
 
 class StateFile(Generic[Content]):
-    """A state file. Any thread may call `offer`; `read` is for use before `run`."""
+    """A state file. Any thread may call `offer`; `read` is for use before the first `write_if_due`."""
 
     def __init__(
         self,
@@ -106,12 +104,6 @@ class StateFile(Generic[Content]):
         """Take the newest samples, to be written later. Never waits for the disk."""
         with self._lock:
             self._offered = samples
-
-    def run(self, stopping: Stop) -> None:
-        """Write offered samples, at most every 30 s, until a stop is requested. To be run as a task."""
-        while not stopping.requested:
-            self.write_if_due()
-            stopping.wait(_LOOK_SECONDS)
 
     def write_if_due(self) -> bool:
         """Write the newest samples if there are any and the last attempt was 30 s ago; return whether it wrote."""

@@ -22,7 +22,7 @@ MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing about the usage: a daemon may use many times as much."""
 _BAD_LONG_ENOUGH_SECONDS: Final = 300.0
 """How long a node must have been bad before an estimate replaces its metrics."""
-_LONGEST: Final = 0
+_FIRST_WINDOW: Final = 0
 # Stored as the difference from the average.
 _TAILS: Final = (P95, MAX)
 
@@ -79,7 +79,7 @@ class BadSince:
 
 def is_measured(load: ResourceLoad) -> NDArray[np.bool_]:
     """Return which nodes have windows from metrics. If one window can be served, all of them can."""
-    served: NDArray[np.bool_] = load.taken_from[_LONGEST] >= 0
+    served: NDArray[np.bool_] = load.taken_from[_FIRST_WINDOW] >= 0
     return served & ~load.is_estimated
 
 
@@ -96,7 +96,7 @@ def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> Resou
 def _history(before: ResourceHistory, load: ResourceLoad, requested: Floats, now: float) -> ResourceHistory:
     measured = is_measured(load)
     has_both = measured & (requested >= MIN_REQUESTED_RATIO)
-    average = load.stats[_LONGEST, AVG]
+    average = load.stats[_FIRST_WINDOW, AVG]
     spread = load.stats.copy()
     spread[:, _TAILS] -= load.stats[:, [AVG]]
     return ResourceHistory(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
-"""Time kept beyond the longest window: two steps for late samples, and the sample before the window that is still in
-force at its start if a node is scraped less often than once a step."""
+"""Time kept beyond the longest window of samples: two steps for late samples, and the sample before the window that is
+still in force at its start if a node is scraped less often than once a step."""
 
 
 def kept_columns(step_seconds: int) -> int:

@@ -203,7 +203,7 @@ def test_every_key_is_read() -> None:
                 "{name: predicted-load-packing, args: {defaultRequestsMultiplier: 2}}]"
             ),
             (
-                "s.yaml:3: target-load-packing and predicted-load-packing have other defaults for the CPU of pods: "
+                "s.yaml:3: target-load-packing and predicted-load-packing have different defaults for the CPU of pods: "
                 "write the same defaultRequests and defaultRequestsMultiplier in both"
             ),
         ),

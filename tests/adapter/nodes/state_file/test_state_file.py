@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.state_file.state_file import SAMPLES, SampleFile, StateFile
@@ -77,13 +76,6 @@ def test_without_new_samples_nothing_is_written(tmp_path: Path) -> None:
     file = file_at(tmp_path / "f")
     assert not file.write_if_due()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_task_ends_when_the_stop_is_requested(tmp_path: Path) -> None:
-    stop = Stop()
-    file = file_at(tmp_path / "f")
-    stop.request()
-    file.run(stop)
 
 
 def test_a_missing_file_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
