@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.queries.runtime import Started
 
 QUERY_THREADS: Final = 32
-"""Threads for queries to one Prometheus: more than `ReadingSettings` and `readings/asking/lanes` can use at once."""
+"""Threads for queries to one Prometheus: more than the lanes of `readings/asking` can use at once."""
 
 
 class BackendClient:

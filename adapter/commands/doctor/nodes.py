@@ -31,7 +31,7 @@ _SECONDS: Final = 5.0
 _SHOWN_JOBS: Final = 3
 _MOST_BYTES: Final = 64 << 20
 _OLD_SECONDS: Final = 120.0
-_LONGEST_WINDOW_SECONDS: Final = 900.0
+_DEFAULT_WINDOW_SECONDS: Final = 900.0
 _VERDICT: Final = re.compile(r'^tidewatch_node_verdicts\{resource="([a-z]+)",verdict="([a-z_]+)"\} (\d+)', re.MULTILINE)
 _GOOD: Final = frozenset({"fresh", "counter_reset", "jumped", "gap"})
 _SCORED: Final = b'{"Pod":{"metadata":{"name":"doctor","namespace":"default"},"spec":{"containers":[]}},"NodeNames":[]}'
@@ -113,7 +113,7 @@ def _judge_nodes(name: str, found: set[str], names: set[str] | None, age: float)
         fix = "see /nodes/unmapped for the repair, and let tidewatch-adapter nodes list Node objects"
         message = f"none of its {len(found)} nodes is a node of this cluster: Trimaran would score every node 0"
         return error(name, message, fix)
-    if age > _LONGEST_WINDOW_SECONDS:
+    if age > _DEFAULT_WINDOW_SECONDS:
         return error(name, f"the windows ended {age:.0f} s ago", "check whether Prometheus answers")
     missing = 0 if names is None else len(names) - known
     if age > _OLD_SECONDS or missing:

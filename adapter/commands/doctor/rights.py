@@ -174,7 +174,7 @@ def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
         message = "the request-header CA is also the client CA, and any name is allowed: the holder of any client "
         return warning(LINE, f"{message}certificate can act as any user", fix)
     if ended:
-        return warning(LINE, "one of the request-header CAs has expired", "remove it from the front-proxy bundle")
+        return warning(LINE, "some of the request-header CAs have expired", "remove them from the front-proxy bundle")
     names = ", ".join(material.allowed_names) or "any name of that CA"
     return ok(LINE, f"{WHERE} is readable: {len(front)} request-header CA, for {names}")
 

@@ -206,7 +206,7 @@ def _certificate_of_flags(values: FlagValues) -> ServingCertificate:
 def _most_requests(values: FlagValues) -> int:
     most = values.integer("max-requests-inflight")
     if most < 0:
-        raise UsageError(f"--max-requests-inflight is {most}: it must not be negative; 0 sets no limit")
+        raise UsageError(f"--max-requests-inflight is {most}: it must not be negative; 0 means the connection limit")
     return most
 
 

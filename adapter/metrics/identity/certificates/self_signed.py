@@ -46,7 +46,7 @@ class ServingCertificate:
     certificate_file: Path
     key_file: Path
     ca_file: Path | None
-    """The self-made authority, for clients to trust; None if the pair is not self-made."""
+    """The self-made authority, which people must make clients trust; None if there is none, or a Secret keeps it."""
     not_after: datetime
 
 
