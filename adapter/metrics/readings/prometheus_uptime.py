@@ -74,6 +74,8 @@ class PrometheusUptime:
         """When it last answered, in monotonic seconds."""
         self._answered_wall = 0.0
         """The same in Unix seconds."""
+        self._failed_since = False
+        """Whether a request has failed after that, for whatever reason."""
         self._back: float | None = None
         """When it first answered after an outage, in monotonic seconds."""
         self._process = -math.inf
@@ -86,7 +88,7 @@ class PrometheusUptime:
         """Note that Prometheus has answered just now."""
         now = self._clock.monotonic()
         with self._lock:
-            self._answered, self._answered_wall = now, self._clock.wall()
+            self._answered, self._answered_wall, self._failed_since = now, self._clock.wall(), False
             if self._first is None:
                 self._first = now
             if self._away:
@@ -100,6 +102,7 @@ class PrometheusUptime:
         """
         since = began if isinstance(error, PrometheusTimeoutError) else began - _LIVELY_SECONDS
         with self._lock:
+            self._failed_since = True
             lively = self._first is not None and self._answered > since
             if isinstance(error, _AWAY) or (isinstance(error, _DOUBTFUL) and not lively):
                 self._away = True
@@ -108,9 +111,9 @@ class PrometheusUptime:
             self.answered()
 
     def last_answer(self) -> float | None:
-        """Return when Prometheus last answered, in Unix seconds; None while it is down."""
+        """Return when Prometheus last answered, in Unix seconds; None if a request has failed after that."""
         with self._lock:
-            return None if self._away or self._first is None else self._answered_wall
+            return None if self._failed_since or self._first is None else self._answered_wall
 
     def ask_start(self, seconds: float = ASK_SECONDS) -> None:
         """Ask Prometheus when it started, unless no rule needs it or it was asked a moment ago.

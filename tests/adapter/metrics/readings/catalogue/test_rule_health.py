@@ -183,6 +183,20 @@ def test_an_outage_that_askers_meet_is_two_lines_whenever_it_ends(
     assert failing(team.house) == 0
 
 
+@pytest.mark.parametrize("failure", [AWAY, FOREIGN], ids=["away", "redirected"])
+def test_outages_with_a_moment_between_them_are_no_rules_trouble(
+    team: Team, said: Callable[[], list[logging.LogRecord]], failure: PrometheusError
+) -> None:
+    """In that moment queries are answered, and no look-up is repeated."""
+    team.prometheus.series_answer = lambda _selector: failure
+    for second in range(130):
+        team.answer(reply() if second in (55, 56) else failure)
+        with suppress(ReadingError):
+            team.ask()
+        team.house.pass_time(1, step=1)
+    assert of_states(said()) == []
+
+
 @pytest.mark.parametrize("failure", [AWAY, UNKNOWN, FOREIGN], ids=["away", "unauthorized", "redirected"])
 def test_a_look_up_that_alone_is_not_answered_is_its_rules_trouble(
     team: Team, said: Callable[[], list[logging.LogRecord]], failure: PrometheusError
