@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.pod_requests import CPU
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.answer import Advice
+from recommender.kinds.cluster_size.scale_down.drainability import ignores_budgets
 from recommender.kinds.cluster_size.scale_down.replacement_nodes import NodeReplacement, StayingNode
 from recommender.kinds.cluster_size.scale_down.simulated_removal import Unremovable, drain_plan
 
@@ -125,7 +126,8 @@ def _replacement(
     nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions
 ) -> NodeReplacement | None:
     own = [pod for one in nodes for pod in one.plan.own]
-    if own and (not disruptions.are_known or disruptions.refusal(own) is not None):
+    guarded = (pod for pod in own if not ignores_budgets(pod))
+    if own and (not disruptions.are_known or disruptions.refusal(guarded) is not None):
         return None
     return replacer.cheaper(nodes)
 

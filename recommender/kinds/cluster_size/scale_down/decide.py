@@ -106,7 +106,11 @@ def _advice(
     nodes = staying_nodes(situation, snapshot, rules, names, prices)
     gone = Counter(one.group.name for removal in going for one in removal.unit)
     replacer = Replacer(snapshot, found.destinations, groups, prices, gone)
-    return advice(nodes, replacer, RemainingDisruptions(situation.budgets))
+    disruptions = RemainingDisruptions(situation.budgets)
+    for removal in going:
+        for one in removal.unit:
+            disruptions.take(one.plan.own)
+    return advice(nodes, replacer, disruptions)
 
 
 def _growing_groups(situation: ClusterSituation, scaled: ScaleUp) -> tuple[NodeGroup, ...]:

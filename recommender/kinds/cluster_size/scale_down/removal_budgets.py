@@ -56,7 +56,8 @@ def within_budgets(
 ) -> tuple[tuple[GroupRemoval, ...], tuple[GroupRemoval, ...]]:
     """Return which of the nodes are removed now: whole groups first, then empty nodes, then drained ones.
 
-    A group occurs at most once in each list. The rule is that of Cluster Autoscaler's `ScaleDownBudgetProcessor`.
+    A group occurs at most once in each list. The rule is that of Cluster Autoscaler's `ScaleDownBudgetProcessor`, with
+    one difference: after a whole group has exceeded the budgets, no other one does until fewer nodes are in removal.
     """
     left = _Left(
         all_nodes=budgets.parallelism - budgets.empty_in_progress - budgets.drain_in_progress,
@@ -83,7 +84,7 @@ def _whole_groups(
         other = drained.get(one.group)
         drains = other.size if other else 0
         exceeds = left.all_nodes < one.size + drains or left.drained < drains
-        is_spent = left.all_nodes == 0 or (drains > 0 and left.drained == 0)
+        is_spent = left.all_nodes <= 0 or (drains > 0 and left.drained <= 0)
         if exceeds and (is_spent or not left.can_overflow):
             break
         if one.size + drains not in {one.target_size, one.registered}:
@@ -104,7 +105,7 @@ def _whole_drained_groups(
     for one in drained.values():
         if one.group in done:
             continue
-        if left.drained < one.size and (left.drained == 0 or not left.can_overflow):
+        if left.drained < one.size and (left.drained <= 0 or not left.can_overflow):
             break
         if one.size not in {one.target_size, one.registered}:
             continue

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MOST_ADVICE_CHECKS: Final = 300_000
 """The most checks of pods that advice makes against existing nodes, and as many against new ones; about one second."""
 
+_PRICE_DIGITS: Final = 9
+"""Digits of a ratio of prices that count."""
+
 
 @dataclass(frozen=True, slots=True)
 class StayingNode:
@@ -118,8 +121,7 @@ class Replacer:
         """Return how many nodes of the group may replace these: at most as many, and cheaper or smaller in total."""
         room = group.largest_size - self._sizes[group.name]
         if self._prices:
-            price = self._prices[group.name]
-            cheaper = math.ceil(paid / price) - 1 if price > 0 else len(nodes)
+            cheaper = _affordable(paid, self._prices[group.name], len(nodes))
         else:
             mine = _capacity(group)
             owned = [_resources(one.node) for one in nodes]
@@ -161,6 +163,14 @@ class Replacer:
             return False
         self._snapshot.place(pod, target.node.name)
         return True
+
+
+def _affordable(paid: float, price: float, most: int) -> int:
+    """Return how many nodes of a price together cost less than `paid`; at most `most` if they cost nothing."""
+    if price <= 0:
+        return most if paid > 0 else 0
+    # Sums of prices are not exact: 0.1 + 0.2 is more than 0.3.
+    return math.ceil(round(paid / price, _PRICE_DIGITS)) - 1
 
 
 def _add(snapshot: Snapshot, template: NodeTemplate, number: int) -> NodeInfo:

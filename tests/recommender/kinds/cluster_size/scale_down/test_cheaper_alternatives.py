@@ -2,8 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from adapter.foundation.cluster.values.workloads import DisruptionBudget
+from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory
+from recommender.kinds.cluster_size.scale_down.pod_kinds import SAFE_TO_EVICT
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.world import NOW, World, due, group
 
@@ -45,6 +50,47 @@ def test_several_half_empty_nodes_are_looked_at_together() -> None:
 def test_nothing_is_advised_that_costs_as_much() -> None:
     world = fleet(2, "5", 1)
     assert world.decide().advice == ()
+
+
+@pytest.mark.parametrize(
+    ("paid", "huge"),
+    [
+        pytest.param((0.1, 0.2), 0.3, id="a-sum-that-no-float-holds"),
+        pytest.param((0.0, 0.0), 0.0, id="nodes-that-cost-nothing"),
+    ],
+)
+def test_no_node_is_advised_that_saves_nothing(paid: tuple[float, float], huge: float) -> None:
+    world = fleet(2, "4500m", 1)
+    groups = tuple(
+        group(f"g{number}", [f"n{number}"], most=1, price=price, template=BIG) for number, price in enumerate(paid)
+    )
+    huge_group = group("huge", [], price=huge, template=NodeTemplate(node("huge-template", "18", "64Gi")))
+    assert replace(world, groups=(*groups, huge_group)).decide().advice == ()
+
+
+def test_a_pod_that_may_always_be_evicted_keeps_no_node_from_advice() -> None:
+    world = fleet(1, "3", 1)
+    safe = pod("p", "3", "1Gi", node="n0", controller="web", annotations={SAFE_TO_EVICT: "true"}, labels={"app": "web"})
+    budget = DisruptionBudget("default", "web", parse_selector("app=web"), 0)
+    assert [one.kind for one in replace(world, pods=(safe,), budgets=(budget,)).decide().advice] == ["replace"]
+
+
+def test_evictions_of_nodes_that_are_removed_now_count_for_advice() -> None:
+    world = fleet(1, "3", 1)
+    going = pod("q", "3", "1Gi", node="n9", controller="web", labels={"app": "web"})
+    stays = pod("p", "3", "20Gi", node="n0", controller="web", labels={"app": "web"})
+    third = node("n9", "20", "64Gi"), node("n8", "8", "32Gi")
+    spare = group("spare", ["n9"], price=9.0, template=NodeTemplate(third[0]))
+    fixed = group("fixed", ["n8"], least=1, price=0.4, template=BIG)
+    medium = group("medium", [], price=0.2, template=NodeTemplate(node("medium-template", "6", "24Gi")))
+    blocked = pod("r", "5", "1Gi", node="n8", controller="web")
+    world = replace(
+        world, nodes=(*world.nodes, *third), pods=(going, stays, blocked), groups=(*world.groups, spare, fixed, medium)
+    )
+    for allowed, advised in ((2, ["replace"]), (1, [])):
+        budget = DisruptionBudget("default", "web", parse_selector("app=web"), allowed)
+        decision = replace(world, budgets=(budget,)).decide()
+        assert (due(decision), [one.kind for one in decision.advice]) == (["n9"], advised)
 
 
 def test_without_prices_a_smaller_node_is_advised_and_no_saving_stated() -> None:

@@ -166,6 +166,20 @@ def test_crop_to_what_may_go_at_once(case: Case) -> None:
     assert found == case.expected
 
 
+@pytest.mark.parametrize("kind", ["empty", "drained"])
+@pytest.mark.parametrize(("in_progress", "chosen"), [(0, 5), (4, 0), (9, 0)])
+def test_a_whole_group_exceeds_the_budgets_only_while_something_of_them_is_left(
+    kind: str, in_progress: int, chosen: int
+) -> None:
+    """Cluster Autoscaler lets a second group go if the first one has more than used up the budgets."""
+    whole = GroupRemoval(
+        "whole", tuple(f"n{number}" for number in range(5)), is_whole=True, target_size=5, registered=5
+    )
+    budgets = RemovalBudgets(4, 4, 0, in_progress)
+    empty, drained = within_budgets([whole] if kind == "empty" else [], [whole] if kind == "drained" else [], budgets)
+    assert sum(one.size for one in (*empty, *drained)) == chosen
+
+
 def removal(stated: Mapping[str, Any], prefix: str) -> GroupRemoval:
     names = tuple(f"{prefix}-{stated['group']}-{number}" for number in range(stated["nodes"]))
     return GroupRemoval(stated["group"], names, stated["atomic"], stated["size"], stated["size"])
