@@ -44,6 +44,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         removals=lowered.removals,
         kept=lowered.kept,
         unschedulable=scaled.unschedulable,
+        expected=_expected(situation, scaled),
         places=_final_places(scaled.places, lowered, situation),
         unavailable=unavailable_nodes(situation, settings),
         displaced=_displaced(situation, scaled),
@@ -107,6 +108,13 @@ def _final_places(
         return dataclasses.replace(place, node=node, group=situation.groups.group_of.get(node, ""))
 
     return tuple(map(final, places))
+
+
+def _expected(situation: ClusterSituation, scaled: ScaleUp) -> frozenset[PodName]:
+    """Return the pods without a place that do not exist."""
+    future = {(pod.namespace, pod.name) for pod in situation.future_pods}
+    pods = (pod for alike in scaled.unschedulable for pod in alike.pods)
+    return frozenset(pod for pod in pods if (pod.namespace, pod.name) in future)
 
 
 def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:

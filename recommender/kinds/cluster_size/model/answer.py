@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.reports.counts import count_of
@@ -186,6 +186,8 @@ class ClusterSizeAnswer:
     removals: tuple[Removal, ...] = ()
     kept: tuple[KeptNode, ...] = ()
     unschedulable: tuple[UnschedulablePods, ...] = ()
+    expected: frozenset[PodName] = frozenset()
+    """The pods among `unschedulable` that do not exist: of forecasts, reserves and assumptions."""
     places: tuple[PodPlace, ...] = ()
     """The pods without a node for which one was found."""
     unavailable: tuple[UnavailableNode, ...] = ()
@@ -208,6 +210,10 @@ class ClusterSizeAnswer:
     is_held: bool = False
     """Whether the answer only repeats the sizes of an earlier decision, because the facts are not known now."""
     memory: ClusterSizeMemory | None = None
+
+    def existing(self, alike: UnschedulablePods) -> UnschedulablePods:
+        """Return those of the pods that exist; perhaps none."""
+        return replace(alike, pods=tuple(pod for pod in alike.pods if pod not in self.expected))
 
 
 def answer_of(record: Record | None) -> ClusterSizeAnswer | None:

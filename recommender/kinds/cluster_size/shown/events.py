@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.outputs.event_rules import TargetEvent
@@ -24,7 +25,7 @@ def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEven
     """Yield the events for group sizes that have changed, and for new pods that no group can hold.
 
     `before` is the last record of the same recommendation; None if there was none in this process, so no change is
-    known. A group has events only where an object holds its size.
+    known. A group has events only where an object holds its size, and a pod only if it exists.
     """
     last, answer = answer_of(before), answer_of(after)
     if answer is None or answer.is_held:
@@ -35,10 +36,10 @@ def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEven
 
 
 def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
-    sizes = {group.name: group.recommended for group in before.groups}
+    sizes = {group.name: group.recommended for group in before.groups if not group.is_left_out}
     for group in after.groups:
         last = sizes.get(group.name, group.recommended)
-        if group.scalable is not None and last != group.recommended:
+        if group.scalable is not None and not group.is_left_out and last != group.recommended:
             of = group.scalable
             target = TargetReference(of.api_version, of.kind, of.namespace, of.name)
             text = f"recommendation {name}: from {last} to {group.recommended} nodes: {group.reason}"
@@ -47,12 +48,13 @@ def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnsw
 
 def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
     known = {pod for alike in (before.unschedulable if before is not None else ()) for pod in alike.pods}
-    new = [alike for alike in after.unschedulable if not known.intersection(alike.pods)]
-    for alike in new[:_MOST_PODS]:
+    new = [alike for alike in map(after.existing, after.unschedulable) if not known.intersection(alike.pods)]
+    for alike in [each for each in new if each.pods][:_MOST_PODS]:
         pod = alike.pods[0]
         target = TargetReference("v1", "Pod", pod.namespace, pod.name)
-        more = f" (and {len(alike.pods) - 1} pods like it)" if len(alike.pods) > 1 else ""
-        text = f"recommendation {name}: no node group can hold this pod{more}: {_reasons(alike)}"
+        more = f" (and {count_of(len(alike.pods) - 1, 'pod')} like it)" if len(alike.pods) > 1 else ""
+        what = "no node is added for this pod" if alike.reason else "no node group can hold this pod"
+        text = f"recommendation {name}: {what}{more}: {_reasons(alike)}"
         yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True)
 
 

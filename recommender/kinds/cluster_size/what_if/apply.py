@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import count_of
+from recommender.kinds.cluster_size.future.workload_pods import workload_key
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
-from recommender.kinds.cluster_size.what_if.workloads import new_pods, with_assumption
+from recommender.kinds.cluster_size.what_if.workloads import assumed_workload, new_pods, with_assumption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.cluster.values.state import ClusterPod, ClusterState
+    from recommender.kinds.cluster_size.future.workload_pods import WorkloadKey
     from recommender.kinds.cluster_size.what_if.model import WhatIf
 
 
@@ -23,14 +25,14 @@ def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
     """Return the cluster under the assumptions, and the pods that do not exist. Raises WhatIfError."""
     pods: list[ClusterPod] = []
     notes: list[str] = []
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[WorkloadKey] = set()
     for assumption in question.assumptions:
-        place = (assumption.kind.lower(), assumption.namespace, assumption.name)
-        if place in seen:
+        key = workload_key(assumed_workload(cluster, assumption))
+        if key in seen:
             raise WhatIfError(
                 f"--assume {assumption}: the number of pods of this workload is given twice: give it once"
             )
-        seen.add(place)
+        seen.add(key)
         result = with_assumption(cluster, assumption)
         cluster = result.cluster
         pods += result.pods

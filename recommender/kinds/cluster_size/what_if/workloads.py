@@ -26,7 +26,7 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
 
     If there are fewer, pending pods are removed first, then the newest. Raises WhatIfError.
     """
-    workload = _find_workload(cluster, assumption)
+    workload = assumed_workload(cluster, assumption)
     known = cluster.pods
     if isinstance(known, Unknown):
         raise WhatIfError(f"--assume {assumption}: pods are not known: {known.reason}")
@@ -56,7 +56,8 @@ def new_pods(
     return copies(workload, count, purpose, existing)
 
 
-def _find_workload(cluster: ClusterState, assumption: Assumption) -> WorkloadFacts:
+def assumed_workload(cluster: ClusterState, assumption: Assumption) -> WorkloadFacts:
+    """Return the workload that an assumption is about. Raises WhatIfError."""
     if isinstance(cluster.workloads, Unknown):
         raise WhatIfError(f"--assume {assumption}: workloads are not known: {cluster.workloads.reason}")
     workloads = cluster.workloads.value

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group
 from tests.recommender.kinds.cluster_size.scale_up.pools import pods
-from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
+from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, settings, situation
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
@@ -126,6 +127,13 @@ def test_pods_of_the_future_are_neither_young_nor_expendable() -> None:
     future = pod("later", "3", created=NOW, priority=-1000)
     its = situation([group("a")], future_pods=(future,))
     assert decided(its, new_pod_scale_up_delay_seconds=60.0).increases == {"a": 1}
+
+
+def test_pods_without_a_place_that_do_not_exist_are_known() -> None:
+    its = situation([group("a")], pods=[pod("now", "100")], future_pods=(pod("later", "100"),))
+    answer = decide_size(its, settings())
+    assert [str(one) for each in answer.unschedulable for one in each.pods] == ["default/now", "default/later"]
+    assert answer.expected == {PodName("default", "later")}
 
 
 def test_pods_of_nodes_that_are_being_deleted_need_a_place() -> None:

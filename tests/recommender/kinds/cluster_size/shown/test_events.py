@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recommender.decisions.record import Record, Status
-from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, UnschedulablePods, answer_of
 from recommender.kinds.cluster_size.model.groups import ScalableReference
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
@@ -43,7 +45,38 @@ def test_pods_that_no_group_can_hold_have_one_event_for_all_that_are_alike() -> 
     assert [str(event.target) for event in events_of_sizes(None, first)] == ["Pod shop/x"]
     [event] = events_of_sizes(first, second)
     assert (str(event.target), event.reason, event.is_warning) == ("Pod shop/y", "NoNodeGroupFits", True)
-    assert event.message.endswith("no node group can hold this pod (and 1 pods like it): a: Insufficient cpu")
+    assert event.message.endswith("no node group can hold this pod (and 1 pod like it): a: Insufficient cpu")
+
+
+def test_a_group_that_is_left_out_has_no_new_recommendation() -> None:
+    before, after = record(5), record(3)
+    for one in (before, after):
+        answer = answer_of(one)
+        assert answer is not None
+        left_out = tuple(replace(group, is_left_out=True) for group in answer.groups)
+        changed = replace(one, details=replace(answer, groups=left_out))
+        pair = (changed, after) if one is before else (before, changed)
+        assert list(events_of_sizes(*pair)) == []
+
+
+def test_the_event_of_a_pod_for_which_no_group_was_tried_says_only_why() -> None:
+    gated = UnschedulablePods((PodName("shop", "x"),), {}, "it has a scheduling gate")
+    one = Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(unschedulable=(gated,)))
+
+    [event] = events_of_sizes(None, one)
+
+    assert event.message == "recommendation w: no node is added for this pod: it has a scheduling gate"
+
+
+def test_a_pod_that_does_not_exist_has_no_event() -> None:
+    one = record(3, "x", "y")
+    answer = answer_of(one)
+    assert answer is not None
+    expected = frozenset({PodName("shop", "x"), PodName("shop", "x-b"), PodName("shop", "y")})
+
+    [event] = events_of_sizes(None, replace(one, details=replace(answer, expected=expected)))
+
+    assert str(event.target) == "Pod shop/y-b"
 
 
 def test_a_decision_has_a_bounded_number_of_events() -> None:

@@ -100,9 +100,13 @@ def test_a_workload_that_cannot_be_assumed_is_an_error(assumption: Assumption, m
         assumed(CLUSTER, WhatIf((assumption,)))
 
 
-def test_a_workload_has_one_number_of_pods() -> None:
-    with pytest.raises(WhatIfError, match="--assume shop/web:2: the number of pods of this workload is given twice"):
-        assumed(CLUSTER, WhatIf((Assumption("shop", "web", 1), Assumption("shop", "web", 2))))
+@pytest.mark.parametrize("kind", ["", "Deployment", "deployment"])
+def test_a_workload_has_one_number_of_pods(kind: str) -> None:
+    first, second = Assumption("shop", "web", 5), Assumption("shop", "web", 6, kind)
+    for both in ((first, second), (second, first)):
+        message = f"--assume {both[1]}: the number of pods of this workload is given twice"
+        with pytest.raises(WhatIfError, match=message):
+            assumed(CLUSTER, WhatIf(both))
 
 
 def test_two_workloads_of_one_name_are_both_named_until_the_kind_is_written() -> None:
