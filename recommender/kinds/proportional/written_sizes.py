@@ -105,11 +105,11 @@ class WrittenSizes:
         return self._with_amounts(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
 
     def would_change(self, _situation: Situation) -> bool:
-        """Return whether a size differs from the last one."""
+        """Return whether a size differs from the last one; sizes that are left to an HPA do not count."""
         return any(
             self._base(place) not in {None, found.amount}
             for place, found in self.amounts.items()
-            if found.amount is not None
+            if found.amount is not None and place.resource not in self.held
         )
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> WrittenSizes:

@@ -168,6 +168,13 @@ def test_what_stays_for_a_while_keeps_the_size_from_which_the_next_step_begins()
         assert own.sizes["dns"]["requests"]["cpu"] == (100 if autoscalers else 120)
 
 
+def test_what_an_hpa_follows_is_no_change() -> None:
+    given = inputs(5, hpa("cpu"))
+    decision = decided(BOTH, "maxChangesPerHour: 1", given=given, last={"cpu": 100, "memory": 68 * MIB})
+    assert decision.memory.changes == (NOW - 10,)
+    assert "changes in the last hour" not in decision.record.message
+
+
 def test_also_with_hpa_writes_what_an_hpa_follows() -> None:
     [decision] = decisions(inputs(5, hpa("cpu")), content(TARGETS, BOTH, kind=f"{SIZES}, alsoWithHPA: true"))
     assert [each.resource for each in written(decision).resizing.sizes] == ["cpu", "memory"]
