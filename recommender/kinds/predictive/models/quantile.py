@@ -30,6 +30,8 @@ FIT_SECONDS = 14 * DAY_SECONDS
 """Targets that are older than this are not fitted."""
 MOST_ROWS = 10_000
 FEWEST_ROWS = 100
+FEWEST_ROWS_A_HALF = 20
+"""A half with fewer rows shows neither a quantile nor how far targets lie from one."""
 HALVES = 2
 SHORT_BLOCK_SECONDS = 6 * 3600.0
 """Length of the blocks that alternate between the two halves while there are too few days."""
@@ -62,12 +64,16 @@ class QuantileParameters:
 
 
 def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
-    """Fit on the known targets of the trailing days; None if there are too few."""
+    """Fit on the known targets of the trailing days; None if there are too few, or all are of a few hours."""
     rows = known_rows(history, task, FIT_SECONDS, MOST_ROWS)
     if len(rows.answers) < FEWEST_ROWS:
         return None
     block = DAY_SECONDS if rows.ages_seconds.max() >= 2 * HALVES * DAY_SECONDS else SHORT_BLOCK_SECONDS
-    half_of_row = (rows.ages_seconds // block).astype(np.int64) % HALVES
+    # Only blocks in which any load is known alternate: those of a nightly job may all have even numbers.
+    _, known_block = np.unique(rows.ages_seconds // block, return_inverse=True)
+    half_of_row = known_block % HALVES
+    if np.bincount(half_of_row, minlength=HALVES).min() < FEWEST_ROWS_A_HALF:
+        return None
     halves: list[Half] = []
     median, spread = np.zeros(len(rows.answers)), np.zeros(len(rows.answers))
     for half in range(HALVES):

@@ -25,6 +25,27 @@ def parameters(history: LoadHistory) -> object:
     return QUANTILE.fit(history.until(8 * DAY_STEPS), TASK)
 
 
+def nightly(days: int) -> LoadHistory:
+    """Return loads that are known only for the last five hours of each day, such as those of nightly jobs."""
+    whole = bursts_every_day(days)
+    is_known = np.arange(whole.steps)[::-1] % DAY_STEPS < 5 * 3600 / STEP_SECONDS
+    values = np.where(is_known, whole.values, np.nan)
+    return with_values(whole, np.concatenate([values * size for size in (1.0, 2.0, 3.0, 4.0)]))
+
+
+@pytest.mark.parametrize("days", [2, 3, 5])
+def test_a_load_that_is_known_for_a_few_hours_a_day_is_fitted(days: int) -> None:
+    history, task = nightly(days), ForecastTask(STEP_SECONDS, STEP_SECONDS)
+    found = QUANTILE.forecast(QUANTILE.fit(history, task), history, every_origin(history, history.steps - 1), task)
+    assert np.isfinite(found.upper).all()
+
+
+def test_a_load_that_is_known_for_a_few_hours_of_one_day_is_not_fitted() -> None:
+    history = nightly(2)
+    values = np.where(np.arange(history.steps) < DAY_STEPS, np.nan, history.values)
+    assert QUANTILE.fit(with_values(history, values), ForecastTask(STEP_SECONDS, STEP_SECONDS)) is None
+
+
 def every_origin(history: LoadHistory, first: int) -> np.ndarray:
     return np.arange(first, history.steps, dtype=np.int64)
 
