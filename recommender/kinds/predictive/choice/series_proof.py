@@ -19,7 +19,8 @@ _NUMBERS: Final = 6 + FIGURES
 _ROWS: Final = 5 + 2 * len(RATES)
 _NUMBER: Final = np.dtype("<f8")
 _ROUNDING: Final = 1e-6
-_LARGEST: Final = 1e9
+_LARGEST: Final = 1e10
+"""No number of a state is larger. Steps of a second are numbered up to 4.1e9 until the year 2100."""
 
 
 @dataclass(frozen=True, slots=True)

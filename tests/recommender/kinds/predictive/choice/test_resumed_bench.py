@@ -102,6 +102,18 @@ def test_without_its_proof_a_bench_knows_less() -> None:
     assert np.abs(whole.decided.weights[-1] - anew.decided.weights[-1]).max() > 0.01
 
 
+def test_a_state_of_steps_of_a_second_is_gone_on_with() -> None:
+    rng = np.random.default_rng(5)
+    history = random_loads(rng, 3)
+    found = played(history, random_forecasts(history, rng), 0, history.steps, TASK).bench.proofs[0]
+    assert found is not None
+    state = found.proven
+    assert state is not None
+    for seconds in (1.0, 60.0):
+        proof = proof_of(found.names, replace(state, step=history.start_seconds // seconds, step_seconds=seconds))
+        assert proof.proven is not None, seconds
+
+
 def test_a_state_that_is_no_decision_of_the_history_is_not_gone_on_with() -> None:
     rng = np.random.default_rng(5)
     history = random_loads(rng, 3)
