@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.decisions.record import Step
+
+_LARGEST: Final = Fraction(sys.float_info.max)
 
 
 def raised(count: float, ratio: float) -> float:
@@ -16,7 +19,7 @@ def raised(count: float, ratio: float) -> float:
 
     The ratio is less than 1. A ratio such as 0.05 counts as the decimal that it prints as: 95 becomes 100.
     """
-    return float(Fraction(count) / (1 - Fraction(repr(ratio))))
+    return float(min(Fraction(count) / (1 - Fraction(repr(ratio))), _LARGEST))
 
 
 def held(raw: Sequence[Step], from_raised_counts: Sequence[Step], memory: Mapping[str, int]) -> dict[str, int]:

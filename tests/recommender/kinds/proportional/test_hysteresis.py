@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.decisions.memory import Memory
+from recommender.kinds.proportional.hysteresis import raised
 from recommender.kinds.proportional.memory import remembered
 from recommender.kinds.proportional.parameters import Ladder, Linear, Mode, ProportionalSettings
 from tests.recommender.kinds.proportional.clusters import calculated, inputs_of, nodes_of, step_texts
@@ -51,6 +53,10 @@ def followed(mode: Mode, counts: list[int], ratio: float = 0.05) -> list[Calcula
 )
 def test_a_falling_count_is_followed_late(mode: Mode, counts: list[int], replicas: list[int]) -> None:
     assert [calculation.replicas for calculation in followed(mode, counts)] == replicas
+
+
+def test_the_largest_count_can_be_raised() -> None:
+    assert raised(sys.float_info.max, 0.5) == sys.float_info.max
 
 
 def test_a_held_value_is_a_step() -> None:
