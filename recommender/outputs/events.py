@@ -67,6 +67,7 @@ class EventWriter:
         self._written_at: dict[TargetEvent, float] = {}
         """Times of writing, in ascending order."""
         self._forbidden_until: dict[str, float] = {}
+        """Times by namespace, in ascending order; only the writing thread uses them."""
 
     def add(self, event: TargetEvent) -> None:
         """Queue the event for writing, or drop and count it if the queue is full. Never blocks."""
@@ -101,7 +102,11 @@ class EventWriter:
         if event in self._written_at:
             self._count("suppressed")
             return False
-        if now < self._forbidden_until.get(namespace_of_events(event.target), 0.0):
+        for namespace, until in tuple(self._forbidden_until.items()):
+            if now < until:
+                break
+            del self._forbidden_until[namespace]
+        if namespace_of_events(event.target) in self._forbidden_until:
             self._count("forbidden")
             return False
         return True

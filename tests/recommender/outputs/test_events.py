@@ -152,6 +152,16 @@ def test_missing_rights_are_said_once_for_each_namespace(caplog: pytest.LogCaptu
     assert len(world.written) == 1
 
 
+def test_nothing_is_kept_for_ever_about_namespaces_that_refused_an_event() -> None:
+    world = World()
+    world.objects.deny("create", "events")
+    for number in range(100):
+        world.now = 60.0 * number
+        world.add(replace(EVENT, target=replace(WEB, namespace=f"preview-{number}")))
+    assert world.counted == ["forbidden"] * 100
+    assert len(world.writer._forbidden_until) == 10
+
+
 def test_an_event_that_could_not_be_sent_is_lost_alone() -> None:
     world = World()
     failures = [DeadlineError("no answer")]
