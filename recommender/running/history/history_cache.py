@@ -109,14 +109,17 @@ class HistoryCache:
         self._pruned_at: float | None = None
 
     def add(self, now: float, records: Iterable[Record]) -> None:
-        """Note the records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
+        """Note all records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
+        before, self._last = self._last, {}
         for name, point in points_of(now, records):
-            last = self._last.get(name)
+            # Nothing is kept about recommendations that are no longer decided.
+            last = before.get(name)
             # A load differs in every poll, which alone is not worth a point.
             same = last is not None and replace(last, time=now, load=point.load) == point
             if last is None or not same or abs(now - last.time) >= _UNCHANGED_SECONDS:
-                self._last[name] = point
+                last = point
                 self._waiting.append((name, point))
+            self._last[name] = last
 
     def read(self, name: str, since: float) -> tuple[HistoryPoint, ...]:
         """Return the points of a recommendation from `since` on, oldest first; empty if they cannot be read."""

@@ -85,6 +85,15 @@ def test_a_value_that_stays_the_same_is_noted_once_a_minute(world: World) -> Non
     assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
 
 
+def test_a_recommendation_that_was_away_is_noted_at_once(world: World) -> None:
+    other = replace(RECORD, name="dns")
+    world.add(0, RECORD, other)
+    world.add(10, other)
+    world.add(20, RECORD, other)
+    assert [point.time - START for point in world.read()] == [0, 20]
+    assert [point.time - START for point in world.read("dns")] == [0]
+
+
 def test_the_load_is_kept_with_its_forecast_and_the_time_of_it(world: World) -> None:
     world.add(0, predicting(100.0, 130.0, START + 120))
     world.add(60, predicting(105.0, None, None))
