@@ -35,10 +35,6 @@ class MemoryDocumentError(ValueError):
     """The text is not a memory of this recommendation, or is damaged; the message says why it cannot be used."""
 
 
-class NewerMemoryError(MemoryDocumentError):
-    """The document was written by a newer version of this program."""
-
-
 class _Last(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     decided: Time
     confirmed: Time
@@ -131,7 +127,7 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
 
 
 def decode_memory(recommendation: str, text: str) -> StoredMemory:
-    """Return the memory in a document. Raises MemoryDocumentError, or NewerMemoryError for a newer schema version."""
+    """Return the memory in a document. Raises MemoryDocumentError, also for the schema version of a newer program."""
     memory, _, is_current = _decode_document(recommendation, text)
     return StoredMemory(memory, is_current)
 
@@ -154,7 +150,7 @@ def _decode_document(recommendation: str, text: str | bytes) -> tuple[Memory, in
         if (version.api_version, version.kind) != (API_VERSION, KIND):
             raise MemoryDocumentError(f"it is a {version.kind} of {version.api_version}, not a {KIND} of {API_VERSION}")
         if version.schema_version > SCHEMA_VERSION:
-            raise NewerMemoryError(
+            raise MemoryDocumentError(
                 f"it has schema version {version.schema_version}, and this program reads up to {SCHEMA_VERSION}"
             )
         document = _DOCUMENT.decode(text)

@@ -16,7 +16,6 @@ from recommender.kinds.proportional.memory import LastParameters, ProportionalMe
 from recommender.running.memory.memory_document import (
     SCHEMA_VERSION,
     MemoryDocumentError,
-    NewerMemoryError,
     decode_memory,
     encode_memory,
 )
@@ -105,7 +104,7 @@ def test_the_same_memory_is_the_same_text_whatever_the_order_of_its_rungs() -> N
 
 def test_a_document_of_a_newer_schema_is_refused_as_such() -> None:
     newer = json.dumps({**json.loads(encode_memory("web", MEMORY)), "schemaVersion": SCHEMA_VERSION + 1, "more": {}})
-    with pytest.raises(NewerMemoryError, match="schema version 6, and this program reads up to 5"):
+    with pytest.raises(MemoryDocumentError, match="schema version 6, and this program reads up to 5"):
         decode_memory("web", newer)
 
 
