@@ -26,13 +26,24 @@ def new_node(template: NodeTemplate, name: str) -> ClusterNode:
 
 
 def own_pods(template: NodeTemplate, node: str, present: Collection[str] = ()) -> list[ClusterPod]:
-    """Return the template's pods for one node, without those whose controllers have a pod there already.
+    """Return the template's pods for one node, without those whose owners have a pod there already.
 
-    `present` are the identifiers of these controllers. The pods' names contain characters that are not allowed in a
+    `present` are these owners, as `owner_of` names them. The pods' names contain characters that are not allowed in a
     real pod's name, so the two never clash.
     """
     return [
         replace(pod, name=f"{pod.name}@{node}#{number}", uid="", node=node)
         for number, pod in enumerate(template.pods)
-        if pod.controller is None or pod.controller.uid not in present
+        if pod.controller is None or owner_of(pod) not in present
     ]
+
+
+def owner_of(pod: ClusterPod) -> str:
+    """Return what identifies the owner of a pod that comes with its node; empty if the pod has no controller.
+
+    A static pod's controller is its node, whose name ends the pod's name, so the rest of the name identifies it.
+    """
+    owner = pod.controller
+    if owner is None:
+        return ""
+    return f"{pod.namespace}/{pod.name.removesuffix(f'-{owner.name}')}" if owner.kind == "Node" else owner.uid

@@ -63,11 +63,12 @@ def price_score(offer: Offer, stabilising_price: float) -> float:
     """Return the score of an offer; the smallest is best.
 
     `stabilising_price` is the price of a small pod; it keeps the ratio of tiny prices bounded. The more nodes there
-    are, the less the size of a node matters.
+    are, the less the size of a node matters, unless it is not known.
     """
     ratio = (offer.nodes_price + stabilising_price) / (offer.pods_price + stabilising_price)
     fading = 1 - math.tanh((offer.node_count - 1) / _FADING_NODES)
-    factor = GPU_UNFITNESS if offer.has_gpu else (offer.unfitness - 1) * fading + 1
+    misfit = offer.unfitness if math.isinf(offer.unfitness) else (offer.unfitness - 1) * fading + 1
+    factor = GPU_UNFITNESS if offer.has_gpu else misfit
     return ratio * factor * (1 if offer.exists else ABSENT_GROUP_FACTOR)
 
 

@@ -85,7 +85,7 @@ def _decrease_failures(provider: CloudProvider, name: str, before: PluginGroup) 
     after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"decrease_target_size(-1): the target size is not {before.target_size - 1} afterwards"
-    elif not _going(before) >= _going(after) or len(after.instances) < len(before.instances):
+    elif not _joined(before) <= _joined(after):
         yield "decrease_target_size(-1): a machine was deleted, and only requested ones may be taken back"
 
 
@@ -99,17 +99,17 @@ def _deletion_failures(provider: CloudProvider, name: str) -> Iterator[str]:
     after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"delete_nodes(): the target size is not {before.target_size - 1} after one of {before.target_size} went"
-    left = set() if after is None else _running(after)
-    if left != _running(before) - {gone.provider_id}:
+    left = set() if after is None else _staying(after)
+    if left != _staying(before) - {gone.provider_id}:
         yield f"delete_nodes(): not {gone.provider_id} alone is gone afterwards"
 
 
-def _running(group: PluginGroup) -> set[str]:
+def _staying(group: PluginGroup) -> set[str]:
     return {each.provider_id for each in group.instances if each.state is not InstanceState.DELETING}
 
 
-def _going(group: PluginGroup) -> set[str]:
-    return {each.provider_id for each in group.instances if each.state is InstanceState.DELETING}
+def _joined(group: PluginGroup) -> set[str]:
+    return {each.provider_id for each in group.instances if each.state is InstanceState.RUNNING}
 
 
 def _stated_group(provider: CloudProvider, name: str) -> PluginGroup | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node, own_pods
+from recommender.kinds.cluster_size.estimator.template_nodes import add_new_node, own_pods, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +31,10 @@ def add_new_nodes(snapshot: Snapshot, group: NodeGroup, number: int, suffix: str
 def make_ready(snapshot: Snapshot, node: ClusterNode, template: NodeTemplate) -> None:
     """Put a node that is starting into the state of its group's template.
 
-    It keeps its name, labels and pods, and gets the pods of the template whose controllers have none on it yet.
+    It keeps its name, labels and pods, and gets the pods of the template whose owners have none on it yet.
     """
     present = snapshot.nodes[node.name]
-    controllers = [pod.controller.uid for pod in present.pods.values() if pod.controller is not None]
+    owners = {owner_of(pod) for pod in present.pods.values() if pod.controller is not None}
     ready = replace(template.node, name=node.name, labels={**template.node.labels, **node.labels})
     pods = snapshot.remove_node(node.name)
-    snapshot.add_node(ready, (*pods, *own_pods(template, node.name, controllers)))
+    snapshot.add_node(ready, (*pods, *own_pods(template, node.name, owners)))

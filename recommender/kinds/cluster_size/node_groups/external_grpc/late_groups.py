@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.external_grpc.channel import BegunCall, ProviderChannel
 
 _USABLE_SECONDS: Final = 20.0
-"""An answer to a request older than this says too little about the present: decisions are 10 s apart."""
+"""An answer to a request older than this says too little about the present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,18 @@ class LateGroups:
             self._channel.begin("NodeGroupNodes", request, NodeGroupNodesResponse, seconds),
         )
 
-    def answer(self, group: str) -> LateAnswer:
-        """Return the answer of a group and stop querying it in the background; without an answer, it stays late."""
+    def answer(self, group: str) -> LateAnswer | None:
+        """Return the answer of a group and stop querying it in the background; without an answer, it stays late.
+
+        Return None if the answer is too old: the provider answers again, so the group is queried like the others. If it
+        were queried in the background, no answer would ever be recent enough with decisions that are further apart.
+        """
         asked = self._asked[group]
         found = asked.answer(self._clock())
         if found is None:
             return LateAnswer(asked.failed, asked.failed)
-        if found.silence is None and found.age_seconds <= _USABLE_SECONDS:
+        if found.silence is None:
             del self._asked[group]
-            return found
-        failed = found.silence or asked.failed
-        self.ask(group, failed)
-        return LateAnswer(failed, failed)
+            return found if found.age_seconds <= _USABLE_SECONDS else None
+        self.ask(group, found.silence)
+        return LateAnswer(found.silence, found.silence)

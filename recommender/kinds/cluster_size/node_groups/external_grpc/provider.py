@@ -106,7 +106,8 @@ class ExternalGrpcProvider:
         """Return the size and the machines of each group. A group that was silent the last time is not waited for."""
         names = list(groups)
         self._late.retain(names)
-        found = {name: self._late.answer(name) for name in names if name in self._late}
+        late = {name: self._late.answer(name) for name in names if name in self._late}
+        found = {name: answer for name, answer in late.items() if answer is not None}
         requests = [GroupRequest(id=name) for name in names if name not in found]
         sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds)
         pairs = list(zip(requests, sizes, strict=True))

@@ -86,7 +86,7 @@ class SlowFacts:
         if known is not None and now < known.until:
             return known
         try:
-            found = self._ask_group(group, seconds, now)
+            found = self._ask_group(group, seconds, now, None if known is None else known.price)
             self._failed.discard(group)
             if known is not None and found.options is None and not found.problem:
                 # Options that are not stated any more may be stated again; until then they remain valid.
@@ -102,7 +102,7 @@ class SlowFacts:
         self._known[group] = found
         return found
 
-    def _ask_group(self, group: str, seconds: float, now: float) -> SlowFact:
+    def _ask_group(self, group: str, seconds: float, now: float, last_price: float | None) -> SlowFact:
         answer = self._optional(
             "NodeGroupTemplateNodeInfo", GroupRequest(id=group), NodeGroupTemplateNodeInfoResponse, seconds
         )
@@ -112,10 +112,15 @@ class SlowFacts:
         options = None
         if stated is not None and stated.HasField("nodeGroupAutoscalingOptions"):
             options = options_of(stated.nodeGroupAutoscalingOptions, self._defaults)
-        return SlowFact(now + _KEPT_SECONDS, template, options, self._price(group, template, seconds))
+        return SlowFact(now + _KEPT_SECONDS, template, options, self._price(group, template, seconds, last_price))
 
-    def _price(self, group: str, template: Mapping[str, object] | None, seconds: float) -> float | None:
-        """Return the price of a node for an hour; None if neither the configuration nor the provider states one."""
+    def _price(
+        self, group: str, template: Mapping[str, object] | None, seconds: float, last: float | None
+    ) -> float | None:
+        """Return the price of a node for an hour; None if neither the configuration nor the provider states one.
+
+        If the call fails, the last price stays: without one, sums of prices and comparisons would lack the group.
+        """
         if group in self._settings.prices:
             return self._settings.prices[group]
         metadata = (template or {}).get("metadata")
@@ -132,7 +137,7 @@ class SlowFacts:
         try:
             found = self._optional("PricingNodePrice", request, PricingNodePriceResponse, seconds)
         except CallError:
-            return None
+            return last
         return None if found is None else found.price
 
     def _optional(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A | None:

@@ -121,6 +121,14 @@ def test_price_takes_nodes_with_gpus_only_where_nothing_else_holds_the_pods() ->
     assert cheapest([gpu], CONTEXT).options == (gpu,)
 
 
+@pytest.mark.parametrize("count", [1, 20, 500])
+def test_price_never_prefers_a_node_whose_size_is_not_known(count: int) -> None:
+    unknown = option(group("unknown", price=0.1, node_template=template("0", "0")), count, 4)
+    known = option(group("known", price=0.1), count, 4)
+    assert cheapest([unknown, known], CONTEXT).options == (known,)
+    assert cheapest([unknown], CONTEXT).options == (unknown,)
+
+
 def test_price_of_nothing_is_best() -> None:
     free, paid = option(group("free", price=0.0), 1, 4), option(group("paid", price=1.0), 1, 4)
     assert cheapest([paid, free], CONTEXT).options == (free,)

@@ -30,7 +30,7 @@ from tests.recommender.kinds.cluster_size.node_groups.example_provider import Ex
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
@@ -341,6 +341,36 @@ def test_the_contract_names_what_a_provider_breaks(provider: ExampleProvider, fa
 
 def test_the_example_keeps_the_contract_of_writes() -> None:
     check_writes(example(), "small")
+
+
+class StartingGroup(ExampleGroup):
+    """A group that lists requested machines while they are being created, and can take these back."""
+
+    def nodes(self) -> Sequence[ProviderInstance]:
+        return [
+            ProviderInstance(each, InstanceState.RUNNING if number < 2 else InstanceState.CREATING)
+            for number, each in enumerate(self.machines)
+        ]
+
+    def decrease_target_size(self, delta: int) -> None:
+        if delta >= 0 or self.target_size() + delta < 2:
+            raise ValueError("only requested nodes can be taken back")
+        del self.machines[delta:]
+
+
+class DeletingGroup(StartingGroup):
+    """A group that deletes running machines instead."""
+
+    def decrease_target_size(self, delta: int) -> None:
+        if delta >= 0:
+            raise ValueError("the change must be negative")
+        del self.machines[:-delta]
+
+
+def test_machines_that_are_being_created_may_be_taken_back() -> None:
+    check_writes(ExampleProvider([StartingGroup("small", ["x:///1", "x:///2"])]), "small")
+    with pytest.raises(BrokenContractError, match="a machine was deleted, and only requested ones"):
+        check_writes(ExampleProvider([DeletingGroup("small", ["x:///1", "x:///2"])]), "small")
 
 
 def _quiet(_: int) -> None:

@@ -176,6 +176,25 @@ def test_nodes_that_are_starting_are_on_their_way() -> None:
     assert decided(its).increases == {}
 
 
+@pytest.mark.parametrize(
+    ("present", "increases"),
+    [
+        pytest.param("kube-proxy", {}, id="its-own-static-pod"),
+        pytest.param("other", {"a": 1}, id="another-static-pod"),
+    ],
+)
+def test_a_static_pod_that_a_starting_node_has_already_counts_once(present: str, increases: dict[str, int]) -> None:
+    starting = node("n0", conditions=NOT_READY, created=NOW - 60)
+    static = [
+        pod(f"{name}-{on}", "1500m", node=on, namespace="kube-system", controller=controller(on, "Node", "v1"))
+        for name, on in (("kube-proxy", "n9"), (present, "n0"))
+    ]
+    like_n9 = replace(template(), pods=(replace(static[0], node=""),))
+    members = group("a", size=1, nodes=("n0",), node_template=like_n9)
+    its = situation([members], nodes=[starting], pods=[static[1], pod("web", "2", controller="web")])
+    assert decided(its).increases == increases
+
+
 def test_a_node_that_is_not_ready_for_long_is_not_on_its_way() -> None:
     taints = ("node.kubernetes.io/not-ready:NoSchedule",)
     old = node("n0", conditions=NOT_READY, taints=taints, created=NOW - 3600)

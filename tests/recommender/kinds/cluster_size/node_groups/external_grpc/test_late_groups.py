@@ -85,3 +85,14 @@ def test_an_answer_in_the_background_that_is_too_old_is_asked_for_again() -> Non
         until(lambda: not host.read(()).groups[0].problem)
         assert host.read(()).groups[0].target_size == 5
     assert 30.0 in asked
+
+
+def test_a_group_that_answers_again_comes_back_although_decisions_are_a_minute_apart() -> None:
+    now = [0.0]
+    with late_at_first(now, []) as (_, host):
+        until(lambda: _has_answered(now, host))
+
+
+def _has_answered(now: list[float], host: PluginHost) -> bool:
+    now[0] += 60.0
+    return not host.read(()).groups[0].problem

@@ -269,6 +269,24 @@ def test_groups_that_never_answer_leave_time_for_the_others(methods: list[str]) 
     assert "DEADLINE_EXCEEDED: too late" in problems["odd-1"]
 
 
+def test_a_price_that_is_not_stated_in_time_stays_the_last_one() -> None:
+    now, provider = [0.0], GrpcProvider(*two_groups())
+
+    def load(stated: ProviderSettings) -> ExternalGrpcProvider:
+        assert isinstance(stated, ExternalGrpcGroups)
+        return ExternalGrpcProvider(stated, clock=lambda: now[0])
+
+    def late(_: object) -> object:
+        raise ProviderFaultError("too late", grpc.StatusCode.DEADLINE_EXCEEDED)
+
+    with served(provider, load=load) as host:
+        host.read(NODES)
+        provider.instead["PricingNodePrice"] = late
+        now[0] += 400.0
+        prices = {group.name: group.price for group in host.read(NODES).groups}
+    assert prices == {"small": 0.1, "large": None}
+
+
 def test_a_provider_with_too_many_groups_is_asked_for_none_of_them() -> None:
     provider = GrpcProvider()
     listed = [wire.NodeGroup(id=f"g{number}", maxSize=3) for number in range(MOST_GROUPS + 1)]
