@@ -175,7 +175,7 @@ class PredictiveSettings:
     """Whether the file sets `timezone`, since the user is told about the default."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
-    """The ratio by which the size is raised while connections are refused or pods are full; None if off."""
+    """The ratio by which the size is raised while pods are full; None if off."""
     for_each: ForEach | None = None
     connections: Connections | None = None
     schedules: tuple[Schedule, ...] = ()

@@ -20,8 +20,6 @@ class LoadForecast:
     """The load that is exceeded only with a probability of 1 - `quantile`."""
     model: str
     """The model as the configuration spells it, such as `holt-winters`."""
-    level: float = 0.0
-    """The mean load of the last minutes. Growth is measured relative to it if the present load is lower."""
     bound: ForecastBound | None = None
     """How `upper` was capped; None if it was not."""
 
@@ -36,8 +34,6 @@ class LoadSituation:
     """The forecast; None if there is none yet, so that plain headroom replaces it."""
     pods: tuple[PodConnections, ...] | None = None
     """The pods; None if they are not considered one by one, or are unknown."""
-    refused_per_second: float | None = None
-    """Connections that are refused each second; None if unknown."""
     gate: float | None = None
     """The value of `freezeUnless`; None if there is no such query, or if its value is unknown."""
     current_replicas: int | None = None

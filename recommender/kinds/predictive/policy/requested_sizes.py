@@ -30,7 +30,7 @@ def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, pe
             f"{slots.full} full and {slots.without_sample} unknown of {slots.occupied} pods"
         )
         trail.raise_to("connections", pods_for(slots, settings.connections.limit, arrivals, reserve), detail)
-    _overshoot(settings, situation, slots, trail)
+    _overshoot(settings, slots, trail)
     return trail
 
 
@@ -57,7 +57,7 @@ def _from_load(
         if upper > bound.ratio * bound.largest:
             why = f"at most the load {load:.10g} with its headroom"
         steps.append(Step("bound", replicas_for(upper, per_replica), why))
-    highest = _highest_growth(settings, situation, model, load, per_replica)
+    highest = _highest_growth(settings, model, load, per_replica)
     if highest is not None and upper > highest.amount:
         upper = highest.amount
         if (capped := replicas_for(upper, per_replica)) != steps[-1].value:
@@ -93,18 +93,15 @@ class _Growth:
     detail: str
 
 
-def _highest_growth(
-    settings: PredictiveSettings, situation: LoadSituation, model: str, load: float, per_replica: float
-) -> _Growth | None:
+def _highest_growth(settings: PredictiveSettings, model: str, load: float, per_replica: float) -> _Growth | None:
     """Return the largest forecast that `maxGrowth` permits; None without a limit."""
     # Models that `auto` mixes are limited individually.
     default = TREND_GROWTH if model in TREND_MODELS and settings.model is not ModelName.AUTO else None
     growth = settings.max_growth if settings.max_growth is not None else default
     if growth is None:
         return None
-    level = max(load, situation.forecast.level if situation.forecast is not None else 0.0)
     # From nearly 0, any growth is a large ratio, so one replica is always allowed.
-    return _Growth(max(level * growth, per_replica), f"at most {growth:.6g} times the load {level:.10g}")
+    return _Growth(max(load * growth, per_replica), f"at most {growth:.6g} times the load {load:.10g}")
 
 
 def _slots(settings: PredictiveSettings, situation: LoadSituation) -> Slots | None:
@@ -114,12 +111,9 @@ def _slots(settings: PredictiveSettings, situation: LoadSituation) -> Slots | No
     return count_slots(situation.pods, settings.connections.limit, (settings.horizon_seconds or 0.0) + delays)
 
 
-def _overshoot(settings: PredictiveSettings, situation: LoadSituation, slots: Slots | None, trail: SizeTrail) -> None:
-    """Request more only while connections are refused or pods are full."""
-    refused, full = known(situation.refused_per_second) or 0.0, slots.full if slots is not None else 0
-    if settings.overshoot_ratio is None or (refused <= 0 and not full):
+def _overshoot(settings: PredictiveSettings, slots: Slots | None, trail: SizeTrail) -> None:
+    """Request more only while pods are full."""
+    if settings.overshoot_ratio is None or slots is None or not slots.full:
         return
     raised = min(MOST_REPLICAS, math.ceil(trail.value * (1 + settings.overshoot_ratio) - 1e-9 * trail.value))
-    reasons = [f"{refused:.6g} connections a second are refused"] if refused > 0 else []
-    reasons += [f"{full} pods are full"] if full else []
-    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g}% more: {' and '.join(reasons)}")
+    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g}% more: {slots.full} pods are full")

@@ -64,9 +64,11 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
     if each is not None and each.max_targets > MOST_FITTED_TARGETS and given.has("season"):
         message = f"`season` is for entries of {MOST_FITTED_TARGETS} targets at most"
         yield given.problem("season", message, f"write `forEach.max: {MOST_FITTED_TARGETS}` or less, or remove it")
-    if given.has("overshoot") and not given.has("connections"):
-        message = "`overshoot` has no effect without `connections`, which state when a pod is full"
-        yield given.problem("overshoot", message, "write connections: {limit: 25000}, or remove it")
+    is_on = given.get("overshoot") or not given.has("connections")
+    if given.has("overshoot") and is_on and not given.has("connections.metric"):
+        message = "`overshoot` has no effect without `connections.metric`, which shows when a pod is full"
+        fix = "write connections: {limit: 25000, metric: sum by (pod) (connections)}, or remove it"
+        yield given.problem("overshoot", message, fix)
     if given.has("connections.metric") and given.get("forEach") is not None:
         message = "`connections.metric` cannot be used with `forEach`, since its series do not name their targets"
         yield given.problem("connections.metric", message, "remove it, or write an entry with `targets`")
@@ -131,7 +133,7 @@ PREDICTIVE: Final = Section(
         Key("timezone", TIMEZONE, "IANA name: by whose clocks days and weeks of the load repeat."),
         Key("holidays", HOLIDAYS, "Countries or parts of them whose holidays the load may keep, such as DE-BY."),
         Key("scaleDown", SCALE_DOWN, "How capacity goes down."),
-        Key("overshoot", _PERCENT, "Added while connections are refused or pods are full.", into="overshoot_ratio"),
+        Key("overshoot", _PERCENT, "Added while pods are full.", into="overshoot_ratio"),
         Key("forEach", FOR_EACH, "Makes each series of `load` a target of its own."),
         Key("connections", CONNECTIONS, "Long-lived connections: when a pod is full."),
         Key("schedule", SCHEDULES, "Lower bounds at recurring times.", into="schedules"),

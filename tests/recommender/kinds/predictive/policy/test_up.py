@@ -185,26 +185,23 @@ def test_a_reserve_alone_adds_only_what_it_lacks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "pods", "replicas"),
+    ("pods", "replicas"),
     [
-        (None, None, 10),
-        (0.0, ready(1, 2), 10),
-        (float("nan"), None, 10),
-        (0.5, None, 12),
-        (None, (*ready(*[25_000 - 1] * 9), *unready(25_000)), 12),
+        (None, 10),
+        (ready(1, 2), 10),
+        ((*ready(*[25_000 - 1] * 9), *unready(25_000)), 12),
     ],
 )
-def test_overshoot_needs_refused_connections_or_full_pods(
-    refused: float | None, pods: Pods | None, replicas: int
-) -> None:
-    situation = LoadSituation(250_000.0, forecast(250_000.0), pods, refused)
+def test_overshoot_needs_full_pods(pods: Pods | None, replicas: int) -> None:
+    situation = LoadSituation(250_000.0, forecast(250_000.0), pods)
     policy = sticky(overshoot_ratio=0.2) if pods != ready(1, 2) else settings(overshoot_ratio=0.2)
     found = sized(policy, situation)
     assert (found.replicas, found.binding == "overshoot") == (replicas, replicas == 12)
 
 
 def test_overshoot_is_off_by_default() -> None:
-    assert sized(settings(), LoadSituation(250_000.0, forecast(250_000.0), None, 5.0)).replicas == 10
+    pods = (*ready(*[25_000 - 1] * 9), *unready(25_000))
+    assert sized(sticky(), LoadSituation(250_000.0, forecast(250_000.0), pods)).binding != "overshoot"
 
 
 def test_a_size_stays_within_what_the_api_can_hold() -> None:

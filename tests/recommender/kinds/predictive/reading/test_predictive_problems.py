@@ -156,7 +156,11 @@ BAD: Final = {
     ),
     "overshoot alone": (
         "overshoot: 20%",
-        ["1: `overshoot` has no effect without `connections`, which state when a pod is full: write connections: {li"],
+        ["1: `overshoot` has no effect without `connections.metric`, which shows when a pod is full: write con"],
+    ),
+    "overshoot without a look at pods": (
+        "overshoot: 20%\nconnections: {limit: 25000}",
+        ["1: `overshoot` has no effect without `connections.metric`, which shows when a pod is full: write con"],
     ),
     "connections": (
         "connections: {limit: 0}",

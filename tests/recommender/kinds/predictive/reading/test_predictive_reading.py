@@ -40,7 +40,6 @@ GOOD: Final = {
         maxOverHistory: 2
         budget: 20%
         scaleDown: {decay: 5%, window: 0s, drain: 30m}
-        overshoot: 20%
         forEach: {namespace: team, name: app, kind: StatefulSet, max: 500}
         connections: {limit: 25000, reconnectDrop: 40%, reconnectHold: 0s}
         schedule:
@@ -63,7 +62,6 @@ GOOD: Final = {
             max_over_history=2.0,
             budget_ratio=0.2,
             scale_down=ScaleDown(0.05, 0.0, 1800.0),
-            overshoot_ratio=0.2,
             for_each=ForEach("team", "app", "StatefulSet", 500),
             connections=Connections(25_000, None, 0.4, 0.0),
             schedules=(
@@ -105,6 +103,10 @@ GOOD: Final = {
     "holidays of Norway, which YAML takes for false": ("holidays: NO", PredictiveSettings(holidays=("NO",))),
     "holidays of parts": ("holidays: [DE-BY, AT]", PredictiveSettings(holidays=("DE-BY", "AT"))),
     "no headroom": ("headroom: 0%", PredictiveSettings(headroom_ratio=0.0)),
+    "overshoot": (
+        "{overshoot: 20%, connections: {limit: 1, metric: sum by (pod) (x)}}",
+        PredictiveSettings(connections=Connections(1, "sum by (pod) (x)"), overshoot_ratio=0.2),
+    ),
     "overshoot that is off": (
         "{overshoot: 0%, connections: {limit: 1}}",
         PredictiveSettings(connections=Connections(1)),

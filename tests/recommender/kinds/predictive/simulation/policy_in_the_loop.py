@@ -35,14 +35,13 @@ def decided_by_policy(
     memory, looks_at_pods = PolicyMemory(), policy.connections is not None
     loads, uppers = load.tolist(), upper.tolist()
 
-    def decide(step: int, pods: StickyPods, refused: float) -> int:
+    def decide(step: int, pods: StickyPods, _refused: float) -> int:
         nonlocal memory
         observed = pods.observed(step, fleet.step_seconds, fleet.lag_steps) if looks_at_pods and pods.count else None
         situation = LoadSituation(
             load=loads[step],
             forecast=LoadForecast(uppers[step], uppers[step], model),
             pods=observed,
-            refused_per_second=refused / fleet.step_seconds,
             current_replicas=pods.count or None,
             interval_seconds=fleet.step_seconds,
         )
