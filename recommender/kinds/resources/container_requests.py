@@ -164,10 +164,12 @@ class ContainerRequests:
         return self.before.sizes.get(container, {}).get(resource, size.current)
 
     def _differs(self, requests: Requests) -> bool:
+        """Return whether a request differs from the last one; requests that are left to an HPA do not count."""
         return any(
             size.target not in {None, self.before.sizes.get(container, {}).get(resource, size.target)}
             for container, sizes in requests.items()
             for resource, size in sizes.items()
+            if resource not in self.held
         )
 
     def _with_targets(

@@ -177,6 +177,13 @@ def test_requests_that_an_hpa_divides_by_stay(followed: Autoscaler, held: set[st
     assert (record.status is Status.HELD) == bool(held)
 
 
+def test_a_request_that_stays_for_an_hpa_is_no_change() -> None:
+    memory = replace(last(500), changes=(NOW - 10,))
+    [record] = decided(plan("maxChangesPerHour: 1"), inputs({WEB: usage()}, cluster(hpa("cpu"))), memory)
+    assert requests(record) == {"cpu": "1", "memory": "400Mi"}
+    assert "changes in the last hour" not in record.message
+
+
 def test_an_hpa_that_only_kube_state_metrics_knows_counts_too() -> None:
     found = replace(usage(), autoscaler=WorkloadAutoscaler("web", ("CPU",)))
     [record] = decided(plan(), inputs({WEB: found}))
