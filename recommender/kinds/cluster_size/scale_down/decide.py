@@ -22,6 +22,7 @@ from recommender.kinds.cluster_size.scale_down.unneeded_times import (
     UNREMOVABLE_SECONDS,
     Waiting,
     recently_unremovable,
+    unneeded_seconds,
     unneeded_since,
 )
 
@@ -190,7 +191,7 @@ def _removals(
     for removal in removed:
         for one in removal.unit:
             name, since_then = one.node.name, since.get(one.node.name)
-            unneeded = None if since_then is None else situation.now - since_then
+            unneeded = None if since_then is None else unneeded_seconds(since_then, situation.memory, situation.now)
             if not situation.explains:
                 yield Removal(name, one.group.name, one.utilization.ratio, "", unneeded, is_due=waiting.is_due(name))
                 continue
@@ -199,7 +200,7 @@ def _removals(
                 node=name,
                 group=one.group.name,
                 utilization_ratio=one.utilization.ratio,
-                reason="; ".join(map(str, waiting.by_node[name])) or _unneeded_reason(one, since_then, situation.now),
+                reason="; ".join(map(str, waiting.by_node[name])) or _unneeded_reason(one, unneeded),
                 unneeded_seconds=unneeded,
                 is_due=waiting.is_due(name),
                 moves=tuple(PodMove(pod_name(pod), nodes[pod.namespace, pod.name]) for pod in one.plan.own),
@@ -207,13 +208,13 @@ def _removals(
             )
 
 
-def _unneeded_reason(candidate: RemovalCandidate, since: float | None, now: float) -> str:
+def _unneeded_reason(candidate: RemovalCandidate, unneeded: float | None) -> str:
     share = f"{percent_of(candidate.utilization.ratio)} of {candidate.utilization.resource} is requested"
     count = len(candidate.plan.own)
     pods = f"its {count} pods fit" if count > 1 else "its pod fits" if count else ""
     moved = f", and {pods} on other nodes" if pods else ", and no pod must move"
     ready = "" if candidate.node.ready else "the node is not ready; "
-    waited = f" for {duration_of(now - since)}" if since is not None and now > since else ""
+    waited = f" for {duration_of(unneeded)}" if unneeded else ""
     return f"unneeded{waited}: {ready}{share}{moved}"
 
 

@@ -10,7 +10,12 @@ from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, 
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
 from recommender.kinds.cluster_size.scale_down.removal_candidates import nodes_being_deleted
-from recommender.kinds.cluster_size.scale_down.unneeded_times import Waiting, cool_down, unneeded_waiting
+from recommender.kinds.cluster_size.scale_down.unneeded_times import (
+    Waiting,
+    cool_down,
+    unneeded_seconds,
+    unneeded_waiting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -107,7 +112,8 @@ def _own_waits(
             yield Waiting(WaitReason.DELETION_DELAYED, f"the node has the annotation {key}")
             break
     if situation.waits:
-        waiting = unneeded_waiting(node, candidate.group, since[node.name], settings, situation.now)
+        elapsed = unneeded_seconds(since[node.name], situation.memory, situation.now)
+        waiting = unneeded_waiting(node, candidate.group, elapsed, settings)
         if waiting:
             yield waiting
 

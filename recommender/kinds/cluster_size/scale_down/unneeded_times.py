@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from recommender.kinds.cluster_size.model.memory import known_seconds
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason, duration_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def unneeded_since(names: Iterable[str], before: Mapping[str, float], now: float
     return {name: min(before.get(name, now), now) for name in names}
 
 
+def unneeded_seconds(since: float, memory: ClusterSizeMemory, now: float) -> float:
+    """Return for how long a node has been unneeded, without the times for which nothing is known of the cluster."""
+    return max(0.0, known_seconds(memory.absences, since, now))
+
+
 def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> float | None:
     """Return until when a node is not simulated again, at most five minutes from now; None if that has passed."""
     end = min(until.get(name, now), now + UNREMOVABLE_SECONDS)
@@ -47,9 +53,9 @@ def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> f
 
 
 def unneeded_waiting(
-    node: ClusterNode, group: NodeGroup, since: float, settings: ScaleDownSettings, now: float
+    node: ClusterNode, group: NodeGroup, elapsed: float, settings: ScaleDownSettings
 ) -> Waiting | None:
-    """Return why a node, ready or not, has not been unneeded for long enough; None if it has.
+    """Return why a node, ready or not, which has been unneeded for `elapsed` seconds, waits; None if that is enough.
 
     The time must be strictly longer than the limit.
     """
@@ -59,7 +65,6 @@ def unneeded_waiting(
         else (group.options.unready_seconds, settings.unready_seconds)
     )
     limit = common if own is None else own
-    elapsed = max(0.0, now - since)
     if limit <= 0 or elapsed > limit:
         return None
     if node.ready:

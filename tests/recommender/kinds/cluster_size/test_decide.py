@@ -86,6 +86,14 @@ def decided(
     return decide_sizes(replace(POLICY, brakes=brakes), SETTINGS, Inputs(state), memory, now, waits=True, last=last)
 
 
+def decided_each_minute(minutes: int, memory: Memory = NOTHING) -> Memory:
+    """Return the memory after decisions at `NOW` and each minute after it."""
+    for minute in range(minutes + 1):
+        at = NOW + minute * MINUTE
+        memory = decided(cluster(at, running=2), at, memory).memory
+    return memory
+
+
 def restarted(memory: Memory) -> Memory:
     """Return the memory that a process finds after it was killed."""
     return decode_memory("workers", encode_memory("workers", memory)).memory
@@ -108,7 +116,7 @@ def test_pending_pods_make_the_group_grow() -> None:
 
 def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> None:
     first = decided(cluster(NOW, running=2))
-    later = decided(cluster(NOW + 9 * MINUTE, running=2), NOW + 9 * MINUTE, first.memory)
+    later = decided(cluster(NOW + 9 * MINUTE, running=2), NOW + 9 * MINUTE, decided_each_minute(8))
 
     after = decided(cluster(NOW + 10.1 * MINUTE, running=2), NOW + 10.1 * MINUTE, restarted(later.memory))
 
@@ -118,14 +126,23 @@ def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> Non
     assert [removal.node for removal in answer.removals if removal.is_due] == ["n2"]
 
 
+def test_a_timer_does_not_run_while_the_process_is_away_for_long() -> None:
+    back = NOW + 60 * MINUTE
+    first = decided(cluster(back, running=2), back, restarted(decided_each_minute(1)))
+    assert sizes(first) == (3, 3)
+    answer = answer_of(first.record)
+    assert answer is not None
+    assert [removal.unneeded_seconds for removal in answer.removals] == [MINUTE]
+
+
 def test_removals_alone_decide_until_a_brake_postpones_them() -> None:
     now = NOW + 11 * MINUTE
-    first = decided(cluster(NOW, running=2))
+    first, before = decided(cluster(NOW, running=2)), decided_each_minute(10)
 
     young, free, paused = (
         first,
-        decided(cluster(now, running=2), now, first.memory),
-        decided(cluster(now, running=2), now, first.memory, brakes=Brakes(paused=Pause(Direction.DOWN))),
+        decided(cluster(now, running=2), now, before),
+        decided(cluster(now, running=2), now, before, brakes=Brakes(paused=Pause(Direction.DOWN))),
     )
 
     assert [sizes(each) for each in (young, free, paused)] == [(3, 3), (3, 2), (3, 3)]

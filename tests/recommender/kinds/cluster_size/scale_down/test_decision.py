@@ -10,7 +10,7 @@ from msgspec import structs
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.model.answer import ScaleUp
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate
-from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.pod_places import PodName
 from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
@@ -18,6 +18,7 @@ from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.scale_down.world import NOTHING, NOW, World, due, group, kept, waits
 
 MINUTE = 60.0
+HOUR = 3600.0
 WHOLE = GroupOptions(zero_or_max=True)
 
 
@@ -62,6 +63,26 @@ def test_a_timer_begins_again_when_the_node_was_needed() -> None:
     busy = replace(world, pods=(pod("p", "3", node="n00", controller="web"),)).decide()
     assert busy.unneeded_since == {}
     assert waits(world.after(MINUTE, busy).decide()) == {"n00": "NotUnneededLongEnough"}
+
+
+@pytest.mark.parametrize(
+    ("until", "waited"),
+    [
+        pytest.param(NOW, MINUTE, id="just-over"),
+        pytest.param(NOW - 5 * MINUTE, 6 * MINUTE, id="over-for-a-while"),
+    ],
+)
+def test_a_timer_stands_still_while_nothing_is_known_of_the_cluster(until: float, waited: float) -> None:
+    """A node that was unneeded for a minute before an outage may have been needed during it."""
+    absence = Absence(NOW - HOUR, until)
+    memory = ClusterSizeMemory(unneeded_since={"n00": NOW - HOUR - MINUTE}, absences=(absence,))
+    world = replace(empty(1), memory=memory)
+    decision = world.decide()
+    assert waits(decision) == {"n00": "NotUnneededLongEnough"}
+    assert [one.unneeded_seconds for one in decision.removals] == [waited]
+    again = replace(world, now=NOW + 10 * MINUTE - waited + 1).decide()
+    assert due(again) == ["n00"]
+    assert "unneeded for 10m1s" in again.removals[0].reason
 
 
 def test_a_timer_from_the_future_counts_from_now() -> None:
