@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 MOST_NODES: Final = 100
 """The most nodes that are examined; those that save most for the least disruption come first."""
-MOST_SINGLE: Final = 10
-"""The most nodes that are named as replaceable one by one."""
+MOST_ADVICE: Final = 10
+"""The most pieces of advice: the nodes that go together are one, and so is each node that goes alone."""
 _PRIORITY_UNIT: Final = 2.0**25
 _COST_LIMIT: Final = 10.0
 _NAMED: Final = 5
@@ -48,7 +48,7 @@ def advice(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: Remain
     together = _together(nodes, replacer, disruptions)
     found = [together] if together else []
     for one in nodes:
-        if len(found) >= MOST_SINGLE:
+        if len(found) >= MOST_ADVICE:
             break
         if together and one.node.name in together.nodes:
             continue

@@ -67,7 +67,7 @@ def _without_node(cluster: ClusterState, name: str) -> ClusterState:
 
 
 def _moves(pod: ClusterPod) -> bool:
-    """Return whether a pod of a removed node would be pending, because its controller creates another one."""
+    """Return whether a pod of a removed node needs another node: not if it ends anyway, or comes with its node."""
     if pod.has_ended or pod.is_terminating:
         return False
     return not comes_with_the_node(pod)

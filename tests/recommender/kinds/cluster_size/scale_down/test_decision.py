@@ -319,3 +319,18 @@ def test_a_pod_that_delays_itself_for_years_keeps_no_nodes() -> None:
     answer = decide_size(its.situation(), its.sizes())
     assert answer.waiting == (PodName("evil", "forever"),)
     assert [one.node for one in answer.removals if one.is_due] == ["n00"]
+
+
+@pytest.mark.parametrize(
+    ("deleting", "sizes"),
+    [
+        pytest.param((), "has 3 nodes, and its minimum is 3", id="none"),
+        pytest.param(("n00",), "has 3 nodes, of which 1 is being deleted, and its minimum is 3", id="one"),
+        pytest.param(("n00", "n01"), "has 3 nodes, of which 2 are being deleted, and its minimum is 3", id="two"),
+    ],
+)
+def test_a_group_at_its_minimum_says_how_many_of_its_nodes_go(deleting: tuple[str, ...], sizes: str) -> None:
+    names = ("n00", "n01", "n02")
+    world = replace(empty(3), groups=(group("g", names, least=3, deleting=deleting),))
+    found = {one.node: one.reason for one in world.decide().kept}
+    assert found["n02"] == f"NodeGroupMinSizeReached: the node group g {sizes}"
