@@ -88,8 +88,8 @@ class RecommendationLog:
 def _worth_a_line(record: Record) -> tuple[object, ...]:
     """Return the facts that are logged when they change.
 
-    Ages and counts are left out, since they change with every poll.
+    Ages, counts and the numbers of a note are left out, since they change with every poll.
     """
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     own = tuple(each.recommended_replicas for each in record.targets)
-    return record.status, record.replicas, own, record.binding, refused, note_of(record)
+    return record.status, record.replicas, own, record.binding, refused, _NUMBER.sub("", note_of(record))

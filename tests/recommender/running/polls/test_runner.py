@@ -293,7 +293,7 @@ def test_a_note_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptu
     world = World({"good": always(3)})
     runner, _ = world.runner()
     lines: list[int] = []
-    for note in ("", "", "the ConfigMap is broken", "the ConfigMap is broken", ""):
+    for note in ("", "", "in 2 s: the ConfigMap is broken", "in 3 s: the ConfigMap is broken", ""):
         world.calculate = {"good": noted(note, nodes=len(lines))}
         caplog.clear()
         runner.poll()
