@@ -114,7 +114,12 @@ def _connect(url: MetricsUrl, remaining: Callable[[], float]) -> _TimedSocket:
     failure: OSError | None = None
     # As bytes, because a text loads the tables of internationalised names.
     for family, kind, protocol, _, address in socket.getaddrinfo(url.host.encode(), url.port, type=socket.SOCK_STREAM):
-        sock = _TimedSocket(family, kind, protocol)
+        try:
+            sock = _TimedSocket(family, kind, protocol)
+        except OSError as error:
+            # The kernel may lack the family of an address that the host has, as with IPv6 turned off.
+            failure = failure or error
+            continue
         sock.remaining = remaining
         try:
             sock.settimeout(remaining())

@@ -146,6 +146,14 @@ def test_nobody_listens() -> None:
         read_total(parse_metrics_url(f"http://127.0.0.1:{port}/"), OPEN, PATIENCE_SECONDS)
 
 
+def test_an_address_of_a_family_that_the_kernel_lacks_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for `localhost` on a node with `ipv6.disable=1`, whose `/etc/hosts` has `::1` nevertheless."""
+    lookup = socket.getaddrinfo
+    lacking = (socket.AF_APPLETALK, socket.SOCK_STREAM, 0, "", ("::1", 80))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **named: [lacking, *lookup(*args, **named)])
+    assert read(answering(b"open 7\n")) == 7.0
+
+
 def test_the_request_asks_for_plain_text_on_a_connection_of_its_own() -> None:
     with raw_server(answering(b"open 7\n")) as server:
         read_total(parse_metrics_url(f"{server.url}/m?name[]=open"), OPEN, PATIENCE_SECONDS)
