@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from adapter.foundation.files.file_contents import require_regular
+from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.access import packaged
 from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import current_user
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
@@ -24,7 +25,7 @@ def kubeconfig_files(path: str, token_file: Path | None, *, with_tls: bool) -> A
 
     Its `read` raises KubeconfigError.
     """
-    paths = tuple(Path(part).expanduser() for part in path.split(os.pathsep) if part)
+    paths = tuple(home_path(part) for part in path.split(os.pathsep) if part)
 
     def read() -> Access:
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _contents(paths: str) -> Iterator[dict[str, Any]]:
 
     for path in filter(None, paths.split(os.pathsep)):
         try:
-            content = yaml.safe_load(Path(path).expanduser().read_text())
+            content = yaml.safe_load(home_path(path).read_text())
         except (OSError, ValueError, yaml.YAMLError):
             continue
         if isinstance(content, dict):

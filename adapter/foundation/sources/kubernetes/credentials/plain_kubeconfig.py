@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.files.credential_files import CredentialFiles, token_of
 from adapter.foundation.files.followed_files import stamps_of
+from adapter.foundation.files.home_paths import home_path
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.kubernetes.transport import PlainAccess
 
@@ -70,7 +71,7 @@ def plain_access(path: str, context: str | None) -> PlainAccess | None:
 
     Raises ConfigurationError for a token file that is empty.
     """
-    file = Path(path).expanduser()
+    file = home_path(path)
     try:
         files = _Files(file.parent)
         content = _mapping(_read(file, files))
@@ -86,7 +87,7 @@ def plain_access(path: str, context: str | None) -> PlainAccess | None:
 
 def current_user(path: str) -> Mapping[str, Any]:
     """Return the user entry of the current context of a kubeconfig; empty if this reader does not find one."""
-    file = Path(path).expanduser()
+    file = home_path(path)
     try:
         content = _mapping(_read(file, _Files(file.parent)))
         named = _entry(content, "contexts", "context", _text(content["current-context"]))

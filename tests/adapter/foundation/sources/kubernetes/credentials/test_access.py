@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import shutil
 import ssl
 import sys
@@ -303,6 +304,12 @@ class TestConfiguration:
     def test_a_kubeconfig_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="No configuration found"):
             KubernetesClient(from_kubeconfig(str(tmp_path / "missing")))
+
+    def test_a_user_without_a_home_has_no_default_kubeconfig(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("HOME", raising=False)
+        monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)  # as on OpenShift, in no passwd file
+        with pytest.raises(ConfigurationError, match="No configuration found"):
+            KubernetesClient(from_kubeconfig("~/.kube/config"))
 
     def test_no_service_account(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="Service host/port is not set"):
