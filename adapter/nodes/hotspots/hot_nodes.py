@@ -6,7 +6,7 @@ or forgets a node because of a dip.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,8 +50,11 @@ def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSetti
     A refresh without new samples, or with those of the state file, does not count. A node whose load is unknown becomes
     neither hotter nor cooler, and an estimate is not a known load.
     """
-    if loads is None or loads.from_file or loads.window_end <= state.window_end:
+    if loads is None or loads.from_file or loads.window_end == state.window_end:
         return state
+    if loads.window_end < state.window_end:
+        # The clock was set back, and the refreshes after this one must count.
+        return replace(state, window_end=loads.window_end)
     return HeatState(
         nodes=loads.nodes,
         index=loads.index,

@@ -90,3 +90,12 @@ def test_a_resource_that_is_not_measured_leaves_its_node_cold() -> None:
     settings = HotspotSettings({LoadResource.DISK: 0.1}, rounds=1)
     state = advance(HeatState(), snapshot(["a"], load(CPU, [HOT])), settings)
     assert not np.any(state.resources[LoadResource.DISK].is_hot)
+
+
+def test_nodes_heat_and_cool_after_the_clock_was_set_back() -> None:
+    """A clock that was years ahead for a moment must not decide for years which nodes are hot."""
+    far = 1_000_000
+    state = reduce(lambda state, number: after(state, {"n": HOT}, number), (1, 2, 3, far), HeatState())
+    assert state.resources[CPU].is_hot.tolist() == [True]
+    state = reduce(lambda state, number: after(state, {"n": COLD}, number), (4, 5, 6), state)
+    assert state.resources[CPU].is_hot.tolist() == [False]
