@@ -120,7 +120,7 @@ class CallerCAs:
         if files != self._of_files:
             with self._lock:
                 self._of_files = files
-                self._take(self._looked_up)
+                self._take()
         return self._material
 
     def trusted(self) -> frozenset[bytes]:
@@ -130,17 +130,19 @@ class CallerCAs:
     def take(self, looked_up: LookedUp) -> None:
         """Load the valid parts of the ConfigMap."""
         with self._lock:
-            self._take(looked_up)
+            # Kept even if it is refused: a change of a file may make it usable, and it is handed over only once.
+            self._looked_up = looked_up
+            self._take()
 
     def warnings(self) -> tuple[str, ...]:
         """Return warnings about the CAs in use, as whole sentences for the operator."""
         front_proxy = self._material.front_proxy
         return (EVERY_NAME_SPEAKS,) if front_proxy and not front_proxy.allowed_names else ()
 
-    def _take(self, looked_up: LookedUp) -> None:
+    def _take(self) -> None:
         """Replace the CAs in use. The caller holds the lock."""
         try:
-            material = compose(*self._choose_material(self._of_files[0], looked_up))
+            material = compose(*self._choose_material(self._of_files[0], self._looked_up))
         except IdentitySettingsError as e:
             if str(e) != self._trouble:
                 _log.error(
@@ -150,7 +152,6 @@ class CallerCAs:
             self._trouble = str(e)
             return
         self._trouble = None
-        self._looked_up = looked_up
         self._material = material
         for warning in self.warnings():
             _log.warning("%s", warning)

@@ -276,6 +276,23 @@ class TestFlags:
         now[0] += LOOK_SECONDS
         assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
 
+    def test_a_config_map_that_was_refused_for_a_file_is_taken_in_once_the_file_changes(
+        self, cas: Cas, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "clients.crt"
+        file.write_text(pem(cas.other))
+        now = [0.0]
+        materials = CallerCAs(MaterialSettings(client_ca_file=file, looked_up=True), clock=lambda: now[0])
+        lookup, gate = Lookup(materials), Gate(materials)
+        data = {"requestheader-client-ca-file": pem(cas.other), "requestheader-allowed-names": "[]"}
+        for _ in range(2):
+            lookup.take(config_map_with(msgspec.json.encode(data)))
+            assert "an authority in common" in (lookup.trouble or "")
+        replace_file(file, pem(cas.clients))
+        now[0] += LOOK_SECONDS
+        assert gate.identify(proxy(cas.other), ALICE).name == "alice"
+        assert lookup.trouble is None
+
 
 class TestClientCertificates:
     @pytest.fixture(name="place")
