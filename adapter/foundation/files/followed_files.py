@@ -121,7 +121,9 @@ class FollowedFiles(Generic[C, T]):
         """Return whether this state is neither the one loaded nor the one refused last, and has lasted long enough."""
         self._looks = self._looks + 1 if seen == self._coming else 1
         self._coming = seen
-        return seen != self._seen and self._looks >= self._settled_after
+        # After a refusal, the state in use is loaded again when it returns, which ends the refusal.
+        is_change = seen != self._seen or self._refusal is not None
+        return is_change and self._looks >= self._settled_after
 
     def _refuse(self, error: Exception, seen: object) -> None:
         if self._loads_refused_again:

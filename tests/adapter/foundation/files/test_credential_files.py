@@ -132,3 +132,15 @@ def test_one_refusal_of_several_with_a_name_shows(caplog: pytest.LogCaptureFixtu
 def test_credentials_without_a_file_never_change() -> None:
     assert CredentialFiles("password", [], lambda: "a", Clock()).current() == "a"
     assert not any(name.startswith("password") for name in refused_credentials())
+
+
+def test_a_refusal_ends_when_the_files_in_use_are_there_again(tmp_path: Path) -> None:
+    """A file that was moved away and back, or on a volume that was away, has the time and inode that it had."""
+    path = tmp_path / "token"
+    path.write_text("first")
+    files = CredentialFiles("moved token", [path], lambda: token_of(path), Clock())
+    away = path.rename(tmp_path / "away")
+    name = f"moved token ({path})"
+    assert (files.current(), refused_credentials()[name]) == ("first", True)
+    away.rename(path)
+    assert (files.current(), refused_credentials()[name]) == ("first", False)
