@@ -73,7 +73,7 @@ class KnownUsage:
     cpu: CollectedCpu
     """CPU histograms, which end with the present day of UTC."""
     peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
-    """The peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown."""
+    """The measured peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown."""
     kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
     """Kills by day, where index 0 is the present day."""
     covered: float = 0.0
@@ -158,13 +158,16 @@ class KnownUsage:
         )
         pods = tuple(pod for pod in places if pod in self.peaks)
         peaks = np.array([self.peaks[pod] for pod in pods]).reshape(len(pods), self.days).T
+        column = {pod: number for number, pod in enumerate(pods)}
         kills: Counter[PodContainer] = Counter()
         floors = np.zeros(len(chosen))
-        for day in self.kills:
+        for number, day in enumerate(self.kills):
             for pod, kill in day.items():
                 if pod in places:
                     kills[pod] += 1
                     floors[places[pod]] = max(floors[places[pod]], kill.needs_bytes)
+                if pod in column:
+                    peaks[number, column[pod]] = np.fmax(peaks[number, column[pod]], kill.needs_bytes)
         records = size_records(
             cpu, MemoryPeaks(pods, peaks, is_newest_partial=True), self.running, kills, self.facts, options
         )
@@ -182,7 +185,8 @@ class KnownUsage:
         self.kills = [*({} for _ in range(self.days - kept)), *self.kills[:kept]]
         for pod, peaks in self.peaks.items():
             self.peaks[pod] = np.concatenate([np.full(self.days - kept, np.nan), peaks[:kept]])
-        self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if np.isfinite(peaks).any()}
+        killed = {pod for day in self.kills for pod in day}
+        self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if pod in killed or np.isfinite(peaks).any()}
         self.cpu.end = end
         self._keep_rows(np.flatnonzero(weights.any(axis=(0, 2))))
 
@@ -248,15 +252,18 @@ class KnownUsage:
         before = self.kills[0].get(pod) or (self.kills[1].get(pod) if self.days > 1 else None)
         if before is not None and seen - before.seen <= SAME_KILL_SECONDS:
             return
-        known = self.peaks.get(pod)
-        peak = 0.0 if known is None else float(np.nan_to_num(known[0]))
+        # Only measured memory counts: if the needs of former kills counted, each kill would need more than the last.
+        peak = float(np.nan_to_num(self._peaks_of(pod)[0]))
         needed = float(memory_after_oom(np.array([peak]), np.array([request]))[0])
-        self.kills[0][pod] = OomKill(needed, seen)
-        self._raise_peak(pod, needed)
+        earlier = self.kills[0].get(pod)
+        self.kills[0][pod] = OomKill(needed if earlier is None else max(needed, earlier.needs_bytes), seen)
 
     def _raise_peak(self, pod: PodContainer, peak: float) -> None:
-        known = self.peaks.setdefault(pod, np.full(self.days, np.nan))
+        known = self._peaks_of(pod)
         known[0] = np.fmax(known[0], peak)
+
+    def _peaks_of(self, pod: PodContainer) -> FloatArray:
+        return self.peaks.setdefault(pod, np.full(self.days, np.nan))
 
 
 def _at_least(record: SizeRecord, needed_bytes: float) -> SizeRecord:

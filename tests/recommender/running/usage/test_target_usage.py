@@ -1,0 +1,68 @@
+"""The usage of a recommendation's targets, as it grows part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.kinds.resources.bounds import SizeSettings
+from recommender.kinds.resources.sizing import SizingOptions
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, UsageSamples
+from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer
+from recommender.running.usage.target_usage import KnownUsage, UsagePart
+
+DAY = 86_400.0
+PART = 1200.0
+GIBIBYTE = 2.0**30
+POD = PodContainer("shop", "web-1", "web")
+WEB = WorkloadContainer(SizedWorkload("shop", "Deployment", "web"), "web")
+
+
+def part(end: float, *, peak: float | None, request: float = 0.0) -> UsagePart:
+    """Return the usage of a container that is killed in each part because it is out of memory."""
+    rows = ContainerRows((WEB,), {POD: 0})
+    cpu = CollectedCpu.empty(rows, 1, end)
+    times = np.array([end - PART + 300.0, end])
+    cpu.add(0, [UsageSamples(POD, times, np.array([0.1, 0.1]))])
+    facts = ClusterFacts(requests={MEMORY: {POD: request}})
+    peaks = {} if peak is None else {POD: peak}
+    return UsagePart(end - PART, end, cpu, peaks, frozenset({POD}), frozenset({POD}), facts)
+
+
+def memory_target(usage: KnownUsage) -> int:
+    (record,) = usage.sizes(SizingOptions(SizeSettings(has_interval=False)))
+    assert record.memory is not None
+    return record.memory.target
+
+
+def usage_after(parts: int, *, peak: float | None, request: float = 0.0) -> KnownUsage:
+    usage = KnownUsage.empty(3)
+    for number in range(1, parts + 1):
+        usage.add(part(number * PART, peak=peak, request=request))
+    return usage
+
+
+@pytest.mark.parametrize(
+    ("peak", "request_bytes"),
+    [(GIBIBYTE, 0.0), (GIBIBYTE, GIBIBYTE), (None, GIBIBYTE)],
+    ids=["without a request", "at its request", "killed before its memory is measured"],
+)
+def test_a_container_that_is_killed_again_and_again_needs_no_more_each_time(
+    peak: float | None, request_bytes: float
+) -> None:
+    few, many = (usage_after(parts, peak=peak, request=request_bytes) for parts in (4, 70))
+    assert memory_target(many) == memory_target(few)
+
+
+def test_a_kill_at_more_memory_raises_the_target() -> None:
+    usage = usage_after(4, peak=GIBIBYTE)
+    before = memory_target(usage)
+    usage.add(part(5 * PART, peak=2 * GIBIBYTE))
+    assert memory_target(usage) > 1.9 * before
+
+
+def test_a_kill_counts_on_the_next_day_even_if_memory_was_never_measured() -> None:
+    usage = usage_after(4, peak=None, request=GIBIBYTE)
+    before = memory_target(usage)
+    usage.add(part(DAY + PART, peak=0.1 * GIBIBYTE, request=GIBIBYTE))
+    assert memory_target(usage) == before
