@@ -35,6 +35,9 @@ class QueryTimes:
         # Instead of reducing the weight of earlier seconds, later ones weigh more, so the order of payers only changes
         # when they pay.
         self._unit = 1.0
+        self.units = 0
+        """How many times the unit of ranks has changed; ranks from before a change cannot be compared with later ones.
+        """
 
     def charge(self, payer: Payer, seconds: float, now: float) -> None:
         """Add seconds to the time of a payer; negative seconds are refunded."""
@@ -45,6 +48,7 @@ class QueryTimes:
             spent = ((one, value / self._unit) for one, value in self._spent.items())
             self._spent = {one: seconds for one, seconds in spent if seconds >= _FORGOTTEN_SECONDS}
             self._unit = 1.0
+            self.units += 1
 
     def rank(self, payer: Payer) -> float:
         """Return the sort key of a payer: the one with the least time comes first."""
@@ -82,6 +86,8 @@ class FairQueue(Generic[K]):
         self._turns: list[tuple[float, int, Payer]] = []
         """Heap of payers; of each payer, only the entry with the rank in `_entered` is valid."""
         self._entered: dict[Payer, float] = {}
+        self._units = query_times.units
+        """The unit of the ranks in the heap."""
         self._order = itertools.count()
 
     def put(self, key: K, payer: Payer, due: float) -> None:
@@ -108,6 +114,8 @@ class FairQueue(Generic[K]):
 
     def pop(self, admits: Callable[[Payer, K], bool]) -> K | None:
         """Remove and return the next admitted key, which is one of the payer that has spent the least."""
+        if self._units != self._query_times.units:
+            self._enter_all()
         passed: list[Payer] = []
         found: K | None = None
         while self._turns and found is None:
@@ -135,6 +143,13 @@ class FairQueue(Generic[K]):
     def _enter(self, payer: Payer) -> None:
         rank = self._entered[payer] = self._query_times.rank(payer)
         heapq.heappush(self._turns, (rank, next(self._order), payer))
+
+    def _enter_all(self) -> None:
+        """Enter all payers again after the unit of their ranks has changed."""
+        self._units = self._query_times.units
+        self._turns.clear()
+        for payer in self._waiting:
+            self._enter(payer)
 
     def _tidy(self, payer: Payer) -> None:
         if not len(self._waiting[payer]):

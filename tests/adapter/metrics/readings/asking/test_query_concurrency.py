@@ -288,6 +288,21 @@ def test_who_has_spent_less_comes_first_and_each_in_the_order_in_which_it_was_du
     assert [queue.pop(lambda _payer, _key: True) for _ in range(4)] == ["b1", "a1", "a2", None]
 
 
+def test_who_waits_keeps_the_place_when_the_unit_of_the_seconds_changes() -> None:
+    query_times = QueryTimes()
+    queue: FairQueue[str] = FairQueue(query_times)
+    hour = 60 * HALF_LIFE_SECONDS
+    query_times.charge("a", 1.0, 0.0)
+    query_times.charge("a", 1.0, hour / 2)
+    queue.put("a1", "a", hour / 2)
+    # After an hour, the seconds of all payers are stated in a new unit.
+    query_times.charge("b", 5.0, hour)
+    queue.put("b1", "b", hour)
+
+    assert query_times.rank("a") < query_times.rank("b")
+    assert [queue.pop(lambda _payer, _key: True) for _ in range(2)] == ["a1", "b1"]
+
+
 def test_who_is_not_admitted_keeps_the_place() -> None:
     queue: FairQueue[str] = FairQueue(QueryTimes())
     queue.put("a1", "a", 1.0)
