@@ -100,4 +100,7 @@ class ArrivalsByPart:
         """Return when all parts are to be forgotten unless one is repeated, in monotonic seconds."""
         others = self._others_last + min(once_seconds, longest_seconds)
         parts = list(self._parts.values())
+        if not parts:
+            # Its only part arrives at this moment, on another thread.
+            return self.last + min(once_seconds, longest_seconds)
         return max(others, *(part.stands_until(once_seconds, longest_seconds) for part in parts))

@@ -121,3 +121,25 @@ def test_a_part_that_stays_away_gives_its_place_to_another() -> None:
     arrivals.note(75.0, "new")
 
     assert arrivals.note(80.0, "new") == pytest.approx(5.0)
+
+
+def test_a_request_stands_while_its_only_part_arrives() -> None:
+    # The part is put behind the others then, so a thread that looks at that moment finds none.
+    arrivals = parts_at([(0.0, "a"), (15.0, "a")])
+    seen: list[float] = []
+
+    class Part(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            if not arrivals._parts:
+                seen.append(arrivals.stands_until(60.0, 600.0))
+            return super().__hash__()
+
+        def __eq__(self, other: object) -> bool:
+            return super().__eq__(other)
+
+    arrivals.note(30.0, Part("a"))
+
+    assert seen
+    assert min(seen) >= 30.0 + 60.0
