@@ -248,7 +248,8 @@ class Handler:
         return Response(code, text.encode(), TEXT)
 
     def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
-        self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
+        # The answer is from the future if the clock was set back since; a negative age would lower a sum.
+        self._parts.telemetry.served(group, max(0.0, self._parts.wall() - answered.evaluated_at))
         if not answered.warnings:
             return Response(200, answered.body, gzipped=answered.gzipped)
         headers = warning_headers(answered.warnings, request.header("User-Agent"))

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.web.http import RefusedRequestError, Request
+from adapter.metrics.readings.answers import ObjectsAnswer
 from tests.adapter.metrics.apis.fakes import (
     CHAIN,
+    NOW,
     FakeReadings,
     Server,
     all_pods,
@@ -135,6 +137,14 @@ class TestTelemetry:
         age = server.sample("tidewatch_adapter_answer_age_seconds_sum")
         freshness = server.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io")
         assert age == freshness == pytest.approx(4.0)
+
+    def test_an_answer_from_before_the_clock_was_set_back_has_no_age(self, server: Server) -> None:
+        """A negative age would lower the sums, which Prometheus takes for a restart of a counter."""
+        server.readings.told[all_pods(RPS)] = ObjectsAnswer((("web-0", 1),), NOW + 3600.0)
+        server.get(PODS_RPS)
+        assert server.sample("tidewatch_adapter_answer_age_seconds_sum") == 0.0
+        freshness = server.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io")
+        assert freshness == 0.0
 
 
 RAW = st.text(st.characters(max_codepoint=255))
