@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from adapter.metrics.readings.reading_sources import ReadingSources
+    from adapter.metrics.rulebook.model import Rule
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 _log = logging.getLogger(__name__)
@@ -137,11 +138,13 @@ class ObjectCataloguer:
         namespace, name = key
         started = self._clock.monotonic()
         result = LookUpResult(LookUpKey(""), failure="it was aborted by an internal error")
+        rule: Rule | None = None
         try:
             with self._lock:
                 state = self._states.get(namespace, {}).get(name)
             if state is not None and state.discovered is not None:
                 discovered = state.discovered
+                rule = discovered.rule
                 seconds = self._settings.object_look_up_deadline_seconds
                 result = self._discovery.look_up(look_up_key(discovered.rule), (discovered,), seconds)
         except Exception:  # noqa: BLE001 - see below
@@ -150,7 +153,7 @@ class ObjectCataloguer:
         finally:
             with self._lock:
                 self._running.discard(namespace)
-                self._enter(key, result, started)
+                self._enter(key, rule, result, started)
 
     def _is_pending(self, namespace: str) -> bool:
         rules = (state.discovered for state in self._states.get(namespace, {}).values())
@@ -199,25 +202,27 @@ class ObjectCataloguer:
         is_kept = former is not None and former.discovered is not None and not known
         return ObjectState(found, discovered, former.series if former is not None and is_kept else None)
 
-    def _enter(self, key: _Key, result: LookUpResult, started: float) -> None:
-        """Record the result of a look-up, and schedule the next ones of the object and of the namespace."""
+    def _enter(self, key: _Key, rule: Rule | None, result: LookUpResult, started: float) -> None:
+        """Record the result of a look-up, and schedule the next ones of the object and of the namespace.
+
+        `rule` is the one whose series were looked up. If the object has another one by now, that one is due at once.
+        """
         namespace, name = key
         now = self._clock.monotonic()
         states = self._states.get(namespace, {})
         state = states.get(name)
-        if state is not None and state.discovered is not None:
+        if state is not None and state.discovered is not None and state.discovered.rule is not rule:
+            self._due[namespace].set(name, now)
+        elif state is not None and state.discovered is not None:
             discovered = self._discovery.taken(result, state.discovered)
-            is_of_this_rule = any(rule is state.discovered.rule for rule, _ in result.metrics)
-            series = result.series if is_of_this_rule and result.failure is None else state.series
-            after = replace(state, discovered=discovered, series=series)
+            after = replace(
+                state, discovered=discovered, series=result.series if result.failure is None else state.series
+            )
             if _differs(after, state):
                 self._set_states(namespace, {**states, name: after})
             else:
                 states[name] = after
-            if is_of_this_rule or result.failure is not None:
-                self._due[namespace].set(name, self._next(key, result, started, now))
-            else:
-                self._due[namespace].set(name, now)
+            self._due[namespace].set(name, self._next(key, result, started, now))
         if namespace in self._due:
             self._enter_turn(namespace, now + _PAUSE_RATIO * (now - started))
 

@@ -287,3 +287,20 @@ def test_an_explanation_says_why_an_object_is_refused() -> None:
     served.put(rule_object(spec_with(QUEUE, metricsQuery=None), "shop/queue"))
     found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
     assert any("MetricRule shop/queue is refused: `metricsQuery` is missing" in step.detail for step in found.steps)
+
+
+def test_an_object_that_is_corrected_during_its_look_up_does_not_get_the_failure_of_its_former_query() -> None:
+    corrected = rule_object(QUEUE, "shop/queue")
+    former = rule_object(spec_with(QUEUE, seriesQuery="jobs_broken_total"), "shop/queue")
+
+    def refused_or_found(selector: str) -> list[Mapping[str, str]]:
+        if "jobs_broken_total" not in selector:
+            return matching(selector)
+        served.house.readings.replace_rule_objects([corrected])
+        raise QueryRefusedError(selector, "execution", "too many series")
+
+    served = Served(series=refused_or_found)
+    served.put(former)
+
+    assert [each.failure for each in served.house.readings.rule_objects()["shop"].look_ups] == [None]
+    assert served.verdicts()["shop/queue"].metrics == ("jobs_waiting",)
