@@ -146,7 +146,10 @@ class PlainServer:
         prepare_accepted(sock)
         visitor = Visitor(sock, time.monotonic() + self._deadline)
         self._visitors[visitor] = None
-        self._poller.register(sock, selectors.EVENT_READ, visitor)
+        try:
+            self._poller.register(sock, selectors.EVENT_READ, visitor)
+        except OSError:  # The kernel watches no further descriptor.
+            self._close(visitor)
 
     def _make_room(self) -> bool:
         """Close the slowest reader or, if there is none, the oldest connection; return whether one was closed."""
@@ -200,8 +203,8 @@ class PlainServer:
             if visitor not in self._visitors:
                 continue
             visitor.is_waiting, visitor.expires = False, time.monotonic() + self._deadline
-            self._poller.register(visitor.sock, selectors.EVENT_WRITE, visitor)
             try:
+                self._poller.register(visitor.sock, selectors.EVENT_WRITE, visitor)
                 self._begin(visitor, answer)
             except BlockingIOError:
                 pass

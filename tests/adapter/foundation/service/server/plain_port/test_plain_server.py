@@ -5,10 +5,11 @@ import gzip
 import http.client
 import itertools
 import select
+import selectors
 import socket
 import threading
 from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -359,6 +360,37 @@ def test_without_a_descriptor_left_and_nobody_to_close_it_pauses() -> None:
         server._accept()
     assert listener.attempts == 1
     assert pauses.seconds == [_ACCEPT_PAUSE]
+
+
+class UnwatchableOnce(selectors.DefaultSelector):
+    """Refuses one registration of a visitor, as a kernel does whose limit of watched descriptors is reached."""
+
+    def __init__(self, refused: int) -> None:
+        super().__init__()
+        self._until = refused
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:  # noqa: ANN401 - inherited
+        if isinstance(data, Visitor):
+            self._until -= 1
+            if not self._until:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return super().register(fileobj, events, data)
+
+
+@pytest.mark.parametrize("refused", [1, 2], ids=["when it arrives", "when its text is built"])
+def test_a_visitor_that_the_kernel_does_not_watch_ends_alone(refused: int) -> None:
+    metrics = PacedText(lambda: (b"made",))
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, metrics=metrics)
+        server._poller = UnwatchableOnce(refused)
+        metrics.start()
+        server.start()
+        with connect(address_of(listener).port) as sock:
+            sock.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert is_closed(sock)
+        assert ask(address_of(listener).port, "/metrics") == (200, b"made")
+        server.stop()
+        metrics.stop()
 
 
 def test_a_head_without_end_is_cut_off(port: int) -> None:
