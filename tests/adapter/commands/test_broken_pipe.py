@@ -38,3 +38,16 @@ def test_a_program_whose_output_nobody_reads_ends_without_a_word(command: list[s
             [sys.executable, "-c", program], stdout=stdout, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
         )
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+def test_characters_that_the_encoding_of_stdout_lacks_are_escaped() -> None:
+    module = "adapter.foundation.service.runtime.printing"
+    program = f"from {module} import run_until_nobody_reads as run; run('p', lambda: print('a\u2026\xf6'))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"a\\u2026\\xf6\n", b"")

@@ -1,4 +1,4 @@
-"""Output of programs whose reader stops early (`PROGRAM --help | head -1`), or whose stdout is closed or full."""
+"""Output of programs whose reader stops early (as with `| head -1`), or whose stdout is closed, full or ASCII."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import select
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Final, NoReturn
 
 READER_GONE = 128 + 13
@@ -25,6 +26,9 @@ def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
     On a full disk, the program ends with one line on stderr and CANNOT_WRITE.
     """
     _open_closed_streams()
+    if isinstance(sys.stdout, TextIOWrapper):
+        # In the encoding of an old locale, a character that it lacks would end the program; stderr does the same.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             run()
