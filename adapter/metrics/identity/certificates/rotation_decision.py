@@ -170,7 +170,7 @@ def _kept_authorities(
 ) -> tuple[x509.Certificate, ...]:
     """Return the authorities that must still be trusted, the oldest first."""
     needed = {one.authority for one in used}
-    others = {one for one in authorities if one.not_valid_after_utc + RETIRED_AFTER > now} - needed
+    others = {one for one in authorities if one.not_valid_after_utc > now - RETIRED_AFTER} - needed
     latest = sorted(others, key=_age)[-(MOST_AUTHORITIES - len(needed)) :]
     return tuple(sorted({*latest, *needed}, key=_age))
 

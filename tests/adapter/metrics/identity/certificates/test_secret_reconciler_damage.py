@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.foundation.objects.names import ObjectName
+from adapter.metrics.identity.certificates import issuing
+from adapter.metrics.identity.certificates.generations import bundle_pem
 from tests.adapter.metrics.identity.certificates.keeping_world import (
     CUSTOM,
     EXTERNAL,
@@ -112,6 +114,16 @@ class TestDamage:
         replica.look()
         assert cluster.trusts(replica.serving)
         assert len(replica.shown) == 1
+
+    def test_an_authority_without_end_that_somebody_added_stops_nothing(self, cluster: Cluster) -> None:
+        """RFC 5280 writes "no well-defined expiration date" as the last second of the year 9999."""
+        replica = Replica(cluster)
+        replica.look()
+        forever = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+        added = issuing.make_authority(cluster.now, forever - cluster.now).certificate
+        edit(cluster, ca_crt=bundle_pem((*cluster.content.authorities, added)))
+        assert replica.look().trusted
+        assert added in cluster.published()
 
     def test_endless_damage_does_not_make_the_objects_grow_for_ever(self, cluster: Cluster) -> None:
         for _ in range(20):
