@@ -38,6 +38,7 @@ class _Uncertain:
     size: int
     """The size that was found before the change."""
     until: float
+    """By the monotonic clock."""
 
 
 class ProviderAttempt:
@@ -48,11 +49,13 @@ class ProviderAttempt:
         groups: WritesGroups,
         removals: BeginsRemovals,
         wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send nothing yet; `wall` returns seconds since the Unix epoch."""
+        """Send nothing yet; `wall` returns seconds since the Unix epoch, and `monotonic` those of a monotonic clock."""
         self._groups = groups
         self._removals = removals
         self._wall = wall
+        self._monotonic = monotonic
         self._uncertain: dict[TargetReference, _Uncertain] = {}
 
     def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
@@ -90,7 +93,7 @@ class ProviderAttempt:
         known = self._uncertain.get(target)
         if known is None:
             return ""
-        if known.size == group.target_size and self._wall() < known.until:
+        if known.size == group.target_size and self._monotonic() < known.until:
             return f"the end of the last call is not known, and its size is still {group.target_size}"
         del self._uncertain[target]
         return ""
@@ -108,7 +111,7 @@ class ProviderAttempt:
         try:
             return sent(found, terms, send)
         except OutcomeUnknownError as error:
-            self._uncertain[target] = _Uncertain(group.target_size, self._wall() + _UNCERTAIN_SECONDS)
+            self._uncertain[target] = _Uncertain(group.target_size, self._monotonic() + _UNCERTAIN_SECONDS)
             message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"
             return replace(found, result=ScaleResult.ERROR, message=message)
         except PluginError as error:

@@ -137,6 +137,8 @@ class ProviderWorld:
     """Writers whose attempts run at once, on a clock of their own."""
 
     now: float = 1000.0
+    wall_ahead: float = 0.0
+    """How far the wall clock is ahead of the monotonic one."""
     permits: bool = True
     stores: bool = True
     stopped: str = ""
@@ -155,7 +157,7 @@ class ProviderWorld:
     def begin(self) -> None:
         """Start a process that knows only what is in the cluster and at the provider."""
         groups = HostedGroups(PluginHost(PluginGroups("example"), seconds=30.0, load=lambda _: self.provider))
-        clock = Clock(lambda: self.now, lambda: self.now)
+        clock = Clock(lambda: self.now, lambda: self.now + self.wall_ahead)
         fence = Fence(3.0, lambda _: self.permits)
         self.removals = NodeRemovals(
             RemovalParts(
@@ -179,7 +181,7 @@ class ProviderWorld:
                 count=lambda _, result: self.counted.append(result),
                 on_result=self.outcomes.append,
             ),
-            attempt=ProviderAttempt(groups, self.removals, clock.wall),
+            attempt=ProviderAttempt(groups, self.removals, clock.wall, clock.monotonic),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )
@@ -188,8 +190,8 @@ class ProviderWorld:
         """Carry out a decision; return the outcome of the first attempt."""
         removals = tuple(map(NodeRemoval, nodes))
         wish = Wish(
-            "nodes", GROUP, replicas, self.now + 60.0, "", known or len(self.group.machines), (), removals,
-            waits_until=waits_until,
+            "nodes", GROUP, replicas, self.now + self.wall_ahead + 60.0, "", known or len(self.group.machines), (),
+            removals, waits_until=waits_until,
         )  # fmt: skip
         self.writer.wanted("nodes", (wish,))
         self.writer.step()

@@ -93,6 +93,20 @@ def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_s
     assert world.resize(4, known=2).result is ScaleResult.OK
 
 
+@pytest.mark.parametrize(("set_by", "changes"), [(-86_400.0, 2), (3600.0, 1)], ids=["back", "forward"])
+def test_a_clock_that_is_set_neither_prolongs_nor_ends_the_wait_after_a_change_without_an_answer(
+    set_by: float, changes: int
+) -> None:
+    world = ProviderWorld(wall_ahead=1e6)
+    world.group.answers["target_size"] = 2
+    world.group.on_change = _raise_unknown_outcome
+    world.resize(4)
+    world.wall_ahead += set_by
+    world.now += 301.0 if changes > 1 else 200.0
+    world.resize(4, known=2)
+    assert len(world.group.changes) == changes
+
+
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["ok", "refused", "unknown"])), max_size=8))
 def test_whatever_becomes_of_calls_no_node_is_asked_for_twice(calls: list[tuple[bool, str]]) -> None:
     world = ProviderWorld()
