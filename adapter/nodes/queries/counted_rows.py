@@ -91,6 +91,18 @@ class ExporterRegister:
         """The exporter that measures each node, by node name."""
         return self._ownership.owners
 
+    def not_after(self, step: int) -> None:
+        """Take back what was judged for steps after this one (Unix seconds), which a clock that was ahead caused."""
+        if self._until <= step:
+            return
+        self._until, before = step, self._ownership
+        self._ownership = replace(
+            before,
+            began_at=min(before.began_at, step),
+            last_live={source: min(at, step) for source, at in before.last_live.items()},
+            strangers={key: min(at, step) for key, at in before.strangers.items()},
+        )
+
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
         """Return the rows of an answer that count. Only the newest steps decide which exporter measures a node."""
         if piece.last < self._until:

@@ -53,6 +53,12 @@ class ResourceProgress:
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
     """The mapped rows of the last answer and their claimants, preceded by the layout and mapper that they come from."""
 
+    def not_after(self, step: int) -> None:
+        """Take back what was judged for steps after this one (Unix seconds), which a clock that was ahead caused."""
+        self.judged_until = min(self.judged_until, step)
+        if self.register is not None:
+            self.register.not_after(step)
+
     def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
         """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""
         if self.layout is None or self.layout.digest != names.digest:

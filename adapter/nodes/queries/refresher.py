@@ -44,7 +44,7 @@ from adapter.nodes.queries.refresh_results import RefreshResult
 from adapter.nodes.queries.sample_grid_joining import answered_steps, joined, without_nodes
 from adapter.nodes.queries.survey_schedule import KeptSurvey
 from adapter.nodes.windows.day import known_slots
-from adapter.nodes.windows.grid import kept_columns, not_after, regrid
+from adapter.nodes.windows.grid import aligned, kept_columns, not_after, regrid
 from adapter.nodes.windows.week import known_quarters
 
 if TYPE_CHECKING:
@@ -245,6 +245,7 @@ class SampleRefresher:
             elif grid is None:
                 # The caller has dropped the samples, so they are requested again.
                 self._progress[resource].covered.clear()
+            self._progress[resource].not_after(aligned(now, STEP_SECONDS))
         return grids
 
     def _lacking(

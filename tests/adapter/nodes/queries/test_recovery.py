@@ -189,3 +189,22 @@ def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
         found.append(samples.grids[LoadResource.MEMORY].values[:, -1].tolist())
         now += INTERVAL
     assert found == [[0.1, 0.2], [0.1, 0.2], [0.2, 0.1]]
+
+
+def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
+    """A clock that was ahead for a moment must not end the judgement until that time is reached."""
+    nodes = tuple(
+        replace(a_node(name), addresses=(NodeAddress("InternalIP", address),))
+        for name, address in (("x", "10.0.0.1"), ("y", "10.0.0.2"))
+    )
+    prometheus = Scripted()
+    prometheus.loads = {"10.0.0.1:9100": 0.1}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = refresher.refresh(START, None, nodes).samples
+    prometheus.mode = "empty"
+    samples = refresher.refresh(START + 1e6, samples, nodes).samples
+    prometheus.mode = "steady"
+    prometheus.loads |= {"10.0.0.2:9100": 0.2, "10.0.0.2:9101": 0.9}
+    result = refresher.refresh(START + INTERVAL, samples, nodes)
+    assert result.samples.grids[LoadResource.MEMORY].values[:, -1].tolist() == [0.1, 0.2]
+    assert [series.instance for series in result.unmapped if series.refused_for] == ["10.0.0.2:9101"]
