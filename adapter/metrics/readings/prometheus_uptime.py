@@ -118,19 +118,26 @@ class PrometheusUptime:
     def ask_start(self, seconds: float = ASK_SECONDS) -> None:
         """Ask Prometheus when it started, unless no rule needs it or it was asked a moment ago.
 
-        Takes at most that many seconds, and never fails.
+        If another thread asks, its result is waited for: without it, a restart would not show. Takes about that many
+        seconds at most, and never fails.
         """
-        if self._ask is None or not self.wanted or self._clock.monotonic() < self._due:
-            return
-        if not self._asking.acquire(blocking=False):
+        if self._ask is None or not self._is_due() or not self._asking.acquire(timeout=seconds):
             return
         try:
-            started, wait = self._ask(seconds), _ASKED_AGAIN_SECONDS
+            if self._is_due():
+                self._ask_now(self._ask, seconds)
+        finally:
+            self._asking.release()
+
+    def _is_due(self) -> bool:
+        return self.wanted and self._clock.monotonic() >= self._due
+
+    def _ask_now(self, ask: Callable[[float], Started], seconds: float) -> None:
+        try:
+            started, wait = ask(seconds), _ASKED_AGAIN_SECONDS
         except PrometheusError:
             # Failures that matter show in the queries themselves.
             started, wait = None, _ASKED_IN_VAIN_SECONDS
-        finally:
-            self._asking.release()
         with self._lock:
             now = self._clock.monotonic()
             self._due = now + wait

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -149,6 +150,34 @@ def test_a_restart_between_two_queries_is_seen() -> None:
     clock.forward(10)
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(11)
+
+
+def test_a_restart_is_seen_by_all_queries_that_end_at_the_same_time() -> None:
+    clock, seen = FakeClock(), list[float]()
+    says = [Started(START - DAY, START - DAY)]
+
+    def another_query() -> None:
+        uptime.ask_start()
+        seen.append(since(clock, uptime))
+
+    other = threading.Thread(target=another_query, daemon=True)
+
+    def ask(_seconds: float) -> Started:
+        if len(says) > 1:
+            other.start()
+            # If it does not wait for this answer, it ends now.
+            other.join(0.2)
+        return says[-1]
+
+    uptime = wanted(clock, ask)
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(100)
+    says.append(Started(START + 98, START + 99))
+    uptime.answered()
+    uptime.ask_start()
+    other.join(10)
+    assert seen == [pytest.approx(1)]
 
 
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
