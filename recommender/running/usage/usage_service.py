@@ -58,7 +58,9 @@ class UsageService:
             if each.settings is not None and backend in backends
         }
         self._queries.use(patient)
-        self._needs = needs
+        if needs != self._needs:
+            # Objects change all the time, and must not interrupt the reading of what is needed as before.
+            self._needs = needs
         self._readers.keep(backends)
         for backend in backends:
             self._readers.of(backend)
