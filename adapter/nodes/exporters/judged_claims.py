@@ -16,6 +16,8 @@ from adapter.nodes.exporters.source_ranking import covered_nodes, live_sources, 
 
 _SILENT_SECONDS: Final = 180.0
 """An exporter without a sample for this long counts as silent."""
+_REMEMBERED_SECONDS: Final = 7 * 86_400.0
+"""How long the owner of a node without any series is remembered: as long as what it measured is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,11 @@ def judge_claims(before: Ownership, claims: Sequence[ExporterClaim], now: float)
     by_node: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
         by_node.setdefault(claim.node, []).append(place)
-    owners = dict(before.owners)
+    owners = {
+        node: owner
+        for node, owner in before.owners.items()
+        if node in by_node or now - owner.seen_at < _REMEMBERED_SECONDS
+    }
     strangers = {key: at for key, at in before.strangers.items() if now - at < HOLD_SECONDS}
     refused: dict[int, ClaimRefusal] = {}
     earlier: dict[int, int] = {}

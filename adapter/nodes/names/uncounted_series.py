@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -37,11 +37,17 @@ def refused_series(found: Mapping[LoadResource, Iterable[RefusedSeries]]) -> tup
     return tuple(sorted(listed, key=lambda one: (one.instance, sorted(one.labels.items()))))
 
 
-def measured_by(owners: Mapping[LoadResource, Mapping[str, Owner]]) -> tuple[MeasuringJob, ...]:
-    """Return the jobs from which the load of nodes is taken, the job with the most nodes first."""
+def measured_by(
+    owners: Mapping[LoadResource, Mapping[str, Owner]], known: Container[str] | None = None
+) -> tuple[MeasuringJob, ...]:
+    """Return the jobs from which the load of nodes is taken, the job with the most nodes first.
+
+    `known` are the names of the present nodes, if these are known; others do not count.
+    """
     jobs: dict[Source, dict[LoadResource, int]] = {}
     for resource, by_node in owners.items():
-        for source, nodes in Counter(owner.source for owner in by_node.values()).items():
+        present = (owner.source for node, owner in by_node.items() if known is None or node in known)
+        for source, nodes in Counter(present).items():
             jobs.setdefault(source, {})[resource] = nodes
     found = [MeasuringJob(source, nodes) for source, nodes in jobs.items()]
     return tuple(sorted(found, key=lambda job: (-max(job.nodes.values()), job.labels)))

@@ -150,7 +150,7 @@ class SampleRefresher:
             failures,
             asked,
             self._monotonic() - began,
-            measured_by(self._owners()),
+            measured_by(self._owners(), None if nodes is None else {node.name for node in nodes}),
             frozenset(self._moved),
             self._moves(),
         )

@@ -226,3 +226,13 @@ def test_whatever_strangers_export_the_nodes_of_a_live_job_stay(
             for claim in claims((("job", "x"), ("namespace", f"t{namespace}")), [node], own=own, pod=str(number))
         ]
         assert world.answer(strangers, claims(REAL), after=after) == real()
+
+
+def test_owners_of_nodes_that_are_gone_are_forgotten_after_a_week() -> None:
+    """Nodes that are replaced all the time have ever new names."""
+    world, day = World(), 86_400.0
+    world.answer(claims(REAL))
+    for days, known in ((6, len(NODES)), (2, 1)):
+        world.answer(claims(REAL, ["n1"]), after=days * day)
+        assert len(world.ownership.owners) == known
+    assert world.answer(claims(REAL)) == real()

@@ -208,3 +208,12 @@ def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
     result = refresher.refresh(START + INTERVAL, samples, nodes)
     assert result.samples.grids[LoadResource.MEMORY].values[:, -1].tolist() == [0.1, 0.2]
     assert [series.instance for series in result.unmapped if series.refused_for] == ["10.0.0.2:9101"]
+
+
+def test_a_job_measures_no_nodes_that_are_gone() -> None:
+    prometheus = Scripted()
+    prometheus.loads = {"a": 0.1, "b": 0.2}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = refresher.refresh(START, None, (a_node("a"), a_node("b"))).samples
+    (job,) = refresher.refresh(START + INTERVAL, samples, (a_node("a"),)).measured_by
+    assert set(job.nodes.values()) == {1}
