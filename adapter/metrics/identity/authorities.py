@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from adapter.foundation.files.credential_files import CredentialFiles
@@ -86,4 +87,10 @@ def parse_bundle(pem: bytes, source: str) -> Authorities:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=b"".join(encoded))
     except ssl.SSLError as e:
         raise IdentitySettingsError(f"{source}: OpenSSL cannot use a certificate in it: {e.reason}") from e
-    return Authorities(encoded, parsed)
+    authorities = Authorities(encoded, parsed)
+    try:
+        # Each key is read here, because it is read again whenever bundles are compared or a chain is verified.
+        _ = authorities.keys
+    except (ValueError, UnsupportedAlgorithm) as e:
+        raise IdentitySettingsError(f"{source}: the key of a certificate in it cannot be used: {e}") from e
+    return authorities

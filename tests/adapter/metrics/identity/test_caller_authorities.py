@@ -100,6 +100,20 @@ def proxy(authority: Authority, name: str = NAME) -> Peer:
     return Peer(authority.client(name).chain)
 
 
+OLD_CURVE = """\
+-----BEGIN CERTIFICATE-----
+MIIBSjCCAQigAwIBAgIUBx5kZ5aWg2vG3+3QYn2RaRw0cZEwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJb2xkLWN1cnZlMB4XDTI2MTEyODAwMzUxOFoXDTM2MTEyNTAw
+MzUxOFowFDESMBAGA1UEAwwJb2xkLWN1cnZlMD4wEAYHKoZIzj0CAQYFK4EEAAgD
+KgAEErF7j7cIfpgnqptZrf+WuQ9ylLRU5wn2YeDtj+WFhhYX3rvmDGFmGKNTMFEw
+HQYDVR0OBBYEFMI8i74B5SxJv2ymFHhjneF/oJknMB8GA1UdIwQYMBaAFMI8i74B
+5SxJv2ymFHhjneF/oJknMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDMAAw
+LQIVALLTzvEK58LJ1W3ZpUYAM2d8v8rbAhRunpmdU/U2iHhUZgR3xD3p7cho2Q==
+-----END CERTIFICATE-----
+"""
+"""A CA with a key on the curve secp160r1, which OpenSSL loads but the library for certificates does not know."""
+
+
 class TestConfigMap:
     def test_what_it_says_is_taken_in(self, cas: Cas) -> None:
         place = Place()
@@ -159,6 +173,7 @@ class TestConfigMap:
                 {"requestheader_client_ca_file": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
                 "no PEM certificate could be read",
             ),
+            ({"requestheader_client_ca_file": OLD_CURVE}, "the key of a certificate in it cannot be used"),
             ({"requestheader_allowed_names": "front-proxy-client"}, "requestheader-allowed-names is not a JSON list"),
             ({"requestheader_allowed_names": "null"}, "requestheader-allowed-names is not a JSON list"),
             ({"requestheader_allowed_names": "[1]"}, "requestheader-allowed-names is not a JSON list"),
