@@ -35,6 +35,10 @@ _ASKED_IN_VAIN_SECONDS = 60.0
 _LIVELY_SECONDS = 15.0
 """A server that answered another request within this time before an odd answer counts as up."""
 
+_UNSEEN_SECONDS = 300.0
+"""Time without an answer after which an outage may have gone unnoticed; longer than refreshes and look-ups are apart.
+"""
+
 _AWAY = (PrometheusUnreachableError, AuthenticationRefusedError)
 _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
 """Errors of a server that hangs, or of something in its place, but also of a single bad query."""
@@ -78,6 +82,8 @@ class PrometheusUptime:
         """Whether a request has failed after that, for whatever reason."""
         self._back: float | None = None
         """When it first answered after an outage, in monotonic seconds."""
+        self._seen: float | None = None
+        """When it first answered after nobody had asked it for long, in monotonic seconds."""
         self._process = -math.inf
         """When its process started, in Unix seconds by its own clock."""
         self._started: Started | None = None
@@ -86,11 +92,13 @@ class PrometheusUptime:
 
     def answered(self) -> None:
         """Note that Prometheus has answered just now."""
-        now = self._clock.monotonic()
+        now, wall = self._clock.monotonic(), self._clock.wall()
         with self._lock:
-            self._answered, self._answered_wall, self._failed_since = now, self._clock.wall(), False
             if self._first is None:
                 self._first = now
+            else:
+                self._note_gap(now, wall)
+            self._answered, self._answered_wall, self._failed_since = now, wall, False
             if self._away:
                 self._away, self._back, self._due = False, now, 0.0
 
@@ -152,8 +160,19 @@ class PrometheusUptime:
         with self._lock:
             if self._away or self._first is None:
                 return 0.0
-            since = collecting_since(self._first, self._started)
-            return max(0.0, moment - (since if self._back is None else max(since, self._back)))
+            times = [collecting_since(self._first, self._started), self._back]
+            if self._started is None:
+                times.append(self._seen)
+            return max(0.0, moment - max(time for time in times if time is not None))
+
+    def _note_gap(self, now: float, wall: float) -> None:
+        """Note that nothing is known of a time before this answer; the caller holds the lock."""
+        awake = now - self._answered
+        if wall - self._answered_wall - awake > _UNSEEN_SECONDS:
+            # This machine slept, and so did Prometheus if it runs there, without a new start.
+            self._back = now
+        elif awake > _UNSEEN_SECONDS:
+            self._seen = now
 
 
 def always_there(clock: Clock) -> PrometheusUptime:

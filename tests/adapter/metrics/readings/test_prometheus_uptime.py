@@ -241,3 +241,39 @@ def test_a_wall_clock_that_jumps_makes_nothing_steadier() -> None:
     uptime.ask_start()
     clock.wall_offset += 3600
     assert since(clock, uptime) == pytest.approx(20)
+
+
+def test_who_does_not_tell_its_start_may_have_been_away_while_nobody_asked() -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    uptime.answered()
+    clock.forward(3 * DAY)
+    uptime.answered()
+    clock.forward(30)
+    uptime.answered()
+    assert since(clock, uptime) == 30
+
+
+def test_who_tells_its_start_was_up_while_nobody_asked() -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(3 * DAY)
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(4 * DAY)
+
+
+def test_no_samples_are_collected_while_the_machine_sleeps() -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime.answered()
+    uptime.ask_start()
+    # The monotonic clock stands still then.
+    clock.wall_offset += 3600
+    clock.forward(10)
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(20)
+    assert since(clock, uptime) == pytest.approx(20)
