@@ -50,8 +50,10 @@ class RefreshReports:
         new = [one for one in series if one.instance not in self._unmapped]
         if not new:
             return
-        if len(self._unmapped) < _MOST_REMEMBERED:
-            self._unmapped.update(one.instance for one in new)
+        if len(self._unmapped) >= _MOST_REMEMBERED:
+            # Instances that are gone make room.
+            self._unmapped.intersection_update(one.instance for one in series)
+        self._unmapped.update(one.instance for one in new)
         names = ", ".join(one.instance or "(none)" for one in new[:_SHOWN])
         _log.warning(
             "series cannot be mapped to a node: GET /nodes/unmapped lists them with the repair",
@@ -98,10 +100,13 @@ class RefreshReports:
 
         A refresh does not always ask for each resource, so a failure stands until the resource has newer samples.
         """
-        for resource, (_, end) in list(self._failed.items()):
+        for resource, (why, end) in list(self._failed.items()):
             if resource not in result.failures and _end(result, resource) > end:
                 del self._failed[resource], self._logged[resource]
                 self._states.recovered(f"query {resource}", f"the newest samples of {resource} are available again")
+            else:
+                # After the clock was set back, the samples end earlier than before.
+                self._failed[resource] = why, min(end, _end(result, resource))
         for resource, why in result.failures.items():
             _, end = self._failed.get(resource, ("", _end(result, resource)))
             self._failed[resource] = why, end

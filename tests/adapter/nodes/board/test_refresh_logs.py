@@ -2,15 +2,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from adapter.nodes.board import refresh_logs
 from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
-from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.queries.refresh_results import RefreshResult
 
 if TYPE_CHECKING:
     import pytest
 
 CPU = LoadResource.CPU
+
+
+def samples_until(end: int) -> SampleSet:
+    """Return samples of one node that end then."""
+    unknown = np.full(1, np.nan)
+    return SampleSet({CPU: SampleGrid(CPU, 15, end, ("a",), np.full((1, 1), 0.5), unknown, unknown, unknown, unknown)})
 
 
 def test_a_failure_whose_numbers_alone_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -24,3 +33,23 @@ def test_many_instances_without_a_node_take_one_line_that_counts_them(caplog: py
     RefreshReports().unmapped([UnmappedSeries(f"i{number}", {}, (CPU,), "Repair it.") for number in range(5)])
     (record,) = caplog.records
     assert record.__dict__["fields"]["instances"] == "i0, i1, i2 and 2 more"
+
+
+def test_a_failure_ends_with_newer_samples_although_the_clock_was_set_back() -> None:
+    reports = RefreshReports()
+    assert reports.failures(RefreshResult(samples_until(9000), failures={CPU: "refused"})) == {CPU: "refused"}
+    for end in (900, 900):
+        assert reports.failures(RefreshResult(samples_until(end))) == {CPU: "refused"}
+    assert reports.failures(RefreshResult(samples_until(915))) == {}
+
+
+def test_instances_that_are_gone_leave_room_in_the_memory_for_others(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pods come and go, their addresses change all the time."""
+    monkeypatch.setattr(refresh_logs, "_MOST_REMEMBERED", 3)
+    reports = RefreshReports()
+    for number in range(0, 12, 2):
+        for _ in range(3):
+            reports.unmapped([UnmappedSeries(f"i{one}", {}, (CPU,), "Repair it.") for one in (number, number + 1)])
+    assert len(caplog.records) == 6
