@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Collection
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from recommender.decisions.object_names import object_namespace
@@ -26,6 +29,9 @@ class RecommenderTelemetry:
     """Counters and histograms, registered in the given registry. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._lock = threading.Lock()
+        self._of_objects: set[str] = set()
+        """The labels of objects that have counters."""
         self._scale_calls = Counter(
             "tidewatch_scale_calls",
             "Scale calls and decisions not to send one, by result: ok, unchanged, conflict, error, refused, "
@@ -89,7 +95,7 @@ class RecommenderTelemetry:
 
     def scale_call(self, recommendation: str, result: ScaleResult) -> None:
         """Count a scale call."""
-        self._scale_calls.labels(counted_as(recommendation), result.value).inc()
+        self._scale_calls.labels(self._label_of(recommendation), result.value).inc()
 
     def polled(self, seconds: float, failures: int) -> None:
         """Record a poll: its duration, and how many recommendations had no value because of an error."""
@@ -99,7 +105,20 @@ class RecommenderTelemetry:
 
     def decided(self, recommendation: str, seconds: float) -> None:
         """Record a decision and its duration."""
-        self._duration.labels(counted_as(recommendation)).observe(seconds)
+        self._duration.labels(self._label_of(recommendation)).observe(seconds)
+
+    def keep_objects(self, names: Collection[str] | None) -> None:
+        """Drop the counters of namespaces that have none of these objects; None keeps all while none is known."""
+        if names is None:
+            return
+        kept = {counted_as(name) for name in names}
+        with self._lock:
+            gone = self._of_objects - kept
+            self._of_objects &= kept
+        for label in gone:
+            for result in ScaleResult:
+                self._scale_calls.remove(label, result.value)
+            self._duration.remove(label)
 
     def event(self, result: str) -> None:
         """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""
@@ -112,3 +131,10 @@ class RecommenderTelemetry:
     def history_failed(self) -> None:
         """Count a write or read of the history that failed."""
         self._history_failures.inc()
+
+    def _label_of(self, recommendation: str) -> str:
+        label = counted_as(recommendation)
+        if label != recommendation:
+            with self._lock:
+                self._of_objects.add(label)
+        return label

@@ -98,6 +98,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         prometheus.use(configuration)
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
+        parts.telemetry.keep_objects(configuration.object_names)
         environment.change(plans.current())
         parts.wake.set()
 

@@ -147,6 +147,26 @@ def test_a_step_without_a_finite_value_is_not_exposed() -> None:
     assert list(samples.values()) == [3.0]
 
 
+def test_namespaces_whose_objects_are_gone_are_no_longer_counted() -> None:
+    registry = CollectorRegistry(auto_describe=True)
+    telemetry = RecommenderTelemetry(registry)
+    for name in ("coredns", "shop/a", "preview-1/a"):
+        telemetry.scale_call(name, ScaleResult.OK)
+        telemetry.decided(name, 0.004)
+
+    def counted() -> set[str]:
+        found = (sample.labels.get("recommendation") for family in registry.collect() for sample in family.samples)
+        return {name for name in found if name}
+
+    telemetry.keep_objects(None)
+    assert counted() == {"coredns", "shop/*", "preview-1/*"}
+    telemetry.keep_objects({"shop/b"})
+    assert counted() == {"coredns", "shop/*"}
+    telemetry.scale_call("preview-1/a", ScaleResult.OK)
+    telemetry.keep_objects({"shop/b"})
+    assert counted() == {"coredns", "shop/*"}
+
+
 def test_the_process_counts_what_it_does_by_stable_names() -> None:
     registry = CollectorRegistry(auto_describe=True)
     telemetry = RecommenderTelemetry(registry)
