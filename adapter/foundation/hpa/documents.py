@@ -50,7 +50,7 @@ def spec_of(hpa: Mapping[str, Any]) -> HPASpec:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise HpaDocumentError(f"the HPA is not in the form of autoscaling/v2: {error!r}") from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise HpaDocumentError(str(error)) from error
 
 

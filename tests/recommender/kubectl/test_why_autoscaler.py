@@ -254,6 +254,12 @@ def test_requests_are_summed_and_kept_by_container() -> None:
 def test_an_hpa_is_read_in_the_form_of_its_version() -> None:
     document = {"spec": {"maxReplicas": 3, "metrics": [shop.cpu_metric(60, "main")]}}
     assert spec_of(document).metrics == (ResourceMetric("cpu", AverageUtilization(60), "main"),)
-    for broken in ({}, {"spec": {"maxReplicas": 3}}, {"spec": {"maxReplicas": 3, "metrics": [{"type": "Other"}]}}):
+    boundless = {"scaleUp": {"tolerance": "1e400"}}
+    for broken in (
+        {},
+        {"spec": {"maxReplicas": 3}},
+        {"spec": {"maxReplicas": 3, "metrics": [{"type": "Other"}]}},
+        {"spec": {"maxReplicas": 3, "metrics": [shop.cpu_metric(60, "main")], "behavior": boundless}},
+    ):
         with pytest.raises(HpaDocumentError):
             spec_of(broken)

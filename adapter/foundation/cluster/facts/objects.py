@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, NodeAddress, Taint
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
-from adapter.foundation.objects.integers import INT64_MAX
+from adapter.foundation.objects.integers import INT32_MAX, INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 SERVICE_LABEL = "kubernetes.io/service-name"
 """The label by which an EndpointSlice names its Service."""
 _MOST_NANOS: Final = INT64_MAX * 10**9
+_MOST_TOLERANCE_NANOS: Final = INT32_MAX * 10**9
+"""No number of replicas is so many times larger than another one, so a larger tolerance ignores no further change."""
 
 
 class FactError(ValueError):
@@ -181,9 +183,11 @@ def _tolerance(where: str, direction: str, rules: ScalingRulesForm | None) -> fl
     if rules is None or rules.tolerance is None:
         return None
     try:
-        return parse_quantity(str(rules.tolerance)).nanos / 10**9
+        nanos = parse_quantity(str(rules.tolerance)).nanos
     except QuantityError as error:
         raise FactError(f"{where}: spec.behavior.{direction}.tolerance: {error}") from error
+    # The API server also accepts amounts that no float can hold, such as 1e400.
+    return max(-_MOST_TOLERANCE_NANOS, min(nanos, _MOST_TOLERANCE_NANOS)) / 10**9
 
 
 def _resource_names(spec: AutoscalerSpec) -> tuple[str, ...]:

@@ -94,6 +94,12 @@ def test_the_least_replicas_of_an_hpa_are_1_unless_it_states_them(stated: dict[s
     )
 
 
+def test_a_tolerance_that_no_float_holds_is_as_large_as_any_change() -> None:
+    behavior = {"scaleUp": {"tolerance": "1e400"}, "scaleDown": {"tolerance": "1e400"}}
+    found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, behavior=behavior), AutoscalerForm))
+    assert (found.scale_up_tolerance_ratio, found.scale_down_tolerance_ratio) == (2.0**31 - 1, 2.0**31 - 1)
+
+
 def fact_of(content: dict[str, Any]) -> ClusterNode | Autoscaler:
     if content["kind"] == "Node":
         return node_of(msgspec.convert(content, NodeForm))
