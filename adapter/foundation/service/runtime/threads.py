@@ -29,7 +29,10 @@ class DaemonThreads:
         self._is_closed = False
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run the work on one of the threads; it starts after all work that was submitted before."""
+        """Run the work on one of the threads; it starts after all work that was submitted before.
+
+        Raises RuntimeError if no thread can be started; the work then waits for the next one.
+        """
         with self._lock:
             self._queue.put(work)
             self._pending += 1
@@ -40,8 +43,13 @@ class DaemonThreads:
                 return
             else:
                 self._started += 1
-            number = self._started
-        threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True).start()
+            number, is_counted = self._started, not self._is_closed
+        try:
+            threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True).start()
+        except RuntimeError:
+            with self._lock:
+                self._started -= is_counted
+            raise
 
     def close(self) -> None:
         """Let the threads end after the work submitted so far; each piece of later work gets a thread of its own."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from functools import partial
 
+import pytest
+
 from adapter.foundation.service.runtime.threads import DaemonThreads
 
 SECONDS = 60.0
@@ -61,3 +63,18 @@ def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None
     for each in running:
         each.join(SECONDS)
     assert alive("closed") == []
+
+
+def test_work_goes_on_after_a_thread_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on the processes of a pod or of a node may be reached for a moment."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threads, done = DaemonThreads("refused", 1), [threading.Event() for _ in range(2)]
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            threads.submit(done[0].set)
+    threads.submit(done[1].set)
+    assert all(each.wait(SECONDS) for each in done)
