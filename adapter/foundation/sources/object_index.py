@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _POINTS_OUT = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 _ROOT = ""
 """Key of cluster-scoped objects."""
+_MOST_INDEXED_LABELS = 64
+"""Limit of the label keys by which a namespace is indexed: whoever sends selectors chooses them."""
 
 
 class _Group:
@@ -92,6 +94,8 @@ class _Space:
     def _having(self, requirement: Requirement) -> list[_Group]:
         by_value = self.by_label.get(requirement.key)
         if by_value is None:
+            if len(self.by_label) >= _MOST_INDEXED_LABELS:
+                del self.by_label[next(iter(self.by_label))]
             by_value = self.by_label[requirement.key] = {}
             for group in self.groups.values():
                 _file(by_value, requirement.key, group)

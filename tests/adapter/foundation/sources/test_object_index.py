@@ -132,6 +132,17 @@ def test_labels_that_vanish_leave_no_trace_in_the_index() -> None:
     assert (len(space.groups), len(space.by_label["app"])) == (1, 1)
 
 
+def test_labels_that_only_selectors_name_do_not_fill_the_memory() -> None:
+    index = ObjectIndex(kept_answers=10)
+    index.put(item("shop", "a", {"app": "web"}))
+    for number in range(1000):
+        assert index.names("shop", parse_selector(f"x{number}=y")) == ()
+    assert len(index._spaces["shop"].by_label) <= 100
+    assert index.names("shop", parse_selector("app=web")) == ("a",)
+    index.put(item("shop", "b", {"app": "web", "x1": "y"}))
+    assert index.names("shop", parse_selector("x1=y,app=web")) == ("b",)
+
+
 def test_a_reader_sees_the_old_list_or_the_new_one_and_nothing_between() -> None:
     index = ObjectIndex()
     lists = [tuple(f"{generation}-{number:03d}" for number in range(300)) for generation in ("old", "new")]
