@@ -12,6 +12,8 @@ from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_qu
 from adapter.metrics.rulebook.templates.matchers import value_matcher
 from adapter.metrics.rulebook.templates.template import PlacingError, QueryTemplate, TemplateError, template_arguments
 
+LONGEST_SECONDS = 2.0**63 / 1e9
+"""The longest duration that Prometheus can read; a longer one counts as this."""
 _SPELLED = re.compile(r"\[\s*((?:[0-9]+(?:ms|[smhdwy]))+)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
@@ -35,4 +37,5 @@ def ranges_of(query: QueryTemplate) -> float:
 
 def _duration_seconds(duration: str) -> float:
     parts = re.findall(r"([0-9]+)(ms|[smhdwy])", duration)
-    return sum(int(count) * _UNITS[unit] for count, unit in parts)
+    # Not as an int: Python reads only some thousands of its digits, and a float holds only some hundreds.
+    return min(LONGEST_SECONDS, sum(float(count) * _UNITS[unit] for count, unit in parts))

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.foundation.promql.reach import oldest_sample
 from adapter.foundation.promql.tree_parser import parse_query
-from adapter.metrics.rulebook.plans.reach import ranges_of
+from adapter.metrics.rulebook.plans.reach import LONGEST_SECONDS, ranges_of
 from adapter.metrics.rulebook.templates.template import parse_query_template
 
 
@@ -42,6 +42,8 @@ def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest:
         ("new_function(x[1h30m], y[ 5m:1m ])", 5700),
         ('new_function(x{code=~"5[0-9]"}[90s])', 90),
         ("new_function(x)", 0),
+        pytest.param(f"rate(x[{'9' * 400}y])", LONGEST_SECONDS, id="more than a float holds"),
+        pytest.param(f"rate(x[{'9' * 5000}y])", LONGEST_SECONDS, id="more digits than Python reads"),
     ],
 )
 def test_of_a_query_that_cannot_be_read_all_ranges_count(query: str, ranges: float) -> None:
