@@ -76,6 +76,17 @@ class EventWriter:
         else:
             self._waiting.append(event)
 
+    def suppresses(self, event: TargetEvent) -> bool:
+        """Return whether an event repeats one that was written a short time ago, and count it as such. For any thread.
+
+        A caller that limits events asks first, so that repetitions do not use the limit up.
+        """
+        written_at = self._written_at.get(event)
+        if written_at is None or self._clock.monotonic() - written_at >= _REPEAT_SECONDS:
+            return False
+        self._count("suppressed")
+        return True
+
     def run(self, stop: threading.Event) -> None:
         """Write the events that were added, until `stop` is set."""
         while not stop.wait(_LOOP_SECONDS):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.loop import Decision
     from recommender.outputs.event_limits import EventLimits
+    from recommender.outputs.event_rules import TargetEvent
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale_writer import ScaleWriter
     from recommender.running.effects.resize_effects import RequestWriters
@@ -144,8 +145,11 @@ class ClusterEffects:
                 continue
             kind = kind_named(record.type)
             for event in (*events_of_record(last, record), *(kind.events(last, record) if kind is not None else ())):
-                if self._limits is None or self._limits.permits(record.name):
+                if self._limits is None or self._is_permitted(self._limits, record.name, event):
                     self._events.add(event)
+
+    def _is_permitted(self, limits: EventLimits, recommendation: str, event: TargetEvent) -> bool:
+        return not self._events.suppresses(event) and limits.permits(recommendation)
 
 
 def of_file(records: Iterable[Record]) -> list[Record]:

@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.time.clock import Clock
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
-from recommender.decisions.policy_settings import Brakes, Direction, Pause
+from recommender.decisions.policy_settings import Brakes, Direction, Output, Pause
 from recommender.decisions.record import TargetReference
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.proportional.parameters import ProportionalSettings
+from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import TargetEvent
+from recommender.outputs.events import EventWriter
 from recommender.running.effects.leader_effects import ClusterEffects
 from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, policy
 from tests.recommender.outputs.scale_world import DB, World
-from tests.support.apiserver_kinds import DEPLOYMENTS, STATEFUL_SETS
+from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS, STATEFUL_SETS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -43,6 +47,13 @@ class Outputs:
         raise AssertionError("the process leads")
 
     def add(self, *_: TargetEvent | float | Iterable[Record]) -> None:
+        pass
+
+
+class Anything(Outputs):
+    """Accepts what several recommendations want."""
+
+    def retain(self, recommendations: Collection[str]) -> None:
         pass
 
 
@@ -82,6 +93,30 @@ def test_all_targets_of_a_recommendation_are_handed_over_together_and_news_of_ea
         effects.act(configuration, [decide(one, asks_for(size), known, Memory(), NOW) for one in each], NOW)
     assert outputs.calls == [("coredns", [str(DNS), str(WEB)])] * 3
     assert outputs.events == [f"ScaleRefused {WEB}"]
+
+
+def test_an_object_that_is_refused_in_each_poll_leaves_events_for_others_of_its_namespace() -> None:
+    seconds, counted, objects = [0.0], list[str](), ObjectStore()
+    clock = Clock(lambda: seconds[0], lambda: NOW + seconds[0])
+    events = EventWriter(Direct(objects, lambda _method, _path: None), lambda _: "uid", counted.append, clock=clock)
+    limits = EventLimits(counted.append, clock)
+    effects = ClusterEffects(Anything(), events, Anything(), limits=limits)  # type: ignore[arg-type]
+    refused, other = (
+        Recommendation(replace(policy(targets=(target,)), name=name, namespace="shop"), ProportionalSettings())
+        for name, target in (("shop/refused", WEB), ("shop/other", DB))
+    )
+    known = inputs(others={WEB: TargetState(3, replicas_managers=(manager("argocd-controller"),)), DB: TargetState(3)})
+    metric = replace(other.policy, outputs=frozenset({Output.METRIC}))
+    for poll in range(130):
+        size = 5 if poll < 128 else 6
+        decisions = [decide(one, asks_for(size), known, Memory(), NOW) for one in (refused.policy, metric)]
+        effects.act(Configuration(recommendations=(refused, other)), decisions, NOW)
+        events.flush()
+        seconds[0] += 5.0
+    assert "dropped" not in counted
+    reasons = [(event["reason"], event["involvedObject"]["name"]) for event in objects.listed(EVENTS)]
+    # A refusal is written again after ten minutes; another size makes it another refusal.
+    assert sorted(reasons) == [("RecommendationChanged", DB.name), *[("ScaleRefused", WEB.name)] * 3]
 
 
 OF_FILE = Recommendation(policy(targets=(WEB,)), ProportionalSettings())
