@@ -98,10 +98,23 @@ class AnsweringWorker(ThreadWorker):
         self._threads.submit(conn)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
-        def finished(done: Future[bool]) -> None:
-            self.method_queue.defer(self.finish_request, conn, done)
+        done: Future[bool] = Future()
 
-        pool.submit(self._handle_timed, conn).add_done_callback(finished)
+        def work() -> None:
+            if done.set_running_or_notify_cancel():
+                try:
+                    done.set_result(self._handle_timed(conn))
+                except BaseException as e:  # noqa: BLE001 - whatever it is, the connection goes back to the poller
+                    done.set_exception(e)
+
+        done.add_done_callback(lambda _: self.method_queue.defer(self.finish_request, conn, done))
+        try:
+            pool.submit(work)
+        except RuntimeError as e:
+            # No thread can be started. The pool keeps the work, which another of its threads may have begun.
+            if done.cancel():
+                _log.debug("a request of %s got no thread: %s", conn.client[0], e)
+                conn.fault = "no_thread"
 
     def _handle_timed(self, conn: Connection) -> bool:
         began = time.thread_time()
