@@ -6,6 +6,7 @@ API server cannot be reached, the last objects stay in force. An object that can
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.findings import Code, Finding, Severity
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.readings import Readings
+
+_log = logging.getLogger(__name__)
 
 KIND = ObjectKind(GROUP, PLURAL, METRIC_RULE)
 _GROUP = "MetricRule objects"
@@ -178,13 +182,23 @@ class RuleObjectLoader:
     def _read(self, content: ObjectContent) -> RuleObject:
         began = self._clock()
         with self._pace.slice():
-            found = read_rule_object(content, self._resolve, self._label)
+            try:
+                found = read_rule_object(content, self._resolve, self._label)
+            except Exception:  # noqa: BLE001 - the loop: an object on which the program fails must not stop the others
+                _log.exception("%s could not be read: internal error", content.shown)
+                found = RuleObject(content, None, (_internal_error(content),))
         self._spent[content.namespace] += self._clock() - began
         return found
 
     def _may_resolve(self) -> bool:
         is_time = self._clock() - self._resolved_at >= _RESOLVE_AGAIN_SECONDS
         return is_time and any(found.waits_for_a_kind for found in self._known.values())
+
+
+def _internal_error(content: ObjectContent) -> Finding:
+    message = "the rule could not be checked, because of an error in the adapter"
+    fix = "see the adapter's log, and write the rule in another way"
+    return Finding(Severity.ERROR, Code.NOT_CONFINED, content.shown, 1, message, fix, content.shown)
 
 
 def serve_rule_objects(

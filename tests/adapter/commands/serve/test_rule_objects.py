@@ -317,6 +317,27 @@ def test_slow_objects_of_one_namespace_are_read_after_those_of_others(monkeypatc
     assert not replica.loader.load()
 
 
+def test_an_object_on_which_the_program_fails_is_refused_and_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(content: ObjectContent, *rest: Any) -> RuleObject:  # noqa: ANN401 - as the original
+        if content.namespace == "bank":
+            raise OverflowError("int too large to convert to float")
+        return read_rule_object(content, *rest)
+
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", fails)
+    server = Server()
+    replica = Replica(server)
+    server.put(form("bank/queue"))
+    server.put(form("shop/queue"))
+    replica.pass_time(60)
+    assert ready(server.statuses["shop/queue"]) == ("True", "Served")
+    assert ready(server.statuses["bank/queue"]) == ("False", "InvalidRule")
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "MetricRule bank/queue could not be read: internal error"
+    ]
+
+
 def settings_of(*flags: str, files: Path | None = None) -> object:
     values = parse_flags(SERVE, ("--config=rules.yaml", *flags), {})
     return rule_object_settings(values, ObjectSettings(files=files, cluster=cluster_settings(values)))
