@@ -28,14 +28,22 @@ def when_empty(store: Store[F]) -> Doubt[F]:
 def when_one_is_missing() -> Doubt[F]:
     """Doubt the absence of known objects from a list: accept the list, but keep what it lacks until a second agrees."""
     doubted: set[tuple[str, str]] = set()
+    """What has been missing from each list since the one that the second list may confirm."""
+    pending: set[tuple[str, str]] = set()
 
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
         if not isinstance(replacement, ValueReplacement):
             return 0
         missing = set(replacement.missing())
         kept = missing - doubted if is_second else missing
-        doubted.clear()
-        doubted.update(kept)
+        if is_second or not pending:
+            doubted.clear()
+            doubted.update(kept)
+        else:
+            # What is missing only now is not confirmed by a second list that is due sooner.
+            doubted.intersection_update(kept)
+        pending.clear()
+        pending.update(kept)
         if kept:
             replacement.keep(kept)
             replacement.commit()

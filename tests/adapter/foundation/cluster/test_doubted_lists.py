@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
+from adapter.foundation.cluster.forms.objects import AutoscalerForm
+from adapter.foundation.cluster.stores.value_stores import autoscaler_store
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
+from adapter.foundation.cluster.watch.doubted_lists import when_one_is_missing
 from adapter.foundation.cluster.watch.watch import ClusterWatch
-from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS
+from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS, Confirmation
 from tests.adapter.foundation.cluster.test_files import WEB
 from tests.adapter.foundation.cluster.test_watch import put, settings
 from tests.support.cluster_objects import autoscaler_object, node_object
@@ -114,6 +118,51 @@ def test_a_cluster_that_never_had_nodes_has_none_at_once(
 ) -> None:
     world = World(server, client, tasks, ClusterNeeds(nodes=True))
     assert (nodes(world.state), world.state.problems) == (0, ())
+
+
+class Lists:
+    """Lists of HPAs that arrive at given times."""
+
+    def __init__(self, *known: str) -> None:
+        self._now = 0.0
+        self._store = autoscaler_store(lambda: None)
+        self._confirmation: Confirmation[AutoscalerForm] = Confirmation(when_one_is_missing(), lambda: self._now)
+        self.put(*known)
+
+    def put(self, *names: str) -> None:
+        for name in names:
+            self._store.put(hpa_form(name))
+
+    def arrive(self, now: float, *names: str) -> list[str]:
+        """Take a list in; return the names that are known after it."""
+        self._now = now
+        replacement = self._store.replacement()
+        for name in names:
+            replacement.put(hpa_form(name))
+        if self._confirmation.believes(replacement, len(names)):
+            replacement.commit()
+        return [one.name for one in self._store.snapshot]
+
+
+def hpa_form(name: str) -> AutoscalerForm:
+    return msgspec.convert(autoscaler_object(name, "shop", WEB), AutoscalerForm)
+
+
+def test_an_owner_that_is_missing_later_than_another_one_is_kept_as_long() -> None:
+    lists = Lists("a", "b")
+    assert lists.arrive(0.0, "b") == ["a", "b"]
+    assert lists.arrive(CONFIRM_SECONDS - 1.0, "a") == ["a", "b"]
+    assert lists.arrive(CONFIRM_SECONDS, "a") == ["a", "b"]
+    assert lists.arrive(2 * CONFIRM_SECONDS, "a") == ["a"]
+
+
+def test_an_owner_that_is_missing_after_a_first_list_of_nothing_is_kept_as_long() -> None:
+    lists = Lists()
+    assert lists.arrive(0.0) == []
+    lists.put("a")
+    assert lists.arrive(CONFIRM_SECONDS - 1.0, "b") == ["a", "b"]
+    assert lists.arrive(CONFIRM_SECONDS, "b") == ["a", "b"]
+    assert lists.arrive(2 * CONFIRM_SECONDS, "b") == ["b"]
 
 
 def began_empty(state: ClusterState) -> bool:

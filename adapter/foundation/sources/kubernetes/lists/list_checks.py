@@ -90,12 +90,12 @@ class Confirmation(Generic[T]):
         is_due = self._since is not None and self.clock() - self._since >= CONFIRM_SECONDS
         # Objects that a watch has added to an empty first list contradict it: they were never doubted before.
         is_second = is_due and (self.kept > 0 or not self.began_empty)
-        self.kept = self.doubt(replacement, listed, is_second=is_second)
+        kept_before, self.kept = self.kept, self.doubt(replacement, listed, is_second=is_second)
         self.began_empty = not listed and (not self._has_listed or (self.began_empty and (self.kept > 0 or not is_due)))
         self._has_listed = True
         if not self.kept and not self.began_empty:
             self._since = None
-        elif self._since is None or is_due:
+        elif self._since is None or is_due or (self.kept and not kept_before):
             self._since = self.clock()
         return not self.kept
 
