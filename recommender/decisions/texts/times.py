@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
@@ -32,7 +32,8 @@ def parse_rfc3339(text: str) -> float:
     """Return the Unix seconds of an RFC 3339 time. Raises ValueError, whose message says what to write."""
     try:
         if _RFC3339.fullmatch(text):
-            return datetime.fromisoformat(text.upper()).timestamp()
+            # In UTC, a time may lie outside of the years that a time can state: then it could not be written again.
+            return datetime.fromisoformat(text.upper()).astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{text!r} is not a time: write it as 2026-11-21T06:00:00Z")

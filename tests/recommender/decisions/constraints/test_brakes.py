@@ -148,6 +148,9 @@ def test_a_pause_of_a_recommendation_that_never_had_a_value_gives_none() -> None
         ("up", 1, 1),
         ("down", 1, 5),
         ("false", 9, 9),
+        ("9999-12-31T23:59:59Z", 9, 5),
+        # This is in the year 10000 in UTC.
+        ("9999-12-31T23:59:59-05:00", 9, 5),
         ("2027-01-15T08:00:01Z", 9, 5),
         ("2027-01-15T10:00:00+02:00", 9, 9),
         ("2027-01-15T07:59:59Z", 9, 9),
