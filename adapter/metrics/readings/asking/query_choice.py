@@ -68,6 +68,11 @@ class Planner:
         """Remove a request; a narrower plan may suffice for the remaining namespaces."""
         group = scope.group
         group.leave(request.namespace, scope)
+        if request.namespace not in group.asking:
+            # A query that other groups share stays, so it must not keep each group that ever used it.
+            for query in (scope.query, scope.wanted):
+                if query.kind is PlanKind.NAMESPACE or not group.asking:
+                    query.groups.discard(group)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
             # Askers choose the labels of their selectors, so the record of a label is removed with its last user.

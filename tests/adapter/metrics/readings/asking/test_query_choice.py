@@ -301,3 +301,21 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
 
     planner = house.readings._scheduler.state.planner
     assert (planner._plans._plans, planner._groups) == ({}, {})
+
+
+@pytest.mark.parametrize("namespaces", [NAMESPACES[:2], NAMESPACES], ids=["of each namespace", "of all namespaces"])
+def test_a_query_forgets_who_shared_it(namespaces: list[str]) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
+    for number in range(30):
+        for ns in namespaces:
+            for selector in ("app=web", f"label{number}=a"):
+                house.readings.external(house.external("queue_rows"), ns, parse_selector(selector))
+        house.pass_time(70, step=10)
+
+    planner = house.readings._scheduler.state.planner
+    for ns in namespaces:
+        house.readings.external(house.external("queue_rows"), ns, parse_selector("app=web"))
+    assert len(planner.queries) == (2 if namespaces == NAMESPACES[:2] else 1)
+    assert all(query.kind is not PlanKind.EXACT for query in planner.queries.values())
+    in_demand = set(planner.groups())
+    assert [query.groups - in_demand for query in planner.queries.values()] == [set()] * len(planner.queries)
