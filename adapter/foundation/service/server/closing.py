@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import sys
 import time
 from collections import Counter
@@ -84,6 +85,13 @@ class ClosingWorker(AnsweringWorker):
             conn.send_plain(final_answer(400, "Bad Request", "an HTTP request was sent to an HTTPS port"))
         self._say_goodbye(conn)
 
+    def _put(self, conn: Connection, stage: Stage, events: int = selectors.EVENT_READ) -> None:
+        """Add a connection to a stage; drop it if the kernel refuses to watch it."""
+        try:
+            self._room.put(conn, stage, events)
+        except OSError as e:
+            self._drop(conn, "not_pollable", e)
+
     def _drop(self, conn: Connection, reason: str = "", error: OSError | None = None) -> None:
         self._room.take(conn)
         self._bodies.release(conn)
@@ -113,7 +121,7 @@ class ClosingWorker(AnsweringWorker):
         self._bodies.release(conn)
         conn.outbox.newly_read()
         if conn.is_open:
-            self._room.put(conn, Stage.LINGER)
+            self._put(conn, Stage.LINGER)
         else:
             self._drop(conn)
 

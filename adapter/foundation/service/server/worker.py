@@ -143,7 +143,7 @@ class TidewatchWorker(AcceptingWorker):
             self.dropped[conn.fault] += 1
         if conn.outbox.bodies:
             conn.outbox.newly_read()  # The required rate applies to what is read from now on.
-            self._room.put(conn, Stage.SEND, selectors.EVENT_WRITE)
+            self._put(conn, Stage.SEND, selectors.EVENT_WRITE)
             self._make_room_for_answers()
         else:
             self._continue_connection(conn)
@@ -269,7 +269,7 @@ class TidewatchWorker(AcceptingWorker):
         if conn.next_is_sent():
             self._submit_unless_busy(conn)
         else:
-            self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
+            self._put(conn, Stage.HEAD if conn.head else Stage.IDLE)
 
     def _receive(self, conn: Connection) -> None:
         """Receive a portion of a body, and drop the largest body if all of them together take too much memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from concurrent.futures import Future
 from contextlib import closing
 from math import inf
 from types import SimpleNamespace
@@ -14,8 +15,11 @@ import pytest
 
 from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
+from adapter.foundation.service.server.connections.bodies import BodyLimits
 from adapter.foundation.service.server.connections.connection import Connection
+from adapter.foundation.service.server.connections.held_bytes import held_bodies
 from adapter.foundation.service.server.connections.limited_work import LimitedWork
+from adapter.foundation.service.server.connections.outgoing import HeldAnswers, OutgoingLimits
 from adapter.foundation.service.server.connections.stages import Deadlines, Stage
 from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.server_settings import ConnectionLimits
@@ -94,6 +98,10 @@ class Unpollable(TidewatchWorker):
         self._waiting = waiting
         poller = cast("selectors.BaseSelector", SimpleNamespace(register=self.refuse, modify=self.refuse))
         self._room = WaitingRoom(poller, Deadlines())
+        self._phase, self._in_request = Phase.SERVING, 1
+        self._threads = cast("RequestThreads", SimpleNamespace(finished=ignored))
+        self._bodies, self._held = held_bodies(BodyLimits()), HeldAnswers()
+        self._answers = OutgoingLimits()
 
     def refuse(self, *_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -192,4 +200,16 @@ def test_a_connection_that_the_kernel_refuses_to_watch_ends_alone(
 ) -> None:
     conn, server = connection(sock, Stage.HANDSHAKE), Unpollable(waiting)
     server._advance(conn)
+    assert server.ended == [(conn, "not_pollable")]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("unsent", [True, False])
+def test_a_connection_that_the_kernel_refuses_to_watch_after_a_request_ends_alone(
+    sock: socket.socket, *, kept: bool, unsent: bool
+) -> None:
+    conn, server, done = connection(sock, Stage.REQUEST), Unpollable(ssl.SSLWantReadError), Future[bool]()
+    conn.outbox.bodies = (b"unsent",) if unsent else ()
+    done.set_result(kept)
+    server.finish_request(conn, done)
     assert server.ended == [(conn, "not_pollable")]
