@@ -46,9 +46,15 @@ class ObjectIdentity:
 class OldestObjects(Generic[V]):
     """The objects of all namespaces. Not thread-safe."""
 
-    def __init__(self, most: int) -> None:
-        """Keep the values of at most this number of objects of each namespace."""
+    def __init__(self, most: int, *, is_list: bool = False) -> None:
+        """Keep the values of at most this number of objects of each namespace.
+
+        With `is_list`, the objects are those of one list, in any order, until `end_list` is called.
+        """
         self.most = most
+        self._is_list = is_list
+        self._told: set[Key] = set()
+        """Objects within the limit so far whose statuses say otherwise, while a list arrives."""
         self._identities: dict[Key, ObjectIdentity] = {}
         self._ages: dict[str, list[tuple[str, str]]] = {}
         """The ages of all objects of a namespace, the oldest first."""
@@ -96,11 +102,18 @@ class OldestObjects(Generic[V]):
         if self._is_within(identity):
             self._absent.discard(key)
             self._values[key] = value
+            if is_told and self._is_list:
+                self._told.add(key)
             return
         if is_told:
             self.told(key)
         elif before is None or (before.uid, before.generation) != (identity.uid, identity.generation):
             self._tell(key)
+
+    def end_list(self) -> None:
+        """Note that all objects of a list have been added: from now on, an object that falls beyond was within."""
+        self._is_list = False
+        self._told.clear()
 
     def restore(self, identity: ObjectIdentity, value: V) -> None:
         """Add the value of an object of `absent`, unless the object was deleted or its value arrived meanwhile."""
@@ -176,7 +189,8 @@ class OldestObjects(Generic[V]):
     def _fall_beyond(self, key: Key) -> None:
         self._absent.discard(key)
         self._values.pop(key, None)
-        self._tell(key)
+        if key not in self._told:
+            self._tell(key)
 
     def _tell(self, key: Key) -> None:
         self._untold.setdefault(key[0], {})[key[1]] = None

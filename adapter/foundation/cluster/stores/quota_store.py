@@ -140,6 +140,7 @@ class QuotaStore(Generic[F, V]):
         with self._lock:
             # The quota may have changed since the list began.
             objects.limit(self._objects.most)
+            objects.end_list()
             before, after = self._objects.values, objects.values
             changes = [
                 ObjectChange(key, before.get(key), after.get(key))
@@ -165,7 +166,7 @@ class QuotaReplacement(Generic[F, V]):
 
     def __init__(self, store: QuotaStore[F, V]) -> None:
         self._store = store
-        self._objects: OldestObjects[V] = OldestObjects(store.most)
+        self._objects: OldestObjects[V] = OldestObjects(store.most, is_list=True)
 
     def put(self, item: F) -> None:
         """Add an object."""

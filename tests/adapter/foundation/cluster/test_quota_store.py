@@ -86,3 +86,19 @@ def test_a_quota_that_changes_during_a_list_holds_for_the_list() -> None:
     store.limit(1)
     fresh.commit()
     assert (set(store.known), store.number_beyond, store.untold()) == ({("shop", "a")}, 1, frozenset({"shop"}))
+
+
+def test_a_list_in_any_order_has_no_status_written_that_says_so_already() -> None:
+    def told(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
+        kept = convert(item, before)
+        return kept and KeptObject(kept.identity, kept.value, is_told=item.status == "told")
+
+    young, old = form("a", created="2026-01-02T00:00:00Z"), form("b")
+    young.status = "told"
+    store = QuotaStore(1, told, lambda _: None)
+    replace(store, young, old)
+    assert store.untold() == frozenset()
+    store.remove("shop", "b")
+    store.restore(young)
+    store.put(old)
+    assert store.untold() == {"shop"}, "its status was written anew while it was within the quota"
