@@ -147,7 +147,11 @@ class LeaseElector:
         has_read = False
         while True:
             action = self._standing.next_action(self._effects.clock(), self._effects.wall())
-            if isinstance(action, Wait) or (isinstance(action, Read) and has_read):
+            if isinstance(action, Wait):
+                # The Lease has been read, so a further failure is another one.
+                self._told_failure = ""
+                return
+            if isinstance(action, Read) and has_read:
                 return
             has_read = has_read or isinstance(action, Read)
             with self._turn:
