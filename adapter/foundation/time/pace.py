@@ -26,6 +26,8 @@ ITEMS_A_SLICE = 200
 """Number of samples that are decoded and stored in about half a millisecond."""
 
 SLICE_SECONDS = 0.0005
+_LONGEST_COUNTED_SECONDS = 1.0
+"""A slice that took longer was interrupted, as by a stop of the process."""
 
 T = TypeVar("T")
 
@@ -134,7 +136,7 @@ class Pace:
     def _lengthen(self, seconds: float) -> None:
         """Let the pause start at the end of the slice instead of at its start."""
         with self._booking:
-            self._free_at += seconds
+            self._free_at += min(seconds, _LONGEST_COUNTED_SECONDS)
 
 
 def _go_on(_seconds: float) -> None:

@@ -186,3 +186,15 @@ def test_the_pause_can_be_changed_while_a_process_runs(pace: Pace, time: FakeTim
             begins.append(time.now)
             time.now += 0.0005
     assert begins == pytest.approx([100.0, 100.0005, 100.001, 100.0025])
+
+
+def test_a_process_that_is_stopped_within_a_slice_does_not_pause_as_long_again() -> None:
+    """The monotonic clock goes on while a process or a virtual machine is stopped, perhaps for days."""
+    now, pauses = [0.0], list[float]()
+    pace = Pace(0.004, sleep=pauses.append, clock=lambda: now[0])
+    with pace.slice():
+        now[0] += 100_000.0
+        with pace.slice():
+            """Another thread that has gone on first takes the next turn."""
+    with pace.slice():
+        assert max(pauses, default=0.0) < 2.0
