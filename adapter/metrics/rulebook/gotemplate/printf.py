@@ -182,7 +182,10 @@ def _hexadecimal(value: Value, match: _Format) -> str | None:
 
 def _character(value: Value, _: _Format) -> str | None:
     fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 0x110000
-    return chr(value) if fits and isinstance(value, int) else None
+    if not fits or not isinstance(value, int):
+        return None
+    # A surrogate is no character: it could be neither sent nor put into a pattern.
+    return "\ufffd" if 0xD800 <= value < 0xE000 else chr(value)
 
 
 def _boolean(value: Value, _: _Format) -> str | None:

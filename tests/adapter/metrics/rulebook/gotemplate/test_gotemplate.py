@@ -49,6 +49,8 @@ def render(text: str) -> str:
             "[namespace pod] map[a:b namespace:shop pod:web-0|web-1 z:]",
         ),
         ("<<(index .GroupBySlice 0)>>", "namespace"),
+        # A surrogate is no character, in Go as here.
+        ('<<printf "%c%c%c%c" 55295 55296 57343 57344>>', "\ud7ff\ufffd\ufffd\ue000"),
         # Other delimiters are text.
         ("{{- range .GroupBySlice }}{{.}}{{end}}", "{{- range .GroupBySlice }}{{.}}{{end}}"),
     ],
