@@ -120,6 +120,7 @@ class ClusterEffects:
             self._size_writers.clear()
         if self._resizes is not None:
             self._resizes.writer.clear()
+            self._resizes.requests.forget()
         self._before.clear()
 
     def _end_calls_of_changed(self) -> None:

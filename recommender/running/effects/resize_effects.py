@@ -81,6 +81,10 @@ class RequestWriters:
             writer.wanted(name, wishes)
         self._keep(places)
 
+    def forget(self) -> None:
+        """Forget all results: another process leads, and may write other requests."""
+        self._keep(set())
+
     def _is_settled(self, place: _Place, resizing: Resizing) -> bool:
         with self._lock:
             before = self._settled.get(place)

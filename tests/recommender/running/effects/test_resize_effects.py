@@ -13,6 +13,7 @@ from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.outputs.write_attempt import ScaleOutcome
+from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
 from recommender.running.effects.resize_effects import QUIET_SECONDS, RequestWriters
 from tests.recommender.configuration.files import entry, whole
 
@@ -31,11 +32,21 @@ class Writer:
     def __init__(self) -> None:
         self.wishes: dict[str, list[Wish]] = {}
 
+    def clear(self) -> None:
+        self.wishes = {}
+
     def retain(self, names: set[str]) -> None:
         self.wishes = {name: wishes for name, wishes in self.wishes.items() if name in names}
 
     def wanted(self, name: str, wishes: list[Wish]) -> None:
         self.wishes[name] = list(wishes)
+
+
+class Nothing:
+    """Has nothing to abandon."""
+
+    def clear(self) -> None:
+        pass
 
 
 class World:
@@ -114,3 +125,14 @@ def test_a_refusal_is_known_until_a_write_succeeds_or_the_target_goes() -> None:
     world.ended(ScaleResult.REFUSED)
     world.polled(None)
     assert not world.requests.refusals()
+
+
+@pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
+def test_what_was_found_before_another_process_led_counts_no_more(result: ScaleResult) -> None:
+    world, nothing = World(), Nothing()
+    effects = ClusterEffects(nothing, nothing, nothing, resizes=ResizeEffects(world.writer, world.requests))  # type: ignore[arg-type]
+    world.polled()
+    world.ended(result)
+    effects.stand_down()
+    assert (dict(effects.refusals()), dict(effects.settled())) == ({}, {})
+    assert len(world.polled()) == 1
