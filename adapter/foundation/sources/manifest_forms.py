@@ -115,7 +115,7 @@ def defined_kind(manifest: Manifest) -> Resource | None:
         return None
     try:
         spec = _DEFINITION.decode(manifest.spec)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ManifestError(f"CustomResourceDefinition {manifest.metadata.name}: spec: {error}") from error
     served = [version.name for version in spec.versions if version.served]
     return (

@@ -6,6 +6,7 @@ import threading
 from operator import itemgetter
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,11 +117,12 @@ def test_what_is_absent_is_fetched_and_what_has_gone_is_left_to_the_watch() -> N
     assert store.fetched == ["s", "t"]
 
 
-def test_an_object_that_cannot_be_read_keeps_no_other_waiting() -> None:
+@pytest.mark.parametrize("content", [b'{"items": [{"name": 7}]}', b'{"items": [{"name": "\xff"}]}'])
+def test_an_object_that_cannot_be_read_keeps_no_other_waiting(content: bytes) -> None:
     store = Store("a", "b", looks=2)
 
     def listing(_namespace: str, name: str) -> bytes:
-        return b'{"items": [{"name": 7}]}' if name == "a" else b'{"items": [{"name": "b"}]}'
+        return content if name == "a" else b'{"items": [{"name": "b"}]}'
 
     fetch_absent(listing, Named, store, store.stop, wait_seconds=0.0)
     assert store.fetched == ["b"]

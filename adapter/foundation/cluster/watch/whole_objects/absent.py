@@ -90,7 +90,7 @@ def fetch_absent(
                 _log.warning("%s/%s cannot be fetched, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds
                 break
-            except (msgspec.DecodeError, RecursionError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 # A problem with one object must not delay the others.
                 _log.warning("%s/%s cannot be read, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds

@@ -230,6 +230,14 @@ BROKEN = {
         b'{"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": "a"}}',
         "a.json: CustomResourceDefinition a: spec",
     ),
+    "definition that is not UTF-8": (
+        "a.json",
+        (
+            b'{"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": "a"},'
+            b' "spec": {"group": "\xff"}}'
+        ),
+        "a.json: CustomResourceDefinition a: spec: 'utf-8' codec",
+    ),
 }
 
 
