@@ -54,10 +54,13 @@ def collecting_since(first_answer: float, started: Started | None) -> float:
 
     If the server does not report its start, this is the time of its first answer to this process. If it does, this is
     the time at which it loaded its configuration, or the first answer if the same server process gave that earlier.
+    One that started after the first answer is not new, even if it has no data from before.
     """
     if started is None:
         return first_answer
-    return started.configured if started.process > first_answer else min(started.configured, first_answer)
+    if started.process > first_answer:
+        return max(started.process, started.configured)
+    return min(started.configured, first_answer)
 
 
 class PrometheusUptime:
@@ -152,8 +155,11 @@ class PrometheusUptime:
             # Of several servers behind one address, the one that started last counts; its reloads do not.
             if started is not None and started.process > self._process:
                 ours = now - self._clock.wall()
+                # One that follows another is not new, even if it has no data from before: it may have lost that.
+                is_first = self._process == -math.inf
+                configured = started.configured if is_first else max(started.process, started.configured)
                 self._process = started.process
-                self._started = Started(started.process + ours, started.configured + ours)
+                self._started = Started(started.process + ours, configured + ours)
 
     def seconds_at(self, moment: float) -> float:
         """Return for how many seconds Prometheus had been up at a moment (monotonic seconds); 0 while it is down."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -66,8 +67,10 @@ def test_the_look_back_and_the_range_must_have_been_scraped(steady: float, may: 
         (100, Started(10, 20), 20),
         (100, Started(10, 500), 100),
         (100, Started(150, 170), 170),
+        (100, Started(90, -math.inf), -math.inf),
+        (100, Started(150, -math.inf), 150),
     ],
-    ids=["it does not tell", "long before", "a reload since", "a restart since"],
+    ids=["it does not tell", "long before", "a reload since", "a restart since", "new", "a restart that lost all data"],
 )
 def test_since_when_it_collects(first_answer: float, started: Started | None, since: float) -> None:
     assert collecting_since(first_answer, started) == since
@@ -94,6 +97,19 @@ def test_its_own_word_reaches_back_before_the_first_answer() -> None:
     uptime.answered()
     uptime.ask_start()
     assert since(clock, uptime) == pytest.approx(3600), "it may have read its old data for most of that day"
+
+
+def test_a_new_one_misses_nothing_and_one_that_follows_it_may_have_lost_its_data() -> None:
+    clock = FakeClock()
+    asked = Asked(Started(START - 5, -math.inf))
+    uptime = wanted(clock, asked)
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == math.inf
+    asked.says = Started(START - 1, -math.inf)
+    clock.forward(10)
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(11)
 
 
 def test_one_that_read_its_old_data_for_long_has_not_collected_meanwhile() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
@@ -32,7 +32,7 @@ from adapter.foundation.sources.prometheus.answers.ranges import (
     range_parts,
 )
 from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR, Shape
-from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
 from adapter.foundation.sources.prometheus.queries.server_time import TIME_LIMITS, TIME_QUERY, ServerTime, stated_time
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
     from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer, OpenAnswer
 
+SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
+"""A query that is evaluated at the time of the server's start; empty if nothing was scraped in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
@@ -85,6 +87,8 @@ class PrometheusClient:
         """
         self._server = Server(settings)
         self._verb: Verb = settings.verb
+        self._scraped_before: tuple[float, bool] | None = None
+        """The start time of the server, and whether anything had been scraped before it."""
         self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
@@ -197,8 +201,17 @@ class PrometheusClient:
         return SeriesAnswer(selector, lambda: self._stream_answer(question), limits)
 
     def started(self, timeout_seconds: float) -> Started:
-        """Return when the server started. Raises PrometheusError, even if the server only lacks this information."""
-        return ask_started(self._server, timeout_seconds)
+        """Return when the server started. Each request has half of the time; a second one is sent only after a restart.
+
+        Raises PrometheusError, even if the server only lacks this information.
+        """
+        found = ask_started(self._server, timeout_seconds / 2)
+        if self._scraped_before is None or self._scraped_before[0] != found.process:
+            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
+            if scraped.warnings:
+                raise UnexpectedAnswerError(SCRAPED_BEFORE, f"the answer may be partial: {scraped.warnings[0]}")
+            self._scraped_before = found.process, any(scraped.batches(self._pace))
+        return found if self._scraped_before[1] else replace(found, configured=-math.inf)
 
     def __enter__(self) -> Self:
         return self

@@ -26,7 +26,10 @@ class Started:
     process: float
     """Start of the process; after that, it reads its stored data, which may take many minutes."""
     configured: float
-    """When it last loaded its configuration. It first does so once it is ready, and again with each reload."""
+    """When it last loaded its configuration. It first does so once it is ready, and again with each reload.
+
+    Minus infinity for a server without data from before its start, because nothing can be missing then.
+    """
 
 
 class _Data(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -17,10 +18,11 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
 from adapter.foundation.sources.prometheus.transport.server import Server
 from demo.machine.prometheus import running_prometheus
-from tests.support.prometheus import reload
+from tests.support.prometheus import reload, scraped_prometheus
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
@@ -62,6 +64,34 @@ def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: P
             ask_started(server, 5.0)
         prometheus.start_again()
         assert ask_started(server, 5.0).process > first.process
+
+
+def test_a_new_one_misses_nothing_and_one_that_was_started_again_may(tmp_path: Path) -> None:
+    with (
+        scraped_prometheus(tmp_path, "some 1\n") as scraped,
+        PrometheusClient(PrometheusSettings(scraped.url)) as client,
+    ):
+        new = client.started(5.0)
+        scraped.wait_for("up")
+        scraped.prometheus.kill()
+        scraped.prometheus.start_again()
+        again = client.started(5.0)
+    assert new.configured == -math.inf
+    assert again.configured >= again.process > new.process
+
+
+def test_a_part_of_an_answer_does_not_tell_that_nothing_was_scraped_before() -> None:
+    """A querier whose store is down answers without the store's series, and says so in a warning."""
+    scraped = b'{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["no answer from store-0"]}'
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            peer.answer(answer("2026-01-01T12:00:00Z") if "runtimeinfo" in request.target else scraped)
+
+    with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
+        for _ in range(2):
+            with pytest.raises(UnexpectedAnswerError, match="may be partial: no answer from store-0"):
+                client.started(5.0)
 
 
 @pytest.mark.parametrize(
