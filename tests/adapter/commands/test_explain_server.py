@@ -343,26 +343,6 @@ class TestTheCommand:
         assert ("write https://HOST" if url else "--config is missing") in ended.error
 
 
-def test_prometheus_being_away_is_an_explanation_too(tmp_path: Path, trust: Trust) -> None:
-    with FakeApiServer() as apiserver:
-        config = apiserver.kubeconfig(tmp_path / "kubeconfig")
-        apiserver.reviews.allow("alice", "get", "*", C)
-        flags = (f"--authorization-kubeconfig={config}", "--authentication-skip-lookup")
-        with (
-            running_adapter(
-                tmp_path, trust, *flags, prometheus_url="http://127.0.0.1:9", rules=RULES, objects=OBJECTS
-            ) as adapter,
-            adapter.caller(identity=(("X-Remote-User", "alice"),)) as caller,
-        ):
-            known = caller.get(f"/debug/explain?{urlencode({'metric': 'pods/never_seen', 'namespace': 'shop'})}")
-            unknown = caller.get(f"/debug/explain?{urlencode({'metric': 'pods/odd', 'namespace': 'shop'})}")
-
-    assert (known.status, known.document["verdict"]) == (200, "error")
-    assert "Connection refused" in known.document["cause"]
-    assert (unknown.status, unknown.document["verdict"]) == (200, "error")
-    assert "it is not known whether a rule provides pods/odd" in unknown.document["cause"]
-
-
 @pytest.mark.parametrize(
     ("of", "words"),
     [

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
-from tests.adapter.commands.world import SHOP
+from tests.adapter.commands.world import OBJECTS, RULES, SHOP
 from tests.support.caller import PATIENCE_SECONDS, Answer
-from tests.support.serving import Adapter, Trust, eventually
+from tests.support.fake_apiserver import FakeApiServer
+from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -193,3 +195,23 @@ def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_
         own_prometheus.start_again()
         eventually(lambda: open_connections(caller).status == queue_depth(caller).status == 200)
         eventually(lambda: caller.pods("odd", **WEB).status == 200)
+
+
+def test_prometheus_being_away_is_an_explanation_too(tmp_path: Path, trust: Trust) -> None:
+    with FakeApiServer() as apiserver:
+        config = apiserver.kubeconfig(tmp_path / "kubeconfig")
+        apiserver.reviews.allow("alice", "get", "*", "custom.metrics.k8s.io")
+        flags = (f"--authorization-kubeconfig={config}", "--authentication-skip-lookup")
+        with (
+            running_adapter(
+                tmp_path, trust, *flags, prometheus_url="http://127.0.0.1:9", rules=RULES, objects=OBJECTS
+            ) as adapter,
+            adapter.caller(identity=(("X-Remote-User", "alice"),)) as caller,
+        ):
+            known = caller.get(f"/debug/explain?{urlencode({'metric': 'pods/never_seen', 'namespace': 'shop'})}")
+            unknown = caller.get(f"/debug/explain?{urlencode({'metric': 'pods/odd', 'namespace': 'shop'})}")
+
+    assert (known.status, known.document["verdict"]) == (200, "error")
+    assert "Connection refused" in known.document["cause"]
+    assert (unknown.status, unknown.document["verdict"]) == (200, "error")
+    assert "it is not known whether a rule provides pods/odd" in unknown.document["cause"]

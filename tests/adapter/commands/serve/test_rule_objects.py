@@ -2,128 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
-from adapter.commands.serve.rule_object_store import (
-    RuleObjectChanges,
-    RuleObjectForm,
-    RuleObjectMeta,
-    RuleObjectStore,
-    rule_object_store,
-)
-from adapter.commands.serve.rule_objects import RuleObjectLoader, rule_object_settings
+from adapter.commands.serve.rule_objects import rule_object_settings
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.sources.kubernetes.errors import (
-    ConflictError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
     StatusError,
 )
-from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
-from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
+from tests.adapter.commands.serve.rule_object_replicas import Replica, Server, form, ready
 from tests.support.rule_objects import QUEUE, spec_with
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from adapter.foundation.sources.kubernetes.writing import ObjectClient
-
-
-def form(name: str, spec: object = QUEUE, *, generation: int = 1, status: Any = None, uid: str = "") -> RuleObjectForm:  # noqa: ANN401
-    namespace, _, own = name.partition("/")
-    metadata = RuleObjectMeta(
-        own, namespace, uid=uid or f"uid-{name}", generation=generation, created="2026-01-01T00:00:00Z"
-    )
-    return RuleObjectForm(metadata, spec, status)
-
-
-@dataclass
-class Server:
-    """A server that accepts statuses as the API server does, and sends them to the watches of its replicas."""
-
-    stores: list[RuleObjectStore] = field(default_factory=list)
-    statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
-    written: list[str] = field(default_factory=list)
-    failure: KubernetesError | None = None
-    fails: str = ""
-    """Namespace to whose objects alone `failure` applies; empty: to all."""
-    forms: dict[str, RuleObjectForm] = field(default_factory=dict)
-
-    def apply(self, path: str, document: dict[str, Any], manager: str) -> dict[str, Any]:
-        assert manager == "tidewatch-adapter"
-        if self.failure is not None and document["metadata"]["namespace"].startswith(self.fails):
-            raise self.failure
-        place = "{namespace}/{name}".format(**document["metadata"])
-        assert path.endswith(f"/namespaces/{place.replace('/', '/metricrules/')}/status")
-        seen = document["metadata"].get("resourceVersion", "")
-        if seen and seen != self.forms[place].metadata.resource_version:
-            raise ConflictError("the object has been modified", 409)
-        self.written.append(place)
-        if self.statuses.get(place) != document["status"]:
-            self.statuses[place] = document["status"]
-            self.put(self.forms[place])
-        return {}
-
-    def put(self, item: RuleObjectForm) -> None:
-        """Store an object with its status."""
-        place = f"{item.metadata.namespace}/{item.metadata.name}"
-        version = str(int(self.forms[place].metadata.resource_version) + 1 if place in self.forms else 1)
-        item = RuleObjectForm(msgspec.structs.replace(item.metadata, resource_version=version), item.spec)
-        self.forms[place] = item
-        item.status = self.statuses.get(place)
-        for store in self.stores:
-            store.put(item)
-
-
-class Replica:
-    """One process, built on stand-ins."""
-
-    def __init__(self, server: Server, series: int = 1, most: int = 50) -> None:
-        self.clock = FakeClock()
-        self.series = series
-        self.prometheus = ScriptedPrometheus(
-            series_answer=lambda _: [self._one(number) for number in range(self.series)]
-        )
-        self.house = make_house(self.prometheus, rules="rules: []", clock=self.clock)
-        now = partial(getattr, self.clock, "now")
-        self.changes = RuleObjectChanges()
-        self.store = rule_object_store(self.changes, now, most)
-        server.stores.append(self.store)
-        resolve = partial(find_resource, BUILT_IN)
-        readings = self.house.readings
-        self.loader = RuleObjectLoader(self.store, self.changes, resolve, readings, "namespace", UNPACED, now)
-        client = cast("ObjectClient", server)
-        wall = self.clock.clock.wall
-        self.statuses = RuleObjectStatuses(client, self.store, self.changes, readings, UNPACED, now, wall)
-
-    def pass_time(self, seconds: float) -> None:
-        for _ in range(round(seconds)):
-            if self.changes.contents.is_set():
-                self.loader.load()
-            self.house.pass_time(1.0)
-            self.statuses.look()
-
-    @staticmethod
-    def _one(number: int) -> dict[str, str]:
-        return {"__name__": "jobs_waiting", "namespace": "shop", "queue": str(number)}
-
-
-def ready(status: dict[str, Any]) -> tuple[str, str]:
-    (condition,) = (each for each in status["conditions"] if each["type"] == "Ready")
-    return condition["status"], condition["reason"]
 
 
 def test_an_object_is_served_and_told_so_once() -> None:
@@ -356,74 +257,3 @@ def test_objects_need_a_cluster(tmp_path: Path) -> None:
 def test_the_label_of_the_namespace_must_be_a_label() -> None:
     with pytest.raises(UsageError, match="cannot be a label"):
         settings_of("--metric-rules", '--metric-rules-namespace-label=a"b')
-
-
-def test_objects_beyond_the_quota_of_their_namespace_are_told_so_and_never_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    read: list[str] = []
-
-    def noted(content: ObjectContent, *others: Any) -> RuleObject:  # noqa: ANN401 - passed on
-        read.append(content.name)
-        return read_rule_object(content, *others)
-
-    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", noted)
-    server = Server()
-    replica = Replica(server, most=2)
-    for name in "abcdefgh":
-        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
-    replica.pass_time(10)
-    assert read == ["a", "b"]
-    told = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
-    assert told == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
-    assert replica.house.readings.catalogue_of("shop").find_external("c") is None
-    written = len(server.written)
-    replica.pass_time(30)
-    assert len(server.written) == written
-
-
-def test_an_object_that_comes_within_the_quota_is_served() -> None:
-    server = Server()
-    replica = Replica(server, most=1)
-    for name in "abc":
-        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
-    replica.pass_time(10)
-    replica.store.remove("shop", "a")
-    assert replica.store.absent() == {("shop", "b")}
-    replica.store.restore(server.forms["shop/b"])
-    replica.pass_time(20)
-    assert ready(server.statuses["shop/b"]) == ("True", "Served")
-    assert ready(server.statuses["shop/c"]) == ("False", "TooManyRules")
-
-
-def test_a_quota_of_none_is_told_to_everybody() -> None:
-    server = Server()
-    replica = Replica(server, most=0)
-    server.put(form("shop/a"))
-    replica.pass_time(5)
-    assert ready(server.statuses["shop/a"]) == ("False", "TooManyRules")
-
-
-def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
-    server = Server()
-    replica = Replica(server, most=1)
-    for number in range(2000):
-        server.put(form(f"flood/{number:04}", spec_with(QUEUE, name={"as": f"f{number}"})))
-    server.put(form("shop/queue"))
-    replica.pass_time(5)
-    assert ready(server.statuses["shop/queue"]) == ("True", "Served")
-    assert len(server.written) < 2000
-
-
-def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> None:
-    server = Server()
-    replica = Replica(server, most=1)
-    server.put(form("shop/a"))
-    replica.pass_time(5)
-    server.failure = StatusError("the server is down", 500)
-    server.put(form("shop/b"))
-    replica.pass_time(5)
-    assert "shop/b" not in server.statuses
-    server.failure = None
-    replica.pass_time(30)
-    assert ready(server.statuses["shop/b"]) == ("False", "TooManyRules")

@@ -110,6 +110,17 @@ def settings_of(certificates: Certificates, **settings: object) -> dict[str, obj
     }
 
 
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
 def tcp_to(port: int) -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     # As Go's clients do. Without it each first request waits for the acknowledgement of the handshake, 40 ms.

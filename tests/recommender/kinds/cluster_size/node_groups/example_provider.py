@@ -116,3 +116,7 @@ class ExampleProvider:
 
 def example() -> ExampleProvider:
     return ExampleProvider([ExampleGroup("small", ["x:///1", "x:///2"]), ExampleGroup("large")])
+
+
+def raising() -> object:
+    raise RuntimeError("no credentials")

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import errno
 import gzip
-import http.client
 import itertools
-import select
-import selectors
 import socket
 import threading
 from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +13,13 @@ from adapter.foundation.files.gzip_format import PackedText, packed
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
 from adapter.foundation.service.server.plain_port.plain_server import (
-    _ACCEPT_PAUSE,
     MOST_CONNECTIONS,
     MOST_READERS,
     PlainAnswer,
     PlainServer,
 )
 from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD, Visitor, held_bytes
-from tests.adapter.foundation.service.servers import is_closed
+from tests.adapter.foundation.service.servers import ask, connect, is_closed
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -61,17 +56,6 @@ def port() -> Iterator[int]:
         server.start()
         yield address_of(listener).port
         server.stop()
-
-
-def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
-        connection.request(method, path)
-        response = connection.getresponse()
-        return response.status, response.read()
-
-
-def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 @pytest.mark.parametrize(
@@ -302,95 +286,6 @@ def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
         pauses.append(text._share.pause_seconds())
     assert pauses[0] == 0
     assert 0 < pauses[-1] <= LONGEST_PAUSE_SECONDS
-
-
-class NoDescriptors:
-    """A listening socket of a process that has no free descriptor until one of its own connections is closed."""
-
-    def __init__(self, listener: socket.socket, until: socket.socket) -> None:
-        self._listener = listener
-        self._until = until
-        self.attempts = 0
-        self.exhausted = False
-
-    def fileno(self) -> int:
-        return self._listener.fileno()
-
-    def accept(self) -> tuple[socket.socket, object]:
-        if self.exhausted and not select.select([self._until], [], [], 0)[0]:
-            self.attempts += 1
-            raise OSError(errno.EMFILE, "Too many open files")
-        return self._listener.accept()
-
-
-def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
-    with closing(listening_socket(Address("127.0.0.1", 0))) as real, socket.socket() as oldest:
-        port = address_of(real).port
-        oldest.connect(("127.0.0.1", port))
-        listener = NoDescriptors(real, oldest)
-        server = PlainServer(cast("socket.socket", listener), answer, deadline_seconds=3600)
-        server.start()
-        until(lambda: server._visitors)
-        listener.exhausted = True
-        assert ask(port, "/metrics")[0] == 200
-        assert listener.attempts == 1
-        assert is_closed(oldest)
-        server.stop()
-
-
-class Pauses(threading.Event):
-    """Record how long somebody wants to wait, without waiting."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float | None] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout)
-        return self.is_set()
-
-
-def test_without_a_descriptor_left_and_nobody_to_close_it_pauses() -> None:
-    quiet, other = socket.socketpair()
-    with closing(quiet), closing(other), closing(listening_socket(Address("127.0.0.1", 0))) as real:
-        listener = NoDescriptors(real, quiet)
-        listener.exhausted = True
-        server = PlainServer(cast("socket.socket", listener), answer)
-        pauses = server._stopped = Pauses()
-        server._accept()
-    assert listener.attempts == 1
-    assert pauses.seconds == [_ACCEPT_PAUSE]
-
-
-class UnwatchableOnce(selectors.DefaultSelector):
-    """Refuses one registration of a visitor, as a kernel does whose limit of watched descriptors is reached."""
-
-    def __init__(self, refused: int) -> None:
-        super().__init__()
-        self._until = refused
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:  # noqa: ANN401 - inherited
-        if isinstance(data, Visitor):
-            self._until -= 1
-            if not self._until:
-                raise OSError(errno.ENOSPC, "No space left on device")
-        return super().register(fileobj, events, data)
-
-
-@pytest.mark.parametrize("refused", [1, 2], ids=["when it arrives", "when its text is built"])
-def test_a_visitor_that_the_kernel_does_not_watch_ends_alone(refused: int) -> None:
-    metrics = PacedText(lambda: (b"made",))
-    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
-        server = PlainServer(listener, answer, metrics=metrics)
-        server._poller = UnwatchableOnce(refused)
-        metrics.start()
-        server.start()
-        with connect(address_of(listener).port) as sock:
-            sock.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-            assert is_closed(sock)
-        assert ask(address_of(listener).port, "/metrics") == (200, b"made")
-        server.stop()
-        metrics.stop()
 
 
 def test_a_head_without_end_is_cut_off(port: int) -> None:

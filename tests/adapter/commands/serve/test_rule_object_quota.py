@@ -1,0 +1,84 @@
+"""MetricRule objects beyond the quota of their namespace are told so, and never read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.sources.kubernetes.errors import StatusError
+from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
+from tests.adapter.commands.serve.rule_object_replicas import Replica, Server, form, ready
+from tests.support.rule_objects import QUEUE, spec_with
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_objects_beyond_the_quota_of_their_namespace_are_told_so_and_never_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def noted(content: ObjectContent, *others: Any) -> RuleObject:  # noqa: ANN401 - passed on
+        read.append(content.name)
+        return read_rule_object(content, *others)
+
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", noted)
+    server = Server()
+    replica = Replica(server, most=2)
+    for name in "abcdefgh":
+        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
+    replica.pass_time(10)
+    assert read == ["a", "b"]
+    told = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
+    assert told == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
+    assert replica.house.readings.catalogue_of("shop").find_external("c") is None
+    written = len(server.written)
+    replica.pass_time(30)
+    assert len(server.written) == written
+
+
+def test_an_object_that_comes_within_the_quota_is_served() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    for name in "abc":
+        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
+    replica.pass_time(10)
+    replica.store.remove("shop", "a")
+    assert replica.store.absent() == {("shop", "b")}
+    replica.store.restore(server.forms["shop/b"])
+    replica.pass_time(20)
+    assert ready(server.statuses["shop/b"]) == ("True", "Served")
+    assert ready(server.statuses["shop/c"]) == ("False", "TooManyRules")
+
+
+def test_a_quota_of_none_is_told_to_everybody() -> None:
+    server = Server()
+    replica = Replica(server, most=0)
+    server.put(form("shop/a"))
+    replica.pass_time(5)
+    assert ready(server.statuses["shop/a"]) == ("False", "TooManyRules")
+
+
+def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    for number in range(2000):
+        server.put(form(f"flood/{number:04}", spec_with(QUEUE, name={"as": f"f{number}"})))
+    server.put(form("shop/queue"))
+    replica.pass_time(5)
+    assert ready(server.statuses["shop/queue"]) == ("True", "Served")
+    assert len(server.written) < 2000
+
+
+def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    server.put(form("shop/a"))
+    replica.pass_time(5)
+    server.failure = StatusError("the server is down", 500)
+    server.put(form("shop/b"))
+    replica.pass_time(5)
+    assert "shop/b" not in server.statuses
+    server.failure = None
+    replica.pass_time(30)
+    assert ready(server.statuses["shop/b"]) == ("False", "TooManyRules")
