@@ -117,7 +117,7 @@ class SampleRefresher:
         if allowed and self._survey.is_due(began):
             asked += 1
             seconds = min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4)
-            self._survey.ask(now, seconds, None if nodes is None else len(nodes))
+            self._survey.ask(now, seconds, None if nodes is None else len(nodes), needs_past=not self._owners())
         mapping = self._mapping.of(nodes, self._survey.last)
         plan = in_order(
             self._lacking(now, grids),

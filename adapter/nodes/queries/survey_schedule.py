@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.errors import ERRORS_OF_SERVER, PrometheusError, UnexpectedAnswerError
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ResourceQuery, matchers_of, rate_function, resource_query
 from adapter.nodes.queries.scrape_intervals import longest
@@ -35,7 +35,7 @@ class KeptSurvey:
         self._pace = pace
         self._monotonic = monotonic
         self._due = -math.inf
-        self._has_asked = False
+        self._has_asked_for_past = False
         self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
         self.last = Survey()
         """The last survey; empty before the first answer."""
@@ -49,16 +49,18 @@ class KeptSurvey:
         """Make the survey due soon, since an answer was too large and there may be new exporters."""
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
-    def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
+    def ask(self, now: float, timeout_seconds: float, nodes: int | None, *, needs_past: bool) -> None:
         """Send the survey at `now` (Unix seconds), for this number of nodes.
 
-        If it fails, the last survey stays, unless that found no series: nobody knows whether there are any now, so each
-        resource is queried, and the failures of these queries are reported.
+        `needs_past` is whether the sources from before the start still matter: until the first answer of a query.
+
+        If the survey fails, the last one stays, unless that found no series: nobody knows whether there are any now, so
+        each resource is queried, and the failures of these queries are reported.
         """
         self._asked_at = self._monotonic()
-        # Only the first survey asks for sources from before the start, since a store may be slow to answer that.
-        is_first, self._has_asked = not self._has_asked, True
-        query = survey_query(matchers_of(self._settings.matchers), with_past=is_first)
+        # Sources from before the start are requested only once, since a store may be slow to answer that.
+        with_past = needs_past and not self._has_asked_for_past
+        query = survey_query(matchers_of(self._settings.matchers), with_past=with_past)
         try:
             answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
@@ -67,15 +69,18 @@ class KeptSurvey:
                 raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
             if not all(math.isfinite(value) for _, value in samples):
                 raise UnexpectedAnswerError(query, "a count is not a number")
-        except PrometheusError:
+        except PrometheusError as e:
+            # A server that was not there has not been slow: the next refresh asks it again, before its first answer.
+            is_away = with_past and isinstance(e, ERRORS_OF_SERVER)
+            self._has_asked_for_past |= with_past and not is_away
             # Queries also work without it, but may be larger than necessary.
-            self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
+            self._due = self._monotonic() + (0.0 if is_away else _SURVEY_AGAIN_SECONDS)
             if not self._is_measured:
                 self.last = Survey()
             return
         self.last = survey_of(samples, nodes)
-        if is_first:
-            self._past = past_of(samples, now)
+        if with_past:
+            self._past, self._has_asked_for_past = past_of(samples, now), True
         # While no node is measured, each refresh looks for the first exporters, and nothing else is queried.
         self._due = self._monotonic() + (SURVEY_SECONDS if self._is_measured else 0.0)
 

@@ -14,7 +14,12 @@ from adapter.foundation.cluster.values.state import NodeAddress
 from adapter.foundation.sources.prometheus.answers.answer_elements import INSTANT_LIMITS
 from adapter.foundation.sources.prometheus.answers.decoding import read_instant
 from adapter.foundation.sources.prometheus.answers.ranges import range_parts
-from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
@@ -150,6 +155,42 @@ def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> 
         asked.append(prometheus.surveys)
         clock[0] += INTERVAL
     assert asked == [1, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("failure", "asked"),
+    [
+        (PrometheusUnreachableError("survey", "connection refused"), [True, True, True, False]),
+        (UnexpectedAnswerError("survey", "a page of a gateway"), [True, True, True, False]),
+        (PrometheusTimeoutError("survey", "no answer"), [True, False, False]),
+    ],
+    ids=["unreachable", "gateway", "slow"],
+)
+def test_the_sources_of_before_the_start_are_known_if_prometheus_starts_later(
+    failure: PrometheusError, asked: list[bool]
+) -> None:
+    """Otherwise, a stranger's exporter could take the nodes of one that was silent at the start."""
+
+    class Starting(Surveyed):
+        def instant(self, query: str, **options: object) -> Any:  # noqa: ANN401 - as above
+            past.append("offset 604800s" in query)
+            if self.mode == "away":
+                raise failure
+            return super().instant(query, **options)
+
+        def read_range(self, reader: RangeReader, query: str, **options: Any) -> None:  # noqa: ANN401 - as above
+            if self.mode == "away":
+                raise failure
+            super().read_range(reader, query, **options)
+
+    prometheus, clock, past = Starting(8, {}), [0.0], list[bool]()
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL, monotonic=lambda: clock[0]
+    )
+    for prometheus.mode in ("away", "away", *["steady"] * 13):
+        refresher.refresh(START + clock[0], None, None)
+        clock[0] += INTERVAL
+    assert past == asked
 
 
 def test_series_that_change_places_or_names_keep_their_loads() -> None:
