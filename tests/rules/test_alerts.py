@@ -68,6 +68,15 @@ def exits(program: str) -> str:
     return f'tidewatch_{program}_worker_exits_total{{{POD},signal="SIGSEGV"}}'
 
 
+def queries(result: str, pod: str = POD, program: str = "adapter") -> str:
+    return f'tidewatch_{program}_prometheus_queries_total{{{pod},kind="instant",result="{result}"}}'
+
+
+def backend_queries(backend: str, result: str) -> str:
+    labels = f'{POD},backend="{backend}",kind="instant",result="{result}"'
+    return f"tidewatch_recommender_prometheus_backend_queries_total{{{labels}}}"
+
+
 RULES_FAILING = f'tidewatch_adapter_rules{{{POD},state="failing"}}'
 RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
 NOT_AFTER = f"tidewatch_adapter_serving_certificate_not_after_timestamp_seconds{{{POD}}}"
@@ -155,6 +164,87 @@ CASES = (
     case("TidewatchRuleFailing", {RULES_FAILING: "1x60", RULES_OK: "9x60"}, 15, fires=True),
     case("TidewatchRuleFailing", {RULES_FAILING: "0x60", RULES_OK: "9x60"}, 15, fires=False),
     case("TidewatchRuleFailing", {RULES_FAILING: "1x8 0x60"}, 15, fires=False),
+    case(
+        "TidewatchRuleFailing",
+        {RULES_FAILING: "0x5 9x60", queries("ok"): "0+9x5 45x60", queries("unreachable"): "0x5 0+60x60"},
+        40,
+        fires=False,
+    ),
+    case(
+        "TidewatchRuleFailing",
+        {RULES_FAILING: "0x5 9x10 0x60", queries("ok"): "0+9x5 45x10 45+9x60", queries("timeout"): "0x5 0+9x10 90x60"},
+        17,
+        fires=False,
+    ),
+    case(
+        "TidewatchRuleFailing",
+        {RULES_FAILING: "1x60", queries("ok"): "0+9x60", queries("timeout"): "0+9x60"},
+        40,
+        fires=True,
+    ),
+    case(
+        "TidewatchRuleFailing",
+        {
+            RULES_FAILING: "9x60",
+            queries("unreachable"): "0+60x60",
+            RULES_FAILING.replace(POD, OTHER_POD): "1x60",
+            queries("ok", OTHER_POD): "0+9x60",
+        },
+        40,
+        fires=True,
+    ),
+    *(
+        case("TidewatchPrometheusNotAnswering", {queries(result, POD, program): "0+60x60"}, 20, fires=True)
+        for result in ("unreachable", "timeout", "unauthenticated", "unexpected")
+        for program in ("adapter", "recommender")
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("ok"): "0+9x5 45x60", queries("unreachable"): "0x5 0+60x60"},
+        18,
+        fires=True,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("ok"): "0+9x5 45x60", queries("unreachable"): "0x5 0+60x60"},
+        12,
+        fires=False,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("ok"): "0+1x60", queries("timeout"): "0+60x60"},
+        40,
+        fires=False,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {queries("refused"): "0+1x60", queries("timeout"): "0+60x60"},
+        40,
+        fires=False,
+    ),
+    case("TidewatchPrometheusNotAnswering", {queries("ok"): "7x60", queries("timeout"): "7x60"}, 40, fires=False),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {
+            queries("timeout"): "0+6x4 30x2 _x60",
+            queries("timeout", OTHER_POD): "_x3 1x60",
+            queries("ok", OTHER_POD): "_x3 0+9x60",
+        },
+        12,
+        fires=False,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
+        {
+            queries("ok", POD, "recommender"): "0+9x60",
+            queries("unreachable", POD, "recommender"): "0+9x60",
+            backend_queries("local", "ok"): "0+9x60",
+            backend_queries("fleet", "unreachable"): "0+9x60",
+        },
+        20,
+        fires=True,
+        backend="fleet",
+    ),
     case("TidewatchReloadRefused", {RELOADED: "0x60"}, 10, fires=True),
     case("TidewatchReloadRefused", {RECOMMENDER_RELOADED: "0x60"}, 10, fires=True),
     case("TidewatchReloadRefused", {RELOADED: "1x60", RECOMMENDER_RELOADED: "1x60"}, 10, fires=False),
