@@ -79,7 +79,7 @@ class ProportionalWatches:
         """Return the facts as they are known now."""
         return ClusterState(
             nodes=nodes_in(self._nodes),
-            autoscalers={self._namespace: owners_in(self._owners)},
+            autoscalers=owners_in(self._owners),
             problems=(
                 *self._nodes.store.problems,
                 *left_out(self._nodes.running),

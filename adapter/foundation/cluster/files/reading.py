@@ -16,7 +16,12 @@ from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS, sele
 from adapter.foundation.cluster.files.contents import Contents, contents_of, whole_objects_in
 from adapter.foundation.cluster.files.scheduling import objects_in, scheduling_in
 from adapter.foundation.cluster.stores.object_counts import distinct
-from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import (
+    EVERYWHERE,
+    Autoscalers,
+    AutoscalersByNamespace,
+    owners_by_namespace,
+)
 from adapter.foundation.cluster.values.placed_pods import pod_problems
 from adapter.foundation.cluster.values.state import (
     Autoscaler,
@@ -141,7 +146,11 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
     state = ClusterState(
         nodes=_nodes(contents, time, where) if needs.nodes else ClusterState().nodes,
         autoscalers=AutoscalersByNamespace(
-            {namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces}
+            {
+                namespace: owners
+                for wanted in needs.autoscaler_namespaces
+                for namespace, owners in _autoscalers(contents, wanted, time).items()
+            }
         ),
         counts={query: _count(contents, query, time, where) for query in needs.counts},
         pods=_pods(contents, time, where) if needs.pods else ClusterState().pods,
@@ -194,13 +203,16 @@ def _placement_problems(contents: Contents, needs: ClusterNeeds) -> Iterator[str
         yield from (selector for selector in contents.pod_selectors.values() if isinstance(selector, str))
 
 
-def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tuple[Autoscaler, ...]] | Unknown:
-    found = [contents.autoscalers[key] for key in sorted(contents.autoscalers) if namespace in {EVERYWHERE, key[0]}]
-    for one in found:
-        if isinstance(one, str):
-            # It may own any target of the namespace.
-            return Unknown(one)
-    return Observed(tuple(one for one in found if isinstance(one, Autoscaler)), time)
+def _autoscalers(contents: Contents, wanted: str, time: float) -> dict[str, Autoscalers]:
+    found = [
+        (key[0], one)
+        for key, one in sorted(contents.autoscalers.items(), key=itemgetter(0))
+        if wanted in {EVERYWHERE, key[0]}
+    ]
+    usable = Observed(tuple(one for _, one in found if isinstance(one, Autoscaler)), time)
+    # The first reason of each namespace.
+    unusable = {namespace: one for namespace, one in reversed(found) if isinstance(one, str)}
+    return owners_by_namespace(wanted, usable, unusable)
 
 
 def _count(contents: Contents, query: CountQuery, time: float, where: Path) -> Observed[int] | Unknown:

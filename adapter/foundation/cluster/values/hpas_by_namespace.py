@@ -41,6 +41,19 @@ class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
         return len(self._found)
 
 
+def owners_by_namespace(watched: str, found: Autoscalers, unusable: Mapping[str, str]) -> dict[str, Autoscalers]:
+    """Return the HPAs of a namespace, or of all; those of a namespace with an HPA that cannot be used are unknown.
+
+    Such an HPA may own any target of its namespace, but none of another one. `unusable` contains the reasons by
+    namespace, under `EVERYWHERE` for an HPA whose namespace cannot be read.
+    """
+    if isinstance(found, Unknown):
+        return {watched: found}
+    if EVERYWHERE in unusable:
+        return {watched: Unknown(unusable[EVERYWHERE])}
+    return {watched: found, **{namespace: Unknown(reason) for namespace, reason in unusable.items()}}
+
+
 def _group_by_namespace(autoscalers: tuple[Autoscaler, ...]) -> dict[str, tuple[Autoscaler, ...]]:
     found: dict[str, list[Autoscaler]] = defaultdict(list)
     for autoscaler in autoscalers:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, owners_by_namespace
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, ClusterPod, Observed, PodSelector, Unknown
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from adapter.foundation.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm
     from adapter.foundation.cluster.forms.pods import SelectingForm
@@ -44,6 +45,9 @@ class ReflectingKind(Protocol):
 
     @property
     def unconfirmed(self) -> int: ...
+
+    @property
+    def unreadable_by_namespace(self) -> Mapping[str | None, int]: ...
 
     @property
     def began_empty(self) -> bool: ...
@@ -85,10 +89,16 @@ def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] 
     return Unknown(problems[0]) if problems and isinstance(nodes, Observed) and not nodes.value else nodes
 
 
-def owners_in(watch: StoreWatch[AutoscalerStore]) -> Observed[tuple[Autoscaler, ...]] | Unknown:
-    """Return the HPAs; unknown if any HPA cannot be used, since that one may own any target in its namespace."""
-    unusable = (*watch.store.problems, *left_out(watch.running))
-    return Unknown(unusable[0]) if unusable else values_in(watch)
+def owners_in(watch: StoreWatch[AutoscalerStore]) -> dict[str, Observed[tuple[Autoscaler, ...]] | Unknown]:
+    """Return the HPAs of the watched namespace, or of all; unknown in each namespace with one that cannot be used."""
+    running = watch.running
+    unusable = {
+        namespace or EVERYWHERE: _left_out(number, running)
+        for namespace, number in running.reflector.unreadable_by_namespace.items()
+    }
+    for (namespace, _), reason in watch.store.refused.items():
+        unusable.setdefault(namespace, reason)
+    return owners_by_namespace(running.namespace or EVERYWHERE, values_in(watch), unusable)
 
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
@@ -122,8 +132,7 @@ def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple
 def left_out(running: RunningWatch) -> tuple[str, ...]:
     """Return one sentence with the number of a watch's objects that cannot be decoded; nothing if there are none."""
     number = running.record.objects_left_out
-    what = running.reflector.resource.qualified
-    return (f"{number} {what} cannot be read and are left out: the log names them",) if number else ()
+    return (_left_out(number, running),) if number else ()
 
 
 def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
@@ -131,6 +140,10 @@ def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
     number = running.reflector.unconfirmed
     what = running.reflector.resource.qualified
     return (f"{number} {what} are not in the last list, and are kept until a second list agrees",) if number else ()
+
+
+def _left_out(number: int, running: RunningWatch) -> str:
+    return f"{number} {running.reflector.resource.qualified} cannot be read and are left out: the log names them"
 
 
 def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:

@@ -164,7 +164,11 @@ class ClusterWatch:
         found = ClusterState(
             nodes=nodes_in(now.nodes[NODES]) if plan.nodes else state.nodes,
             autoscalers=AutoscalersByNamespace(
-                {namespace: owners_in(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()}
+                {
+                    namespace: owners
+                    for which in plan.autoscalers.values()
+                    for namespace, owners in owners_in(now.autoscalers[which]).items()
+                }
             ),
             counts={
                 query: which if isinstance(which, Unknown) else count_in(now.counts[which], query.namespace)

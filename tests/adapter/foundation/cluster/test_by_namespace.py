@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE, AutoscalersByNamespace, owners_by_namespace
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNeeds, Observed, Unknown
 from adapter.foundation.cluster.watch.plan import plan_watches
 
@@ -32,6 +32,12 @@ def test_a_namespace_is_a_part_of_all_of_them(namespace: str, expected: Observed
 def test_what_is_unknown_of_all_is_unknown_of_each() -> None:
     found = AutoscalersByNamespace({EVERYWHERE: Unknown("list is forbidden", is_refused=True)})
     assert found["shop"] == Unknown("list is forbidden", is_refused=True)
+
+
+def test_an_hpa_whose_namespace_cannot_be_read_may_own_any_target() -> None:
+    odd = {EVERYWHERE: "1 cannot be read", "talk": "no target"}
+    found = AutoscalersByNamespace(owners_by_namespace(EVERYWHERE, Observed((A, B, C), 7.0), odd))
+    assert found["shop"] == Unknown("1 cannot be read")
 
 
 def test_a_namespace_that_nobody_watches_is_absent() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError, read_contents, read_whole_objects, state_of
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE
 from adapter.foundation.cluster.values.state import (
     ClusterNeeds,
     ClusterState,
@@ -167,6 +168,13 @@ def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(tm
     state = read(path, ClusterNeeds(autoscaler_namespaces=frozenset({"shop", "talk"})))
     assert isinstance(state.autoscalers["shop"], Unknown)
     assert "HorizontalPodAutoscaler shop/odd: spec.scaleTargetRef" in state.autoscalers["shop"].reason
+    assert isinstance(state.autoscalers["talk"], Observed)
+
+
+def test_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_own_namespace(tmp_path: Path) -> None:
+    path = written(tmp_path / "hpas.json", autoscaler_object("odd", "shop", {}), autoscaler_object("x", "talk", WEB))
+    state = read(path, ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE})))
+    assert isinstance(state.autoscalers["shop"], Unknown)
     assert isinstance(state.autoscalers["talk"], Observed)
 
 

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.files.reading import read_contents, state_of
+from adapter.foundation.cluster.values.hpas_by_namespace import EVERYWHERE
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, ObjectKind, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.objects.resources import Resource
@@ -228,6 +229,23 @@ def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(
     found = watch.state().autoscalers
     assert isinstance(found["shop"], Unknown)
     assert isinstance(found["talk"], Observed)
+    server.remove("horizontalpodautoscalers", "shop", "odd")
+    until(lambda: watch.state().autoscalers["shop"] == Observed((), NOW))
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"minReplicas": "two", "scaleTargetRef": WEB}], ids=["without a target", "that cannot be decoded"]
+)
+def test_in_a_watch_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_own_namespace(
+    odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    put(server, autoscaler_object("odd", "shop", {}) | {"spec": odd})
+    put(server, autoscaler_object("web", "talk", WEB))
+    watch = watching(client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE})))
+    found = watch.state().autoscalers
+    assert isinstance(found["shop"], Unknown)
+    assert isinstance(found["talk"], Observed)
+    assert [one.name for one in found["talk"].value] == ["web"]
     server.remove("horizontalpodautoscalers", "shop", "odd")
     until(lambda: watch.state().autoscalers["shop"] == Observed((), NOW))
 

@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import ForbiddenError, Kuberne
 from adapter.foundation.sources.kubernetes.watches.streams import when_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from threading import Event
 
     from adapter.foundation.cluster.values.state import ObjectKind
@@ -90,6 +90,11 @@ class ServedReflector:
     def unconfirmed(self) -> int:
         """How many known objects are kept although the last list lacks them."""
         return self._inner.unconfirmed if self._inner else 0
+
+    @property
+    def unreadable_by_namespace(self) -> Mapping[str | None, int]:
+        """How many objects are left out because they cannot be read, by namespace; None if that cannot be read."""
+        return self._inner.unreadable_by_namespace if self._inner else {}
 
     @property
     def began_empty(self) -> bool:

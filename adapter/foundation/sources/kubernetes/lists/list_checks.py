@@ -137,7 +137,7 @@ class UnreadObjects:
         self._objects: dict[tuple[str | None, str], str] = {}
         """Reasons by namespace and name; an object without a readable name goes by its number in the list."""
         self._listed: dict[tuple[str | None, str], str] = {}
-        self._counts: Mapping[str | None, int] = {}
+        self.counts: Mapping[str | None, int] = {}
         """Numbers of objects by namespace; replaced as a whole, since other threads read it."""
 
     def count(self, namespace: str | None) -> int:
@@ -145,7 +145,7 @@ class UnreadObjects:
 
         An object whose namespace cannot be read counts in each namespace.
         """
-        counts = self._counts
+        counts = self.counts
         return sum(counts.values()) if namespace is None else counts.get(namespace, 0) + counts.get(None, 0)
 
     def begin_list(self) -> None:
@@ -180,7 +180,7 @@ class UnreadObjects:
             self._report({})
 
     def _report(self, new: dict[tuple[str | None, str], str]) -> None:
-        self._counts = Counter(namespace for namespace, _ in self._objects)
+        self.counts = Counter(namespace for namespace, _ in self._objects)
         self._telemetry.left_out(self._resource, len(self._objects))
         for (namespace, name), reason in list(new.items())[:_MOST_LOGGED]:
             called = f"{namespace}/{name}" if namespace else name

@@ -36,7 +36,7 @@ from adapter.foundation.sources.kubernetes.watches.streams import CollectionRead
 from adapter.foundation.sources.stores import KubernetesObject, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
@@ -118,6 +118,11 @@ class Reflector(Generic[T]):
     def began_empty(self) -> bool:
         """Whether the first list was empty, and no second list has confirmed that or shown objects."""
         return self._list.began_empty
+
+    @property
+    def unreadable_by_namespace(self) -> Mapping[str | None, int]:
+        """How many objects are left out because they cannot be read, by namespace; None if that cannot be read."""
+        return self._objects.left_out.counts
 
     def unreadable(self, namespace: str | None) -> int:
         """Return how many objects of a namespace (None: of all) are left out because they cannot be read."""
