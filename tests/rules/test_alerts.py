@@ -82,6 +82,7 @@ RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
 NOT_AFTER = f"tidewatch_adapter_serving_certificate_not_after_timestamp_seconds{{{POD}}}"
 HEARD = f'tidewatch_adapter_watch_last_heard_timestamp_seconds{{{POD},resource="pods"}}'
 RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{{POD},resource="nodes"}}'
+FORBIDDEN = f'tidewatch_adapter_watch_failures_total{{{POD},resource="pods",error="ForbiddenError"}}'
 CREDENTIALS = f'tidewatch_credentials_refused{{{POD},credentials="CA bundle (/ca.crt)"}}'
 RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
 RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
@@ -263,6 +264,8 @@ CASES = (
     case("TidewatchWatchSilent", {HEARD: "0x60"}, 20, fires=True, resource="pods"),
     case("TidewatchWatchSilent", {RECOMMENDER_HEARD: "0x60"}, 20, fires=True, resource="nodes"),
     case("TidewatchWatchSilent", {HEARD: "0+60x60"}, 20, fires=False),
+    case("TidewatchWatchSilent", {FORBIDDEN: "0+2x60"}, 20, fires=True, resource="pods"),
+    case("TidewatchWatchSilent", {FORBIDDEN: "0+2x3 6x60", HEARD: "_x4 240+60x60"}, 20, fires=False),
     case(
         "TidewatchRecommendationStale",
         {status("stale"): "1x60", status("ok"): "0x60"},
