@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.readings_settings import ReadingSettings
 
 _MOST_INDEXED = 16
-"""Limit on the labels by which the rows of an external metric are indexed; selecting by other labels costs more."""
+"""Limit on the labels by which the rows of an external metric are indexed with each refresh; a request does it for
+others."""
 
 _WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
 
@@ -278,8 +279,9 @@ class Planner:
             query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
             self._new.append(query)
         query.metric = metric
-        if metric.resource is None and len(query.labels) < _MOST_INDEXED:
-            query.labels |= request.selector.keys
+        if metric.resource is None:
+            room = _MOST_INDEXED - len(query.labels)
+            query.labels |= set(sorted(request.selector.keys - query.labels)[:room])
         query.groups.add(group)
         if kind is PlanKind.EXACT:
             query.payers.add(request.namespace)

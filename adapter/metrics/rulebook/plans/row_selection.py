@@ -23,6 +23,9 @@ RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
 _MOST_REMEMBERED = 1000
 """Limit on cached matches of label values with a pattern."""
 
+_MOST_LATER = 16
+"""Limit on the labels that are indexed because a selector needs them, which is whatever askers write."""
+
 
 def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:
     """Return a test of a row's labels that is true for the rows that the exact query's matchers select.
@@ -50,6 +53,8 @@ class RowIndex:
         """Index the rows by these labels, which most selectors contain; the namespace label is one of them."""
         self._rows: list[Row] = []
         self._by_value: dict[str, dict[str, list[Row]]] = {label: {} for label in labels}
+        self._later: dict[str, dict[str, list[Row]]] = {}
+        """Rows by the value of a further label, without rows that lack it; made when a selector needs it."""
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add rows. May be called for one slice of rows at a time."""
@@ -68,7 +73,24 @@ class RowIndex:
             by_value = self._by_value.get(label)
             if by_value is not None:
                 candidates = min(candidates, by_value.get(value, ()), key=len)
+        if candidates is self._rows:
+            label, value = next(((label, value) for label, value in wanted if value), ("", ""))
+            if label:
+                candidates = self._index_later(label).get(value, ())
         return select_rows(candidates, namespace_label, namespace, selector)
+
+    def _index_later(self, label: str) -> Mapping[str, Sequence[Row]]:
+        """Return the rows that have the label, by its value; testing all rows for one selector takes as long."""
+        by_value = self._later.get(label)
+        if by_value is None:
+            by_value = {}
+            for row in self._rows:
+                if own := row.labels.get(label, ""):
+                    by_value.setdefault(own, []).append(row)
+            if len(self._later) >= _MOST_LATER:
+                self._later = {}
+            self._later[label] = by_value
+        return by_value
 
 
 def _both(one: RowTest, other: RowTest) -> RowTest:

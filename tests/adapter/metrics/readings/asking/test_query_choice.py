@@ -319,3 +319,13 @@ def test_a_query_forgets_who_shared_it(namespaces: list[str]) -> None:
     assert all(query.kind is not PlanKind.EXACT for query in planner.queries.values())
     in_demand = set(planner.groups())
     assert [query.groups - in_demand for query in planner.queries.values()] == [set()] * len(planner.queries)
+
+
+def test_no_asker_makes_each_refresh_index_hundreds_of_labels() -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _: reply()), objects=OBJECTS)
+    for selector in ("app=web", ",".join(f"made_up_{number}=a" for number in range(40))):
+        house.readings.external(house.external("queue_rows"), "shop", parse_selector(selector))
+
+    (query,) = house.readings._scheduler.state.planner.queries.values()
+    assert "app" in query.labels
+    assert len(query.labels) == 16

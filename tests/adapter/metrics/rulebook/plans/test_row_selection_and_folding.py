@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections import UserDict
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,25 @@ def test_the_index_finds_what_the_filter_finds(
     for label in ("namespace", None):
         expected = select_rows(rows, label, namespace, selector)
         assert index.select(label, namespace, selector) == expected
+
+
+def test_a_label_that_was_not_foreseen_costs_one_look_at_all_rows() -> None:
+    """Others may have named so many labels that there was no room for this one."""
+
+    class Watched(UserDict[str, str]):
+        looks = 0
+
+        def __getitem__(self, label: str) -> str:
+            Watched.looks += 1
+            return super().__getitem__(label)
+
+    rows = [Row(Watched(queue=f"q{number}"), 1.0) for number in range(100)]
+    index = RowIndex(["code"])
+    index.add(rows)
+    Watched.looks = 0
+    for number, row in enumerate(rows):
+        assert index.select(None, None, parse_selector(f"queue=q{number}")) == [row]
+    assert Watched.looks == 200
 
 
 def _random_selector(random: Random) -> Selector:
