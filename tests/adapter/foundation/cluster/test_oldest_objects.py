@@ -128,6 +128,29 @@ def test_an_object_that_cannot_be_read_keeps_no_other_waiting(content: bytes) ->
     assert store.fetched == ["b"]
 
 
+def test_an_object_that_the_server_refuses_keeps_no_other_waiting() -> None:
+    store = Store("a", "b", looks=3)
+
+    def listing(_namespace: str, name: str) -> bytes:
+        if name == "a":
+            raise ServerError("conversion webhook failed", 500)
+        return msgspec.json.encode({"items": [{"name": name}]})
+
+    fetch_absent(listing, Named, store, store.stop, wait_seconds=0.0)
+    assert store.fetched == ["b"]
+
+
+def test_objects_that_cannot_be_read_do_not_take_the_whole_rate() -> None:
+    store = Store("a", "b", "c", looks=3)
+
+    def listing(_namespace: str, name: str) -> bytes:
+        return msgspec.json.encode({"items": [{"name": name if name == "c" else 7}]})
+
+    limit_of_two_a_look = RateLimit(1.0, 2, clock=lambda: -2.0 * store.looks)
+    fetch_absent(listing, Named, store, store.stop, limit_of_two_a_look, wait_seconds=0.0)
+    assert store.fetched == ["c"]
+
+
 def test_fetching_keeps_to_its_rate_and_goes_on_after_a_failure() -> None:
     store = Store("s", "t", "u", looks=4)
     failures = [ServerError("down", 500)]
@@ -139,4 +162,4 @@ def test_fetching_keeps_to_its_rate_and_goes_on_after_a_failure() -> None:
 
     limit = RateLimit(1e-9, 3)
     fetch_absent(listing, Named, store, store.stop, limit, wait_seconds=0.0)
-    assert store.fetched == ["s", "t"]
+    assert store.fetched == ["t", "u"]

@@ -69,7 +69,7 @@ def fetch_absent(
     limit: RateLimit | None = None,
     wait_seconds: float = _LOOK_SECONDS,
 ) -> None:
-    """Fetch absent objects until `stop` is set, taking the namespaces in turn.
+    """Fetch absent objects until `stop` is set, taking the namespaces in turn; those that failed before come last.
 
     `listing` returns a list with one object or none (`list_one`), and raises KubernetesError. After a failure, the wait
     is twenty times as long.
@@ -77,9 +77,12 @@ def fetch_absent(
     lists, decoder = decoder_of(_ShortList), decoder_of(form)
     limit = limit or RateLimit(_PER_SECOND, _BURST)
     wait = wait_seconds
+    failed: set[Key] = set()
     while not stop.wait(wait):
         wait = wait_seconds
-        for key in in_turns(sorted(store.absent()), itemgetter(0)):
+        absent = store.absent()
+        failed.intersection_update(absent)
+        for key in sorted(in_turns(sorted(absent), itemgetter(0)), key=failed.__contains__):
             if stop.is_set() or not limit.take(0.0):
                 break
             try:
@@ -87,10 +90,12 @@ def fetch_absent(
                 for item in lists.decode(listing(*key)).items[:1]:
                     store.restore(decoder.decode(item))
             except KubernetesError as error:
+                failed.add(key)
                 _log.warning("%s/%s cannot be fetched, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds
                 break
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 # A problem with one object must not delay the others.
+                failed.add(key)
                 _log.warning("%s/%s cannot be read, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds
