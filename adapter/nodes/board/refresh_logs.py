@@ -104,6 +104,9 @@ class RefreshReports:
             if resource not in result.failures and _end(result, resource) > end:
                 del self._failed[resource], self._logged[resource]
                 self._states.recovered(f"query {resource}", f"the newest samples of {resource} are available again")
+            elif resource not in result.failures and resource in result.without_series:
+                del self._failed[resource], self._logged[resource]
+                self._states.recovered(f"query {resource}", f"Prometheus answers again: it has no series of {resource}")
             else:
                 # After the clock was set back, the samples end earlier than before.
                 self._failed[resource] = why, min(end, _end(result, resource))

@@ -32,3 +32,5 @@ class RefreshResult:
     """Nodes whose measuring source changed in this refresh."""
     moves: frozenset[tuple[Source, Source]] = frozenset()
     """The former and the new source of the nodes that moved between sources in this refresh."""
+    without_series: frozenset[LoadResource] = frozenset()
+    """Resources that were not requested, since Prometheus has no series of them and there are no samples."""

@@ -119,8 +119,9 @@ class SampleRefresher:
             seconds = min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4)
             self._survey.ask(now, seconds, None if nodes is None else len(nodes), needs_past=not self._owners())
         mapping = self._mapping.of(nodes, self._survey.last)
+        lacking = self._lacking(now, grids)
         plan = in_order(
-            self._lacking(now, grids),
+            lacking,
             {resource: progress.asked for resource, progress in self._progress.items()},
             allowed - asked,
         )
@@ -153,6 +154,7 @@ class SampleRefresher:
             measured_by(self._owners(), None if nodes is None else {node.name for node in nodes}),
             frozenset(self._moved),
             self._moves(),
+            frozenset(LoadResource).difference(lacking),
         )
 
     def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:

@@ -21,6 +21,7 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.time.pace import UNPACED
+from adapter.nodes.board.refresh_logs import RefreshReports
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
@@ -138,6 +139,22 @@ def test_a_prometheus_that_fails_after_it_had_no_series_is_not_said_to_have_none
     prometheus.mode, prometheus.series = "steady", 8
     found = refresher.refresh(START + 4 * INTERVAL, None, None)
     assert (found.failures, set(found.samples.grids)) == ({}, set(LoadResource))
+
+
+def test_the_failure_of_an_outage_does_not_stand_for_a_resource_without_series() -> None:
+    """Most clusters have no GPUs, so nothing is asked about them after Prometheus has answered the first survey."""
+    prometheus, clock = Surveyed(0, {}), [0.0]
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus),
+        SchedulingSettings(),
+        refresh_seconds=INTERVAL,
+        monotonic=lambda: clock[0],
+    )
+    reports, found = RefreshReports(), []
+    for prometheus.mode in ("hangs", "steady"):
+        found.append(set(reports.failures(refresher.refresh(START + clock[0], None, None))))
+        clock[0] += 2 * INTERVAL
+    assert found == [set(LoadResource), set()]
 
 
 def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> None:
