@@ -102,6 +102,8 @@ class _Reader:
         self._nodes: list[RecordedNode] = []
         self._present: dict[str, int] = {}
         """The places of the present nodes in the list of nodes, by name."""
+        self._left: dict[str, float] = {}
+        """When a node of each name was last gone, or had other facts."""
         self._pods: dict[str, _Life] = {}
         self._gaps: list[RecordingGap] = []
         self._start: float | None = None
@@ -196,7 +198,7 @@ class _Reader:
         if place is not None:
             self._node_gone(event.name, event.time)
         elif event.created > self._alive - GAP_SECONDS or self._start == event.time:
-            came = min(event.created, event.time)
+            came = max(min(event.created, event.time), self._left.get(event.name, 0.0))
         self._present[event.name] = len(self._nodes)
         self._nodes.append(RecordedNode(node, came, None))
 
@@ -204,6 +206,7 @@ class _Reader:
         place = self._present.pop(name, None)
         if place is not None:
             self._nodes[place] = replace(self._nodes[place], gone=time)
+            self._left[name] = time
 
     def _pod(self, known: _File, event: PodCame | PodBound | PodGone) -> None:
         if isinstance(event, PodCame):

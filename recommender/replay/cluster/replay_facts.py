@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.taints import PassingTaints
 
 DEFAULT_STARTUP_SECONDS: Final = 120.0
 """Assumed time from the request for a node until pods run on it, if the recording does not show it."""
@@ -78,7 +79,7 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
             f"{'; '.join(problems) or 'it names none'}. Write the groups under nodeGroups with a selector that matches "
             "the labels of recorded nodes, or with a template"
         )
-    kinds, kind_of_node, new_kinds = _node_kinds(recording, groups, known)
+    kinds, kind_of_node, new_kinds = _node_kinds(recording, groups, known, settings.passing_taints)
     resources = _resources(recording.pod_kinds)
     needs = _each_once(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
     replayed = tuple(
@@ -123,9 +124,12 @@ def _daemons_on_nodes(recording: Recording) -> Iterator[ClusterPod]:
 
 
 def _node_kinds(
-    recording: Recording, groups: NodeGroups, known: Mapping[str, NodeGroup]
+    recording: Recording, groups: NodeGroups, known: Mapping[str, NodeGroup], passing: PassingTaints
 ) -> tuple[tuple[NodeKind, ...], dict[str, int], dict[str, int]]:
-    """Return the kinds of nodes, the kind of each recorded node, and the kind of new nodes of each group."""
+    """Return the kinds of nodes, the kind of each recorded node, and the kind of new nodes of each group.
+
+    Taints that describe a temporary state are removed: a replay decides by itself when a node starts and when it goes.
+    """
     places: dict[Hashable, int] = {}
     kinds: list[NodeKind] = []
     new_kinds: dict[str, int] = {}
@@ -139,12 +143,13 @@ def _node_kinds(
     for one in recording.nodes:
         group_name = groups.group_of.get(one.node.name, "")
         group_name = group_name if group_name in known else ""
-        alike = _alike(one.node, group_name)
+        node = replace(one.node, taints=tuple(each for each in one.node.taints if not passing.is_passing(each)))
+        alike = _alike(node, group_name)
         if alike not in places:
             places[alike] = len(kinds)
             template = known[group_name].template if group_name else None
             daemons = outside.get(one.node.name, ()) if template is None else template.pods
-            kinds.append(_kind(one.node, group_name, daemons))
+            kinds.append(_kind(node, group_name, daemons))
         kind_of_node[one.node.name] = places[alike]
     return tuple(kinds), kind_of_node, new_kinds
 
@@ -209,17 +214,30 @@ def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
     """Return a node's start-up time and a sentence on its source: a flag, waits for new nodes, or a default."""
     if stated is not None:
         return stated, f"A node takes {stated:g} s from its request until pods run on it (--startup-seconds)."
-    came = {one.node.name: one.came for one in recording.nodes}
+    came = _arrivals(recording)
     waits = [
         pod.bound - pod.created
         for pod in recording.pods
-        if pod.bound is not None and pod.created >= recording.start and pod.created < came.get(pod.node, 0.0)
+        if pod.bound is not None
+        and pod.created >= recording.start
+        and any(pod.created < time <= pod.bound for time in came.get(pod.node, ()))
     ]
     if len(waits) >= _LEAST_STARTS:
         seconds = statistics.median(waits)
         return seconds, f"A node takes {seconds:.0f} s, the median wait of {len(waits)} recorded pods for a new node."
     seconds = DEFAULT_STARTUP_SECONDS
     return seconds, f"A node is assumed to take {seconds:.0f} s until pods run on it: --startup-seconds changes it."
+
+
+def _arrivals(recording: Recording) -> Mapping[str, list[float]]:
+    """Return when nodes of each name came; a node that only has other facts from a moment on came before."""
+    found: dict[str, list[float]] = {}
+    gone: dict[str, float | None] = {}
+    for one in recording.nodes:
+        if one.node.name not in gone or gone[one.node.name] != one.came:
+            found.setdefault(one.node.name, []).append(one.came)
+        gone[one.node.name] = one.gone
+    return found
 
 
 def _left_out(recording: Recording, replayed: tuple[bool, ...]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from recommender.replay.simulation.removals import SOON_SECONDS, Removals, with_
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.replay.cluster.replay_facts import Scene
     from recommender.replay.policies import ReplayPolicy
     from recommender.replay.policy_outcome import PolicyOutcome
@@ -124,7 +125,7 @@ class _Simulation:
             if not one.is_there(recording.start) or one.node.name in slots or group in self._closed:
                 continue
             slot = slots[one.node.name] = run.fleet.add(scene.kind_of_node[one.node.name], ready=True)
-            run.situations.named(slot, replace(one.node, conditions={"Ready": "True"}, unschedulable=False))
+            run.situations.named(slot, self._as_ready(one.node))
             run.account.node_came(slot, group, recording.start)
             self._machines.runs(slot, group, recording.start)
             if not group:
@@ -217,8 +218,13 @@ class _Simulation:
     def _outside_came(self, number: int) -> int:
         one = self._scene.recording.nodes[number]
         slot = self._outside[number] = self._run.fleet.add(self._scene.kind_of_node[one.node.name], ready=True)
-        self._run.situations.named(slot, replace(one.node, conditions={"Ready": "True"}))
+        self._run.situations.named(slot, self._as_ready(one.node))
         return slot
+
+    def _as_ready(self, node: ClusterNode) -> ClusterNode:
+        """Return a recorded node as one that accepts pods, with the taints of its kind."""
+        taints = self._scene.node_kinds[self._scene.kind_of_node[node.name]].node.taints
+        return replace(node, taints=taints, conditions={"Ready": "True"}, unschedulable=False)
 
     def _look(self, now: float) -> None:
         """Remove the nodes that removals choose; no pod of one of them moves to another one of them."""

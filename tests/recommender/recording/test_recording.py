@@ -73,6 +73,25 @@ def test_what_came_moved_and_went_is_read_again(tmp_path: Path) -> None:
     assert found.gaps == ()
 
 
+def test_a_node_that_changes_while_it_is_young_is_one_node_at_a_time(tmp_path: Path) -> None:
+    starting = node("n1", created=START + 55, taints=("node.kubernetes.io/not-ready:NoSchedule",))
+    ready = replace(starting, taints=())
+    labelled = replace(ready, labels={**ready.labels, "pool": "a"})
+    write(
+        tmp_path,
+        [
+            (START, [], []),
+            (START + 60, [starting], []),
+            (START + 70, [ready], []),
+            (START + 80, [labelled], []),
+            (START + 90, [], []),
+            (START + 120, [replace(ready, created=START + 115)], []),
+        ],
+    )
+    lives = [(one.came - START, one.gone and one.gone - START) for one in read_recording(tmp_path).nodes]
+    assert lives == [(55, 70), (70, 80), (80, 90), (115, None)]
+
+
 def test_everything_that_a_decision_reads_of_a_pod_survives() -> None:
     scheduling = PodScheduling(
         node_selector=(("disk", "nvme"),),

@@ -1,0 +1,62 @@
+"""What a replay takes from a recording of nodes that change: the time that nodes take to start, and their kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.selectors import parse_selector
+from benchmarks.made_past import START, pod_kind
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.recording.recording import RecordedNode, RecordedPod, Recording
+from recommender.replay.cluster.replay_facts import Scene, scene_of
+from tests.recommender.kinds.cluster_size.builders import node, taint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+
+SETTINGS = ClusterSizeSettings(NodeGroupSources(static=(StaticGroup("a", 0, 9, parse_selector("pool=a")),)))
+OLD = node("old", labels={"pool": "a"})
+REMOVED = replace(OLD, taints=(taint("ToBeDeletedByClusterAutoscaler=1:NoSchedule"),))
+
+
+def scene(lives: Sequence[tuple[ClusterNode, float, float | None]], pods: Sequence[tuple[float, float, str]]) -> Scene:
+    """Return the scene of nodes with their times, and of pods that are created and bound to a node."""
+    recording = Recording(
+        "a test",
+        START,
+        START + 3600,
+        tuple(RecordedNode(one, START + came, None if gone is None else START + gone) for one, came, gone in lives),
+        tuple(RecordedPod(0, START + created, START + bound, None, name) for created, bound, name in pods),
+        (pod_kind("web", (100, 100)),),
+    )
+    return scene_of(recording, SETTINGS)
+
+
+def test_pods_that_were_bound_before_a_node_changed_did_not_wait_for_it() -> None:
+    found = scene(
+        [(OLD, -60, 3000), (REMOVED, 3000, None)], [(100 * number, 100 * number + 1, "old") for number in range(9)]
+    )
+    assert found.startup_seconds == 120
+    assert "is assumed to take" in found.notes[0]
+
+
+def test_a_node_that_changes_while_it_starts_is_waited_for_until_it_has_come() -> None:
+    young = replace(OLD, name="young", taints=(taint("node.kubernetes.io/not-ready:NoSchedule"),))
+    found = scene(
+        [(OLD, -60, None), (young, 100, 140), (replace(young, taints=()), 140, None)],
+        [(50, 150, "young")] * 5 + [(120, 150, "young")] * 9,
+    )
+    assert (found.startup_seconds, found.notes[0]) == (
+        100,
+        "A node takes 100 s, the median wait of 5 recorded pods for a new node.",
+    )
+
+
+def test_what_was_written_on_a_node_before_it_went_keeps_no_pod_from_it() -> None:
+    found = scene([(OLD, -60, 3000), (REMOVED, 3000, 3060)], [(0, 1, "old")])
+    (needs,) = found.needs
+    assert needs.allowed[found.kind_of_node["old"]]
+    assert found.kind_of_node["old"] == found.new_kinds["a"]
