@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.errors import (
@@ -38,6 +39,9 @@ _LIVELY_SECONDS = 15.0
 _UNSEEN_SECONDS = 300.0
 """Time without an answer after which an outage may have gone unnoticed; longer than refreshes and look-ups are apart.
 """
+
+_KNOWN_PROCESSES = 64
+"""Limit on the remembered starts; several servers may be behind one address."""
 
 _AWAY = (PrometheusUnreachableError, AuthenticationRefusedError)
 _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
@@ -87,8 +91,8 @@ class PrometheusUptime:
         """When it first answered after an outage, in monotonic seconds."""
         self._seen: float | None = None
         """When it first answered after nobody had asked it for long, in monotonic seconds."""
-        self._process = -math.inf
-        """When its process started, in Unix seconds by its own clock."""
+        self._processes: deque[float] = deque(maxlen=_KNOWN_PROCESSES)
+        """When its processes started, in Unix seconds by its own clock at that time, which may have been set since."""
         self._started: Started | None = None
         """When it started, by the monotonic clock of this process."""
         self._due = 0.0
@@ -152,14 +156,18 @@ class PrometheusUptime:
         with self._lock:
             now = self._clock.monotonic()
             self._due = now + wait
-            # Of several servers behind one address, the one that started last counts; its reloads do not.
-            if started is not None and started.process > self._process:
+            # The reloads of a known process do not count.
+            if started is not None and started.process not in self._processes:
                 ours = now - self._clock.wall()
                 # One that follows another is not new, even if it has no data from before: it may have lost that.
-                is_first = self._process == -math.inf
+                is_first = not self._processes
                 configured = started.configured if is_first else max(started.process, started.configured)
-                self._process = started.process
-                self._started = Started(started.process + ours, configured + ours)
+                self._processes.append(started.process)
+                # Nothing starts in the future; then its clock is, or was, ahead.
+                found = Started(min(now, started.process + ours), min(now, configured + ours))
+                # Of several servers behind one address, the one that started last counts.
+                if self._started is None or found.process > self._started.process:
+                    self._started = found
 
     def seconds_at(self, moment: float) -> float:
         """Return for how many seconds Prometheus had been up at a moment (monotonic seconds); 0 while it is down."""

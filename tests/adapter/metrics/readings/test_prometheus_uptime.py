@@ -168,6 +168,48 @@ def test_a_restart_between_two_queries_is_seen() -> None:
     assert since(clock, uptime) == pytest.approx(11)
 
 
+def test_a_restart_is_seen_after_the_clocks_were_set_back() -> None:
+    clock, asked = FakeClock(), Asked(Started(START - 3600, START - 3600))
+    uptime = wanted(clock, asked)
+    uptime.answered()
+    uptime.ask_start()
+    clock.wall_offset -= DAY
+    clock.forward(100)
+    asked.says = Started(START + 98 - DAY, START + 99 - DAY)
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(1)
+
+
+def test_clocks_that_are_set_back_are_no_restart() -> None:
+    clock, asked = FakeClock(), Asked(Started(START - 3600, START - 3600))
+    uptime = wanted(clock, asked)
+    replicas = asked.says, Started(START - 1800, START - 1800)
+    for back in (0.0, DAY):
+        clock.wall_offset -= back
+        for asked.says in replicas * 2:
+            uptime.answered()
+            uptime.ask_start()
+            clock.forward(10)
+    assert since(clock, uptime) == pytest.approx(1800 + 80)
+
+
+def test_a_start_in_the_future_counts_from_when_it_was_told() -> None:
+    """The clock of Prometheus is ahead, or was when it started."""
+    clock, asked = FakeClock(), Asked(Started(START + DAY, START + DAY))
+    uptime = wanted(clock, asked)
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(600)
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(600)
+    asked.says = Started(START + 650, START + 650)
+    clock.forward(60)
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(10)
+
+
 def test_a_restart_is_seen_by_all_queries_that_end_at_the_same_time() -> None:
     clock, seen = FakeClock(), list[float]()
     says = [Started(START - DAY, START - DAY)]
