@@ -6,6 +6,7 @@ equal points by the CPU and GPUs that the pod would leave. Pure.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _CPU: Final = "cpu"
 _MOST_CPU_MILLI: Final = 1e12
 """Larger amounts are capped to this one, since a pod may request anything."""
+_LIKE_A_GPU: Final = re.compile(r"/.*gpu|gpu.*/|/mig-", re.IGNORECASE)
+"""Names of resources that may be GPUs or, such as `nvidia.com/mig-1g.5gb`, parts of them."""
 _NO_ROOM: Final = -np.inf
 _STATES_AT_ONCE: Final = 500
 """Limits the memory of a request if all nodes differ."""
@@ -146,7 +149,8 @@ def _unknown_device(pod: PendingPod) -> str:
         return ""
     if pod.has_resource_claims:
         return "devices by ResourceClaims"
-    return next((name for name in sorted(pod.resources.requests) if "/" in name and "gpu" in name.lower()), "")
+    asked = sorted(name for name, amount in pod.resources.requests.items() if amount)
+    return next((name for name in asked if _LIKE_A_GPU.search(name)), "")
 
 
 def _nodes(pod: PendingPod, columns: NodeColumns, rows: Rows) -> _Nodes:

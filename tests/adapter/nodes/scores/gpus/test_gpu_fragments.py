@@ -209,12 +209,20 @@ def test_a_pod_without_gpus_keeps_away_from_cpu_that_gpus_need() -> None:
     assert with_gpus < 60
 
 
-def test_a_device_of_which_nothing_is_known_scores_the_same_everywhere_and_says_so() -> None:
-    shared = pod({"cpu": 1000, "nvidia.com/gpu.shared": 1})
+@pytest.mark.parametrize("device", ["nvidia.com/gpu.shared", "gpu.intel.com/i915", "nvidia.com/mig-1g.5gb"])
+def test_a_device_of_which_nothing_is_known_scores_the_same_everywhere_and_says_so(device: str) -> None:
+    shared = pod({"cpu": 1000, device: 1})
     table = columns(node(1000), node(cpu=1000.0))
     found = gpu_fragmentation.score(shared, table, rows(2), GpuFragmentationArgs())
     assert found.values.tolist() == [50, 50]
-    assert "nvidia.com/gpu.shared" in found.reason(0)
+    assert device in found.reason(0)
+
+
+def test_a_pod_that_states_0_gpus_is_one_without_gpus() -> None:
+    """Charts often write `nvidia.com/gpu: 0` where no GPU is wanted."""
+    nodes = [node(1000, cpu=4500), node(cpu=16_000)]
+    none = {"cpu": 4000, "nvidia.com/gpu": 0}
+    assert scores(pod(none), nodes, {ONE: 1.0}) == scores(wanted(0, cpu=4000), nodes, {ONE: 1.0})
 
 
 def test_a_pod_with_resource_claims_is_not_kept_away_from_gpus() -> None:
