@@ -72,9 +72,12 @@ def resource_stats(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: 
     if resource in _REQUESTED:
         requested = recent_taken(columns, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
         capacity = taken(columns.allocatable, resource, rows)
-    elif resource is LoadResource.GPU and pod.gpu_count:
-        requested = pod.gpu_count * pod.gpu_milli / 1000.0
+    elif resource is LoadResource.GPU:
+        requested = recent_taken(columns, resource, rows) + pod.gpu_count * pod.gpu_milli / 1000.0
         capacity = np.array([len(columns.gpu_left_milli[row]) for row in rows.tolist()], dtype=np.float64)
+        if not pod.gpu_count:
+            # A node without GPUs lacks nothing that the pod needs.
+            capacity = np.maximum(capacity, 1.0)
     else:
         capacity = np.ones(len(rows))
     mean = load_taken(columns.mean_ratio, resource, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,17 @@ def test_risk_balancing_takes_gpus_into_account_where_they_are_listed() -> None:
     # One of five GPUs more: (0.5 + 0.2 + 0.1) / 2.
     assert listed(lvrb.score(pod(gpu_count=1, gpu_milli=1000), table, rows(2), args)) == [60, 100]
     assert listed(lvrb.score(pod(), table, rows(2), args)) == [70, 100]
+
+
+def test_risk_balancing_adds_the_gpus_of_recent_pods() -> None:
+    """Several pods with GPUs that come at once must not all go to the node whose load does not show them yet."""
+    free = Node("free", {"cpu": 1000}, mean={GPU: 0.1}, std={GPU: 0.1}, gpu_left=(1000,) * 5)
+    taken = replace(free, name="taken", recent_requests={GPU: 2})
+    without = replace(free, name="without", gpu_left=())
+    args, table = LoadVariationRiskBalancingArgs(resources=(GPU,)), columns(free, taken, without)
+    # One of five GPUs more, and three: (0.1 + 0.2 + 0.1) / 2, (0.1 + 0.6 + 0.1) / 2.
+    assert listed(lvrb.score(pod(gpu_count=1, gpu_milli=1000), table, rows(3), args)) == [80, 60, 0]
+    assert listed(lvrb.score(pod(), table, rows(3), args)) == [90, 70, 90]
 
 
 @by_id("lroc_compute_risk")
