@@ -131,7 +131,12 @@ def _advance_content(
 ) -> tuple[Content, str]:
     """Return the content as it must be now, and the reason for a difference."""
     now, current, coming, before = observed.now, content.current, content.next, content.authorities
-    if coming and (coming.expired(now) or not coming.covers(wanted.names)):
+    next_names = wanted.names
+    if coming and not coming.covers(wanted.names):
+        # Replicas with other settings have staged it, and would do so again if the next one lacked their names.
+        next_names |= names_of(coming.certificate)
+        coming = None
+    elif coming and coming.expired(now):
         coming = None
     if current.expired(now):
         return _content(coming or issue(wanted.names), None, before, observed, wanted), "it has expired"
@@ -142,7 +147,7 @@ def _advance_content(
     if coming and coming.authority in observed.settled:
         return _content(coming, None, before, observed, wanted), "the next one's authority is published"
     if not coming and current.due(now):
-        return _content(current, issue(wanted.names), before, observed, wanted), "two thirds of its life are over"
+        return _content(current, issue(next_names), before, observed, wanted), "two thirds of its life are over"
     return _content(current, coming, before, observed, wanted), "the authorities have changed"
 
 

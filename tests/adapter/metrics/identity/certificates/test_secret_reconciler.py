@@ -192,6 +192,22 @@ class TestRotation:
         assert len(new.shown) == 1
         assert cluster.trusts(new.serving)
 
+    def test_replicas_of_two_service_names_agree_on_the_next_one(self, cluster: Cluster) -> None:
+        renamed = replace(WANTED, service=ObjectName("monitoring", "adapter"))
+        old, new = Replica(cluster), Replica(cluster, wanted=renamed)
+        for replica in (old, new, old):
+            replica.look()
+        cluster.advance(TO_ROTATION)
+        staged = set()
+        for _ in range(5):
+            for replica in (old, new):
+                replica.look()
+                staged.add(cluster.content.next)
+        coming = cluster.content.next
+        assert coming is not None
+        assert coming.covers(renamed.names | WANTED.names)
+        assert len(staged) == 2
+
 
 def test_the_service_of_the_world_is_what_the_names_are_for() -> None:
     assert WANTED.names == {
