@@ -54,8 +54,8 @@ class SeriesMapper:
 
     def fix(self, labels: Mapping[str, str]) -> str:
         """Return how to get a series that has no node mapped, in one sentence."""
-        instance = labels.get("instance", "")
-        if self.names is None or not (instance or _first_name(labels)):
+        instance = labels.get("instance", "") or _first_name(labels)
+        if self.names is None or not instance:
             return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."
         found = sorted(self.names.candidates(labels, self._uname(labels)))
         if found:

@@ -117,6 +117,7 @@ def test_without_node_objects_the_instance_without_its_port_is_the_name(labels: 
         ("auto", {"instance": "10.244.0.9:9100"}, "No node has the address 10.244.0.9, which may be that of a pod"),
         ("auto", {"instance": "db:9100"}, "fits the nodes db.a.example, db.b.example"),
         ("auto", {"instance": "mars:9100"}, "No node has the name, host name or address 'mars'"),
+        ("auto", {"node": "mars"}, "No node has the name, host name or address 'mars'"),
         ("auto", {}, "no label `instance`"),
         ("ip", {"instance": "worker-1"}, "use `nodes.match: auto`"),
     ],
