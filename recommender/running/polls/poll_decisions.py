@@ -71,6 +71,7 @@ class PollDecisions:
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
         found: dict[str, Decided] = {}
+        self._slow.keep(plan.slow)
         # Slow decisions may depend on the others of this poll, so they are made last.
         for each in sorted(plan.configuration.recommendations, key=lambda each: each.policy.name in plan.slow):
             name, policy = each.policy.name, each.policy

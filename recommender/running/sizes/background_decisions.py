@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_settings import cluster_size_sett
 from recommender.running.sizes.plugin_hosts import PluginHosts, ReadsPlugins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterState
     from recommender.decisions.calculation import Calculate
@@ -49,6 +49,10 @@ class SlowDecisions(Protocol):
         """Return the latest decision; `now` is in seconds since the Unix epoch."""
         ...
 
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Drop what belongs to recommendations that are not configured any more."""
+        ...
+
     def forget(self) -> None:
         """Drop everything that is under way or was decided: another process leads."""
         ...
@@ -66,6 +70,10 @@ class ImmediateSizing:
         """Return the decision."""
         facts = SizeFacts(providers=providers_of(self._plugins, recommendation, inputs.cluster))
         return decide(recommendation.policy, calculate, with_facts(recommendation, inputs, facts), memory, now)
+
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Let the plugins of other recommendations release their resources."""
+        self._plugins.keep(recommendations)
 
     def forget(self) -> None:
         """Let the plugins release their resources."""
@@ -175,6 +183,11 @@ class SizesInBackground:
             _meanwhile(state.last, recommendation.policy, now), memory, decide_again=self._after_rest(state, now)
         )
 
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Drop what belongs to other recommendations; their decisions under way end without an effect."""
+        self._states = {name: state for name, state in self._states.items() if name in recommendations}
+        self._plugins.keep(recommendations)
+
     def forget(self) -> None:
         """Drop everything; decisions under way end without an effect."""
         self._states = {}
@@ -197,8 +210,10 @@ class SizesInBackground:
         now: float,
     ) -> None:
         writes = self._results.of(recommendation.policy.name)
-        work = state.work = _Work(recommendation, calculate, memory, threading.Event(), writes)
+        work = _Work(recommendation, calculate, memory, threading.Event(), writes)
         self._submit(partial(self._run, work, inputs, now, state.answer))
+        # Only now: if no thread can be started, the next poll has to try again.
+        state.work = work
 
     def _run(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> None:
         started, policy = self._clock(), work.recommendation.policy

@@ -10,7 +10,7 @@ from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources,
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, ProviderUnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
     from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
@@ -28,6 +28,10 @@ class ReadsPlugins(Protocol):
 
         An earlier answer counts only until it is `stale_after_seconds` old.
         """
+        ...
+
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Let the providers of recommendations that are not configured any more release their resources."""
         ...
 
 
@@ -76,6 +80,12 @@ class PluginHosts:
         nodes = cluster.nodes.value if isinstance(cluster.nodes, Observed) else ()
         return tuple(host.read(nodes, kept_seconds=stale_after_seconds) for _, host in hosts.values())
 
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Let the providers of recommendations that are not configured any more release their resources."""
+        with self._lock:
+            removed = [self._hosts.pop(name) for name in self._hosts.keys() - set(recommendations)]
+        _close(removed)
+
     def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
         """Return the provider's present state of a group. Raises ProviderUnreachableError."""
         return self._host(recommendation, provider).look(group)
@@ -100,6 +110,10 @@ class PluginHosts:
         """Let all providers release their resources."""
         with self._lock:
             hosts, self._hosts = self._hosts, {}
-        for of_one in hosts.values():
-            for _, host in of_one.values():
-                host.close()
+        _close(hosts.values())
+
+
+def _close(removed: Iterable[Hosts]) -> None:
+    for hosts in removed:
+        for _, host in hosts.values():
+            host.close()

@@ -123,6 +123,7 @@ class PluginHost:
         """The running call holds the lock until it ends, even if nobody waits for it any more."""
         self._running: _Call | None = None
         self._is_suspect = False
+        self._is_closed = False
         self._last = LastAnswers(self._name)
 
     def read(self, nodes: Iterable[ClusterNode], *, kept_seconds: float = KEPT_SECONDS) -> PluginReading:
@@ -173,12 +174,14 @@ class PluginHost:
             raise PluginError(_text(call.error)) from call.error
 
     def close(self) -> None:
-        """Let the provider release its resources, unless one of its calls hangs."""
-        if self._provider is None or not self._turn.acquire(blocking=False):
+        """Let the provider release its resources, now or when its present call ends."""
+        self._is_closed = True
+        if not self._turn.acquire(blocking=False):
             return
         provider, self._provider = self._provider, None
         try:
-            provider.close()
+            if provider is not None:
+                provider.close()
         except Exception as error:  # noqa: BLE001 - code of others, while the program ends
             _log.warning("%s could not be closed: %s: %s", self._name, type(error).__name__, error)
         finally:
@@ -212,6 +215,8 @@ class PluginHost:
             self._is_suspect = self._clock() - call.since > longest
             self._turn.release()
             call.ended.set()
+            if self._is_closed:
+                self.close()
 
     def _loaded_provider(self) -> CloudProvider:
         if self._provider is None:

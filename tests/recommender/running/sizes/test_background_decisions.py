@@ -25,7 +25,7 @@ from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 
@@ -33,8 +33,14 @@ MEMORY = Memory()
 
 
 class NoPlugins:
+    def __init__(self) -> None:
+        self.kept: list[Collection[str]] = []
+
     def read(self, *_: object) -> tuple[()]:
         return ()
+
+    def keep(self, recommendations: Collection[str]) -> None:
+        self.kept.append(recommendations)
 
 
 class World:
@@ -50,10 +56,12 @@ class World:
         """The time of a decision: each reading of the clock during it adds so much."""
         self.measured: list[tuple[str, float]] = []
         self.results = WriteResults()
+        self.plugins = NoPlugins()
+        self.has_threads = True
         self.sizes = SizesInBackground(
             SizingServices(
                 self.submit,
-                NoPlugins(),
+                self.plugins,
                 self.wake,
                 lambda *duration: self.measured.append(duration),
                 self.results,
@@ -64,6 +72,8 @@ class World:
         )
 
     def submit(self, work: Callable[[], None]) -> None:
+        if not self.has_threads:
+            raise RuntimeError("can't start new thread")
         self.work.append(work)
         if self.at_once:
             self.finish()
@@ -140,6 +150,24 @@ def test_a_decision_of_another_question_or_memory_is_dropped(world: World, chang
     memory = Memory(changes=(1.0,)) if changed == "memory" else None
 
     assert world.poll(settings=settings, memory=memory)[0] is Status.STALE
+
+
+def test_a_late_decision_of_a_recommendation_that_was_removed_meanwhile_is_dropped(world: World) -> None:
+    world.poll()
+    world.finish()
+    world.sizes.keep(())
+
+    assert world.poll()[0] is Status.STALE
+    assert world.plugins.kept == [()]
+
+
+def test_a_decision_whose_thread_cannot_be_started_is_tried_again(world: World) -> None:
+    world.has_threads = False
+    with pytest.raises(RuntimeError):
+        world.poll()
+    world.has_threads = world.at_once = True
+
+    assert world.poll()[:2] == (Status.OK, 5)
 
 
 def test_nothing_of_a_former_leadership_is_published(world: World) -> None:

@@ -80,6 +80,17 @@ def test_a_recommendation_that_names_a_plugin_no_longer_closes_it(
     assert [provider.refreshes for _, provider in started] == [1]
 
 
+def test_the_plugins_of_removed_recommendations_are_closed(started: Started) -> None:
+    hosts = PluginHosts()
+    hosts.read("a", NORTH, CLUSTER, 60.0)
+    hosts.read("b", SOUTH, CLUSTER, 60.0)
+    hosts.keep({"b"})
+    assert [(options["region"], provider.closed) for options, provider in started] == [
+        ("north", True),
+        ("south", False),
+    ]
+
+
 def test_all_plugins_are_closed_at_the_end(started: Started) -> None:
     hosts = PluginHosts()
     hosts.read("a", NORTH, CLUSTER, 60.0)

@@ -136,6 +136,18 @@ def test_a_plugin_that_hangs_is_left_out_and_no_second_call_begins() -> None:
     assert provider.closed
 
 
+def test_a_plugin_that_is_closed_during_a_call_is_closed_when_the_call_ends() -> None:
+    released = threading.Event()
+    provider = example()
+    provider.on_refresh = lambda: (released.wait(30.0), None)[1]
+    host = PluginHost(SETTINGS, seconds=0.01, load=lambda _: provider)
+    host.read(NODES)
+    host.close()
+    assert not provider.closed
+    released.set()
+    until(lambda: provider.closed)
+
+
 def vanish(provider: ExampleProvider) -> None:
     del provider.groups[0]
 
