@@ -217,7 +217,10 @@ class _Reader:
             life = self._pods.get(event.uid)
             if life is None:
                 self._pods[event.uid] = _Life(known.kinds[event.kind], event.created, bound, node)
-            elif life.bound is None:
+                return
+            # It exists, whatever a file of another process that ends later says.
+            life.gone = None
+            if life.bound is None:
                 life.bound, life.node = bound, node
             return
         life = self._pods.get(known.pods.get(event.number, ""))
@@ -232,7 +235,10 @@ class _Reader:
         """Return the recording that was read. Raises RecordingError."""
         if self._start is None or self._alive <= self._start:
             raise RecordingError(f"{source}: it covers no time yet: let `run` record for longer")
-        pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in self._pods.values()]
+        # An end before the beginning is from another clock, or of a file that was cut off.
+        lives = [one for one in self._pods.values() if one.gone is None or one.gone > one.created]
+        nodes = tuple(one for one in self._nodes if one.gone is None or one.gone > one.came)
+        pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in lives]
         others = sum(self._others[pod.kind] for pod in pods)
         notes = [*further_notes, *self._notes]
         asks = [any(kind.resources.requests.get(name) for name in (CPU, MEMORY)) for kind in self._pod_kinds]
@@ -247,7 +253,7 @@ class _Reader:
             source,
             self._start,
             self._alive,
-            tuple(self._nodes),
+            nodes,
             tuple(sorted(pods, key=lambda pod: pod.created)),
             tuple(self._pod_kinds),
             tuple(self._gaps),

@@ -131,6 +131,35 @@ def test_next_process_goes_on_and_what_ended_meanwhile_has_ended(tmp_path: Path)
     assert found.gaps == (RecordingGap(START + 60, START + HOUR),)
 
 
+def test_what_came_in_the_last_write_before_a_kill_and_is_gone_afterwards_never_was(tmp_path: Path) -> None:
+    late, young = pod("late", created=START + 55), node("young", created=START + 55)
+    known: list[Look] = [(START + at, [node("n1")], []) for at in (0, 50)]
+    write(tmp_path, [*known, (START + 60, [node("n1"), young], [late])])
+    (file,) = files_of(tmp_path)
+    file.write_bytes(file.read_bytes()[:-3])
+    write(tmp_path, [(START + HOUR, [node("n1")], []), (START + HOUR + 60, [node("n1")], [])])
+    found = read_recording(tmp_path)
+    assert [one.node.name for one in found.nodes] == ["n1"]
+    assert found.pods == ()
+
+
+def test_pods_that_ended_before_they_began_by_another_clock_are_left_out(tmp_path: Path) -> None:
+    ahead = pod("ahead", created=START + 90)
+    pods: list[tuple[float, list[ClusterPod]]] = [(0, []), (60, [ahead]), (70, []), (120, [])]
+    write(tmp_path, [(START + at, [node("n1")], there) for at, there in pods])
+    assert read_recording(tmp_path).pods == ()
+
+
+def test_a_pod_that_another_process_lists_later_has_not_ended(tmp_path: Path) -> None:
+    """Two processes write into one folder, and the pod is younger than the beginning of the second file."""
+    present = pod("web", node="n1", created=START + HOUR + 30)
+    looks: list[Look] = [(START + HOUR * hour, [node("n1")], []) for hour in range(2)]
+    write(tmp_path, [*looks, (START + HOUR + 60, [node("n1")], [present])])
+    write(tmp_path, [(START + HOUR, [node("n1")], []), (START + HOUR + 60, [node("n1")], [present])])
+    (one,) = read_recording(tmp_path).pods
+    assert one.gone is None
+
+
 def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
     days: list[Look] = [(START + 24 * HOUR * day + step, [node("n1")], []) for day in range(35) for step in (0.0, 60.0)]
     write(tmp_path, days)
