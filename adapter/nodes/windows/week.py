@@ -47,7 +47,9 @@ def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
     last = aligned(day.end, QUARTER_SECONDS)
     until = SLOTS - (day.end - last) // SLOT_SECONDS
     whole = slots[:, until % _SLOTS_A_QUARTER : until]
-    quarters = whole.reshape(len(slots), -1, _SLOTS_A_QUARTER).mean(axis=2).astype(np.float16)
+    # Without nodes, numpy cannot work out the number of quarters by itself.
+    by_quarter = whole.reshape(len(slots), whole.shape[1] // _SLOTS_A_QUARTER, _SLOTS_A_QUARTER)
+    quarters = by_quarter.mean(axis=2).astype(np.float16)
     return _with_quarters(week, SlotAxes(day.nodes, last, QUARTER_SECONDS), quarters)
 
 

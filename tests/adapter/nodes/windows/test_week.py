@@ -43,6 +43,15 @@ def test_a_whole_day_becomes_a_day_of_the_week() -> None:
     assert len(known_quarters(week)) == 96
 
 
+@pytest.mark.parametrize(("later_seconds", "names"), [(0.0, ()), (86_400.0, None)])
+def test_a_day_whose_nodes_are_all_gone_adds_nothing(later_seconds: float, names: tuple[str, ...] | None) -> None:
+    """Nodes are removed, or Prometheus is away for a day and nothing else names them."""
+    week, now = past(0.25, 0.5), END + 1.0 + later_seconds
+    gone = day_after(day_until(END, [0.5] * SLOTS), (), now, names)
+    assert gone.nodes == ()
+    assert with_day(week, gone) is week
+
+
 def test_what_is_known_of_a_quarter_stays() -> None:
     week = past(0.25, 0.5)
     again = with_past(week, grid_of(np.array([[1.0, 1.0, 1.0]]), step=QUARTER_SECONDS, end=END, nodes=("a",)))
