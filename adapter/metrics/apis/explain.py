@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from adapter.foundation.objects.percent import EncodingError, decoded
 from adapter.foundation.objects.resources import ResolveResource, Resource, UnknownResourceError
-from adapter.foundation.time.thread_limit import ThreadLimit
+from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
 from adapter.foundation.web.http import Request, Response
 from adapter.metrics.apis.askers import Askers, steps_of
 from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
@@ -60,6 +60,7 @@ class Explanations:
         self._askers = askers
         self._wall = wall
         self._limit = ThreadLimit(MOST_AT_ONCE, _busy)
+        self._waiting = ThreadLimit(MOST_AT_ONCE)
 
     def get(self, request: Request) -> Response:
         """Return the `Explanation` document. Raises IdentityError and ApiError."""
@@ -67,8 +68,9 @@ class Explanations:
         if request.method != "GET":
             raise ApiError(405, f"{request.method} is not allowed here: use GET")
         asked = _texts(request.query)
-        # Which metric is explained, and so which right is required, depends on the metrics that exist.
-        with suppress(ReadingError):
+        # Which metric is explained, and so which right is required, depends on the metrics that exist. Callers without
+        # any right wait here too, so they must not take the places of autoscalers.
+        with suppress(ReadingError, ThreadLimitError), self._waiting.entered():
             self._provider.complete_catalogue(asked.namespace or None)
         try:
             candidates = list(self._candidates(question_of(asked, self._resolve)))

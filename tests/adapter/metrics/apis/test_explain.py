@@ -222,6 +222,37 @@ def test_first_look_ups_that_do_not_end_are_explained_too() -> None:
     assert made.get(Request("GET", "/debug/explain", "metric=pods/rps&namespace=shop")).status == 200
 
 
+def test_explanations_leave_the_places_to_wait_for_first_look_ups_to_autoscalers() -> None:
+    """Whoever has a token may ask, and only then learns that the right is lacking."""
+    inside, go_on, waits = threading.Event(), threading.Event(), list[str | None]()
+
+    class Starting(FakeReadings):
+        def complete_catalogue(self, namespace: str | None) -> Catalogue:
+            waits.append(namespace)
+            inside.set()
+            assert go_on.wait(10)
+            return self.catalogue
+
+    made, _ = explanations(FakeAuthorizer(), Starting(CATALOGUE))
+
+    def ask(namespace: str) -> None:
+        with pytest.raises(DeniedError):
+            made.get(Request("GET", "/debug/explain", f"metric=pods/rps&namespace={namespace}"))
+
+    first = threading.Thread(target=ask, args=("shop",))
+    first.start()
+    assert inside.wait(10)
+    second = threading.Thread(target=ask, args=("bank",))
+    second.start()
+    second.join(10)
+    waited = list(waits)
+    go_on.set()
+    first.join(10)
+    ask("lab")
+
+    assert (waited, waits) == (["shop"], ["shop", "lab"])
+
+
 def test_who_failed_makes_room_for_the_next() -> None:
     class Broken(FakeReadings):
         def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
