@@ -73,7 +73,9 @@ class KnownUsage:
     cpu: CollectedCpu
     """CPU histograms, which end with the present day of UTC."""
     peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
-    """The measured peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown."""
+    """The measured peaks of each container by day, where index 0 is the present day; NaN where a peak is unknown.
+
+    The container that was measured last is the last one."""
     kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
     """Kills by day, where index 0 is the present day."""
     covered: float = 0.0
@@ -261,6 +263,7 @@ class KnownUsage:
     def _raise_peak(self, pod: PodContainer, peak: float) -> None:
         known = self._peaks_of(pod)
         known[0] = np.fmax(known[0], peak)
+        self.peaks[pod] = self.peaks.pop(pod)
 
     def _peaks_of(self, pod: PodContainer) -> FloatArray:
         return self.peaks.setdefault(pod, np.full(self.days, np.nan))

@@ -10,6 +10,7 @@ import hashlib
 import io
 import logging
 import zipfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -97,6 +98,11 @@ class UsageFiles:
             self._states.failed("write", f"{message}: a restart reads it again", level=logging.WARNING)
             return
         self._states.recovered("write", "usage is written again")
+
+    def remove(self, name: str) -> None:
+        """Delete the file of a recommendation that will not come back. A failure only wastes space."""
+        with suppress(OSError):
+            self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{stored_name(name)}.usage"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.prometheus.errors import PrometheusError
+from recommender.decisions.object_names import object_namespace
 from recommender.kinds.resources.bounds import SizeSettings
 from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.sizing import SizingOptions
@@ -21,7 +22,7 @@ from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC, R
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.decisions.record import TargetReference
@@ -96,9 +97,16 @@ class UsageKeeper:
         left = self._retry_at.get(need.name, 0.0) - self.wall()
         return self._until() > kept.usage.covered and not 0.0 < left <= _RETRY_SECONDS
 
-    def keep(self, needs: tuple[UsageNeed, ...]) -> None:
-        """Keep the usage of these needs, and forget all other usage."""
+    def keep(self, needs: tuple[UsageNeed, ...], configured: Collection[str]) -> None:
+        """Keep the usage of these needs, and forget all other usage.
+
+        `configured` are the names of all recommendations that follow usage, of other Prometheus servers too.
+        """
         names = {need.name for need in needs}
+        for gone in self._kept.keys() - names:
+            if gone not in configured and object_namespace(gone):
+                # Objects come and go: files that they leave behind would fill the disk.
+                self.files.remove(gone)
         self._retry_at = {name: time for name, time in self._retry_at.items() if name in names}
         self._kept = {name: kept for name, kept in self._kept.items() if name in names}
         self._found = {name: found for name, found in self._found.items() if name in names}

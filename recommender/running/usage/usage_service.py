@@ -87,16 +87,19 @@ class UsageService:
     def _keep(self, backend: str, reader: _Reader, stop: threading.Event) -> None:
         while not stop.is_set():
             wanted = self._needs
-            needs = tuple(need for need in wanted if need.backend == backend)
+            needs = _needs_of(backend, wanted)
             if needs or reader.keeper is not None:
                 keeper = self._reading(reader)
-                keeper.keep(needs)
+                keeper.keep(needs, {need.name for need in wanted})
                 for need in needs:
                     if keeper.due(need):
                         keeper.read(need, partial(self._goes_on, wanted, stop))
                 keeper.save()
             stop.wait(_LOOK_SECONDS)
         if reader.keeper is not None:
+            # The work for a backend also ends when nothing needs it any more.
+            wanted = self._needs
+            reader.keeper.keep(_needs_of(backend, wanted), {need.name for need in wanted})
             reader.keeper.save(is_last=True)
 
     def _goes_on(self, needs: tuple[UsageNeed, ...], stop: threading.Event) -> bool:
@@ -114,3 +117,7 @@ class UsageService:
 
     def _client(self, need: UsageNeed) -> PrometheusClient | None:
         return self._queries.of(need.backend, need.source).client()
+
+
+def _needs_of(backend: str, needs: tuple[UsageNeed, ...]) -> tuple[UsageNeed, ...]:
+    return tuple(need for need in needs if need.backend == backend)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from recommender.kinds.resources.bounds import SizeSettings
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, UsageSamples
 from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer, SizedWorkload, WorkloadContainer
+from recommender.running.usage import target_usage
 from recommender.running.usage.target_usage import KnownUsage, UsagePart
 
 DAY = 86_400.0
@@ -66,3 +69,14 @@ def test_a_kill_counts_on_the_next_day_even_if_memory_was_never_measured() -> No
     before = memory_target(usage)
     usage.add(part(DAY + PART, peak=0.1 * GIBIBYTE, request=GIBIBYTE))
     assert memory_target(usage) == before
+
+
+def test_of_too_many_pods_in_a_day_those_that_ended_first_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_usage, "MOST_PODS", 2)
+    usage = KnownUsage.empty(3)
+    for number in range(1, 5):
+        lives = part(number * PART, peak=GIBIBYTE)
+        job = POD._replace(pod=f"job-{number}")
+        lives.cpu.rows = ContainerRows((WEB,), {POD: 0, job: 0})
+        usage.add(replace(lives, peaks={POD: GIBIBYTE, job: GIBIBYTE}, kills=frozenset()))
+    assert {pod.pod for pod in usage.peaks} == {"web-1", "job-4"}

@@ -131,6 +131,24 @@ def test_usage_that_is_read_in_many_parts_leads_to_the_same_requests(client: Pro
     assert (one.cpu.target, one.memory) == (other.cpu.target, other.memory)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_removed"), [("shop/sizes", True), ("sizes", False)], ids=["of an object", "of the file"]
+)
+def test_the_file_of_a_deleted_object_is_deleted_and_that_of_an_entry_stays(
+    client: PrometheusClient, tmp_path: Path, name: str, *, is_removed: bool
+) -> None:
+    need = replace(EACH, name=name)
+    kept = keeper(client, tmp_path)
+    kept.read(need)
+    kept.save()
+    kept.keep((), {name})
+    assert len([*tmp_path.iterdir()]) == 1, "it is configured for another Prometheus now"
+    kept.read(need)
+    kept.keep((), ())
+    kept.save(is_last=True)
+    assert len([*tmp_path.iterdir()]) == (0 if is_removed else 1)
+
+
 def test_a_restart_goes_on_with_what_was_stored(client: PrometheusClient, kept: UsageKeeper, tmp_path: Path) -> None:
     kept.save()
     again = keeper(client, tmp_path)
