@@ -17,8 +17,10 @@ import sys
 import threading
 from bisect import bisect_left, insort
 from itertools import chain
-from typing import TYPE_CHECKING
+from sys import getsizeof
+from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bytes_of
 from adapter.foundation.objects.selectors import Operator, Requirement, Selector
 
 if TYPE_CHECKING:
@@ -119,15 +121,25 @@ class _Space:
                 del by_value[value]
 
 
+_Asked: TypeAlias = tuple[str | None, Selector]
+_Answer: TypeAlias = tuple[_Space, int, tuple[str, ...]]
+"""The objects of a namespace, their version, and the names."""
+
+
 class ObjectIndex:
     """A `Store` of names and labels. One thread writes, any number may read; a list takes effect in one step."""
 
-    def __init__(self, kept_answers: int = 16_384) -> None:
-        """`kept_answers` limits how many answers of `names` are cached."""
+    def __init__(self, kept_answers: int = 16_384, kept_bytes: int = 64 * MEBIBYTE) -> None:
+        """`kept_answers` limits how many answers of `names` are cached, and `kept_bytes` their approximate memory.
+
+        Askers choose the selectors, and an answer may name all objects of a large namespace.
+        """
         self._spaces: dict[str, _Space] = {}
         self._namespaces: tuple[str, ...] | None = None
-        self._answers: dict[tuple[str | None, Selector], tuple[_Space, int, tuple[str, ...]]] = {}
+        self._answers: dict[_Asked, _Answer] = {}
         self._kept_answers = kept_answers
+        self._kept_bytes = kept_bytes
+        self._bytes = 0
         # Held during single changes and for answers that are not cached: microseconds, except for the first selector
         # that names a label in a large namespace (1 ms for 2,000 label sets). Cached answers need no lock.
         self._lock = threading.Lock()
@@ -147,6 +159,10 @@ class ObjectIndex:
         if answer is not None and answer[0] is space and answer[1] == space.version:
             return answer[2]
         with self._lock:
+            # A new list may have taken the place of the one that was there above.
+            space = self._spaces.get(namespace or _ROOT)
+            if space is None:
+                return ()
             names = space.select(selector)
             self._remember(asked, (space, space.version, names))
         return names
@@ -197,12 +213,16 @@ class ObjectIndex:
             self._spaces = spaces
             self._namespaces = None
             # All cached answers are from the old list.
-            self._answers = {}
+            self._answers, self._bytes = {}, 0
 
-    def _remember(self, asked: tuple[str | None, Selector], answer: tuple[_Space, int, tuple[str, ...]]) -> None:
-        if asked not in self._answers and len(self._answers) >= self._kept_answers:
-            del self._answers[next(iter(self._answers))]
-        self._answers[asked] = answer
+    def _remember(self, asked: _Asked, answer: _Answer) -> None:
+        kept, size = self._answers, _bytes_of_answer(asked, answer)
+        former = kept.pop(asked, None)
+        self._bytes += size - (_bytes_of_answer(asked, former) if former is not None else 0)
+        while kept and (len(kept) >= self._kept_answers or self._bytes > self._kept_bytes):
+            oldest = next(iter(kept))
+            self._bytes -= _bytes_of_answer(oldest, kept.pop(oldest))
+        kept[asked] = answer
 
 
 class IndexReplacement:
@@ -226,6 +246,11 @@ class IndexReplacement:
     def commit(self) -> None:
         """Replace the content of the index. The replacement must not be used again."""
         self._index._replace(self._spaces)
+
+
+def _bytes_of_answer(asked: _Asked, answer: _Answer) -> int:
+    """Return about how much memory a cached answer takes; the names themselves are those of the objects."""
+    return bytes_of(asked) + getsizeof(answer[2])
 
 
 def _points_out(requirement: Requirement) -> bool:

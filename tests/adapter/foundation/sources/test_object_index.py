@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import threading
+from sys import getsizeof
 from typing import Any, TypeAlias
 
 import pytest
@@ -114,6 +115,29 @@ def test_answers_that_are_remembered_are_bounded() -> None:
     for number in range(100):
         assert index.names("shop", parse_selector(f"app!=x{number}")) == ("a",)
     assert len(index._answers) == 10
+
+
+@pytest.mark.parametrize(("pods", "values"), [(1000, 1), (10, 300)], ids=["many names", "long selectors"])
+def test_answers_that_are_remembered_are_bounded_in_bytes(pods: int, values: int) -> None:
+    """The request chooses the selector, and the namespace how many names an answer has."""
+    most = 100_000
+    index = ObjectIndex(kept_bytes=most)
+    for number in range(pods):
+        index.put(item("shop", f"pod-{number}", {"app": "web"}))
+    for number in range(100):
+        others = ",".join(f"x{number}-{value}" for value in range(values))
+        assert len(index.names("shop", parse_selector(f"app notin ({others})"))) == pods
+    held = sum(getsizeof(names) + getsizeof(asked[1].text) for asked, (_, _, names) in index._answers.items())
+    assert 0 < held < most
+    assert index.names("shop", parse_selector("app=web")) is index.names("shop", parse_selector("app=web"))
+
+
+def test_an_answer_that_is_too_large_to_keep_beside_others_is_right() -> None:
+    index = ObjectIndex(kept_bytes=1)
+    index.put(item("shop", "a", {"app": "web"}))
+    for number in range(3):
+        assert index.names("shop", parse_selector(f"app!=x{number}")) == ("a",)
+    assert len(index._answers) == 1
 
 
 def test_a_namespace_that_is_not_known_leaves_no_trace() -> None:
