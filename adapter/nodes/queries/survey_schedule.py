@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.errors import ERRORS_OF_SERVER, PrometheusError, UnexpectedAnswerError
@@ -75,8 +76,8 @@ class KeptSurvey:
             self._has_asked_for_past |= with_past and not is_away
             # Queries also work without it, but may be larger than necessary.
             self._due = self._monotonic() + (0.0 if is_away else _SURVEY_AGAIN_SECONDS)
-            if not self._is_measured:
-                self.last = Survey()
+            # What is cached for a survey would grow if the same one stayed for ever.
+            self.last = replace(self.last) if self._is_measured else Survey()
             return
         self.last = survey_of(samples, nodes)
         if with_past:

@@ -275,3 +275,18 @@ def test_a_job_measures_no_nodes_that_are_gone() -> None:
     samples = refresher.refresh(START, None, (a_node("a"), a_node("b"))).samples
     (job,) = refresher.refresh(START + INTERVAL, samples, (a_node("a"),)).measured_by
     assert set(job.nodes.values()) == {1}
+
+
+def test_exporters_that_come_and_go_are_forgotten_also_while_no_survey_succeeds() -> None:
+    prometheus, clock = Scripted(), [0.0]
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL, monotonic=lambda: clock[0]
+    )
+    samples, nodes = None, (a_node("a"),)
+    for number in range(30):
+        prometheus.loads = {"a": 0.1, f"pod-{number}": 0.2}
+        samples = refresher.refresh(START + clock[0], samples, nodes).samples
+        clock[0] += INTERVAL
+    last = refresher._mapping._last
+    assert last is not None
+    assert 2 <= len(last.mapping.mapper.found) <= 4
