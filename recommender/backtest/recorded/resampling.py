@@ -79,14 +79,14 @@ def median_step(trace: RecordedLoad) -> float | None:
 
 
 def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
-    places = np.floor((trace.times - trace.times[0]) / step + 0.5).astype(np.int64)
-    count = int(places[-1]) + 1
+    places = np.floor((trace.times - trace.times[0]) / step + 0.5)
+    count = float(places[-1]) + 1
     if count > _MOST_FINE_STEPS:
         raise BacktestError(
-            f"{trace.source}: the samples span {count:,} of their median steps of {step:g} s, more than "
+            f"{trace.source}: the samples span {count:,.0f} of their median steps of {step:g} s, more than "
             f"{_MOST_FINE_STEPS:,}: check the first and the last time, or cut the trace"
         )
-    values = _means(places, trace.values, count)
+    values = _means(places.astype(np.int64), trace.values, int(count))
     if missing is Missing.ZERO:
         values = np.where(np.isnan(values), 0.0, values)
     return _Grid(float(trace.times[0]), step, values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangeSeries
 from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
 from adapter.foundation.time.pace import UNPACED
@@ -165,8 +165,8 @@ class _Slice:
 
 
 def _possible(found: Iterable[Element]) -> list[Element]:
-    """Return the samples whose values can be amounts or times, which are finite and not negative."""
-    return [each for each in found if 0 <= each.value < math.inf]
+    """Return the samples whose values can be amounts or times, which are never negative and fit into 64 bits."""
+    return [each for each in found if 0 <= each.value <= INT64_MAX]
 
 
 def _read_slice(part: _Slice, found: KubeState, steps: set[float]) -> None:

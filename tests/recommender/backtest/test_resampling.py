@@ -54,6 +54,7 @@ def test_samples_become_a_grid(
         ({0: NAN, 60: NAN}, None, "no sample has a value"),
         ({0: 1, 1: 2, 2: 3, 4e9: 1}, None, "4,000,000,001 steps of 1 s are more than 1,000,000: write --step=4020s"),
         ({0: 1, 1: 2, 2: 3, 4e9: 1}, 4020.0, "check the first and the last time"),
+        ({0: 1, 1e-15: 2, 2e-15: 3, 1e9: 1}, 86_400.0, "check the first and the last time"),
     ],
 )
 def test_a_grid_that_cannot_be_made_is_refused(samples: dict[float, float], step: float | None, message: str) -> None:

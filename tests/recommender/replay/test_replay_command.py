@@ -141,7 +141,7 @@ def test_missing_series_are_named_and_nothing_is_replayed(
     assert "kube-state-metrics" in err
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e308"])
 def test_values_that_cannot_be_are_left_out(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, value: str
 ) -> None:
