@@ -77,7 +77,7 @@ class KeptNode:
 
 @dataclass(frozen=True, slots=True)
 class UnschedulablePods:
-    """Pending pods that are alike and that no group can hold."""
+    """Pending pods that are alike and for which no node is added, mostly because no group can hold them."""
 
     pods: tuple[PodName, ...]
     groups: Mapping[str, str]
@@ -86,6 +86,8 @@ class UnschedulablePods:
     """Why no group was tried, such as a missing claim; empty otherwise."""
     missing: str = ""
     """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a `reason`."""
+    is_left_out: bool = False
+    """Whether no node was sought for them, so that a group may be able to hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,11 @@ class ClusterSizeAnswer:
         """Return those of the pods that exist; perhaps none."""
         return replace(alike, pods=tuple(pod for pod in alike.pods if pod not in self.expected))
 
+    @property
+    def unheld_pods(self) -> int:
+        """How many pods no group can hold."""
+        return sum(len(alike.pods) for alike in self.unschedulable if not alike.is_left_out)
+
 
 def answer_of(record: Record | None) -> ClusterSizeAnswer | None:
     """Return the answer of a record; None if it has none."""
@@ -248,7 +255,7 @@ def summary_text(answer: ClusterSizeAnswer) -> str:
         if group.current is not None and group.recommended > group.current
     ]
     due = sum(removal.is_due for removal in answer.removals)
-    pending = sum(len(alike.pods) for alike in answer.unschedulable)
+    pending = answer.unheld_pods
     parts = [
         f"grow {', '.join(grown)}" if grown else "",
         f"{count_of(due, 'removable node')}" if due else "",

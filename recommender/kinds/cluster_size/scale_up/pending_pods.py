@@ -169,4 +169,4 @@ def left_out_pods(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[Unschedulable
     by_reason: defaultdict[str, list[PodName]] = defaultdict(list)
     for pod, reason in pods:
         by_reason[reason].append(pod_name(pod))
-    return tuple(UnschedulablePods(tuple(names), {}, reason) for reason, names in by_reason.items())
+    return tuple(UnschedulablePods(tuple(names), {}, reason, is_left_out=True) for reason, names in by_reason.items())

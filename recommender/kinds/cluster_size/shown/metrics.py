@@ -52,9 +52,7 @@ def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str,
             of_recommendation(record): float(len(answer.removals)) for record, answer in sized if not answer.is_held
         },
         "tidewatch_unschedulable_pods": {
-            of_recommendation(record): float(sum(len(alike.pods) for alike in answer.unschedulable))
-            for record, answer in sized
-            if not answer.is_held
+            of_recommendation(record): float(answer.unheld_pods) for record, answer in sized if not answer.is_held
         },
         "tidewatch_pending_pods": {
             of_recommendation(record): float(answer.pending_pods) for record, answer in sized if not answer.is_held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,13 +17,17 @@ from recommender.kinds.cluster_size.model.answer import (
     Removal,
     SizeStep,
     UnschedulablePods,
+    summary_text,
 )
 from recommender.kinds.cluster_size.model.pod_places import PodMove, PodName
+from recommender.kinds.cluster_size.scale_up.pending_pods import left_out_pods
+from recommender.kinds.cluster_size.scale_up.pod_work_limit import NOT_LOOKED_AT
 from recommender.kinds.table import all_kinds, kind_of
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
 from recommender.printed.table import value_text
 from recommender.running.history.history_points import points_of
+from tests.recommender.kinds.cluster_size.builders import pod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,6 +96,16 @@ def test_an_answer_is_exposed(series: str, value: float) -> None:
     assert exposed(RECORD)[series] == value
 
 
+def test_pods_for_which_no_group_was_tried_are_not_counted_as_pods_that_no_group_can_hold() -> None:
+    left_out = left_out_pods([(pod("p"), NOT_LOOKED_AT), (pod("gated"), "it has a scheduling gate")])
+    answer = replace(ANSWER, unschedulable=(*ANSWER.unschedulable, *left_out))
+
+    found = exposed(replace(RECORD, details=answer))
+
+    assert found['tidewatch_unschedulable_pods{recommendation="workers"}'] == 2
+    assert summary_text(answer).endswith("; 2 pods that no group can hold")
+
+
 def test_a_group_that_is_left_out_has_no_series() -> None:
     assert not [series for series in exposed(RECORD) if 'node_group="odd"' in series]
 
@@ -120,7 +135,7 @@ def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
     )
 
     assert EVIL not in page
-    for text in ("Node groups", "Removable nodes", "Pods that no group can hold", "Nodes that stay", "12%", "x-0"):
+    for text in ("Node groups", "Removable nodes", "Pods for which no node is added", "Nodes that stay", "12%", "x-0"):
         assert text in page
     assert "<strong>4</strong> nodes in 1 node group" in page
 
