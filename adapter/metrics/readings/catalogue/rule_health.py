@@ -11,7 +11,6 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.sources.prometheus.backends.backend import Backend, called
@@ -27,7 +26,7 @@ from adapter.metrics.rulebook.model import Api, Rule
 from adapter.metrics.rulebook.reload.last_good import says
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.metrics.readings.catalogue.metric_discovery import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
@@ -51,6 +50,10 @@ _REASONS: Mapping[type[ReadingError], str] = {
     ReadingError: "fault",
 }
 _SERIES = "series"
+_UNANSWERED = frozenset({"slow", _SERIES})
+"""Reasons that many rules have at once if Prometheus hangs."""
+_MOST_APART = 3
+"""How many rules that change for such a reason at the same time have a line each; more have one line together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class _LastLogged:
     """The number of changes since then."""
 
 
+_Change: TypeAlias = "tuple[_LastLogged, Trouble | None]"
+"""What was last logged about a rule, and its trouble now; None if it works."""
+
+
 class RuleHealthLog:
     """Remembers what was logged about each rule. Safe for any number of threads."""
 
@@ -96,7 +103,7 @@ class RuleHealthLog:
     def report(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
         """Log what changed, each rule at most once a minute. `rules` are those in force."""
         by_rule = _merge_troubles(troubles)
-        lines: list[Callable[[], None]] = []
+        changes: list[_Change] = []
         with self._lock:
             self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
             if self._last_logged:
@@ -108,12 +115,11 @@ class RuleHealthLog:
                 self._last_logged.setdefault(key, _LastLogged(trouble.rule))
             now = self._monotonic()
             for key, last in list(self._last_logged.items()):
-                self._log_changes(last, by_rule.get(key), now, lines)
+                self._note_change(last, by_rule.get(key), now, changes)
                 if not last.latest and not last.reasons and last.at is not None and not _is_recent(last, now):
                     del self._last_logged[key]
         # Written after the lock is released: others must not wait for a slow reader of the log.
-        for line in lines:
-            line()
+        _log_states(changes, now)
 
     def report_source(self, failure: str | None, backend: Backend | None = None) -> None:
         """Log that Prometheus cannot be asked for series, once some calls in a row say so, and log when that ends."""
@@ -142,7 +148,7 @@ class RuleHealthLog:
             self._remarked.clear()
 
     @staticmethod
-    def _log_changes(last: _LastLogged, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
+    def _note_change(last: _LastLogged, trouble: Trouble | None, now: float, changes: list[_Change]) -> None:
         reasons = trouble.reasons if trouble else frozenset[str]()
         if reasons != last.latest:
             last.latest = reasons
@@ -150,7 +156,7 @@ class RuleHealthLog:
         if not last.changes or _is_recent(last, now):
             return
         if reasons != last.reasons or last.changes > 1:
-            lines.append(partial(_log_state, replace(last), trouble, now))
+            changes.append((replace(last), trouble))
             last.reasons, last.at = reasons, now
         last.changes = 0
 
@@ -213,6 +219,31 @@ def _merge_troubles(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
 
 def _is_recent(last: _LastLogged, now: float) -> bool:
     return last.at is not None and now - last.at < SECONDS_BETWEEN_LINES
+
+
+def _log_states(changes: Iterable[_Change], now: float) -> None:
+    """Write a line for each change, or one for many rules whose queries Prometheus no longer, or again, answers."""
+    together: defaultdict[tuple[bool, frozenset[str]], list[_Change]] = defaultdict(list)
+    for last, trouble in changes:
+        together[trouble is None, trouble.reasons if trouble else last.reasons].append((last, trouble))
+    for (works, reasons), alike in together.items():
+        if len(alike) > _MOST_APART and reasons <= _UNANSWERED:
+            _log_many(alike, reasons, works=works)
+            continue
+        for last, trouble in alike:
+            _log_state(last, trouble, now)
+
+
+def _log_many(alike: Sequence[_Change], reasons: frozenset[str], *, works: bool) -> None:
+    """Write one line about several rules that have begun to fail, or work again, at the same time."""
+    places = ", ".join(last.rule.place for last, _ in alike[:_MOST_APART])
+    which = f"{places} and {len(alike) - _MOST_APART} more"
+    if works:
+        _log.info("%d rules work again: %s", len(alike), which, extra={"fields": {"state": "ok", "rules": len(alike)}})
+        return
+    about = {"state": "failing", "reason": ",".join(sorted(reasons)), "rules": len(alike)}
+    message = next(trouble.message for _, trouble in alike if trouble)
+    _log.warning("%d rules fail: %s; the first: %s", len(alike), which, message, extra={"fields": about})
 
 
 def _log_state(last: _LastLogged, trouble: Trouble | None, now: float) -> None:

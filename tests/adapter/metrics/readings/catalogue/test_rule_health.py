@@ -119,6 +119,34 @@ def test_another_reason_is_told_too(team: Team, said: Callable[[], list[logging.
     assert [getattr(line, "fields", {})["reason"] for line in said()] == ["refused", "slow"]
 
 
+def test_a_prometheus_that_hangs_is_a_few_lines_however_many_rules_there_are(
+    said: Callable[[], list[logging.LogRecord]],
+) -> None:
+    rule = (
+        "- {{seriesQuery: jobs_{0}, name: {{as: jobs_{0}}}, resources: {{namespaced: false}}, metricsQuery: jobs_{0}}}"
+    )
+    prometheus = ScriptedPrometheus(answer=lambda _query: reply())
+    house = make_house(prometheus, rules="\n".join(["externalRules:", *(rule.format(n) for n in range(200))]))
+    prometheus.series_answer = lambda selector: [{"__name__": selector.partition("{")[0]}]
+    house.pass_time(61, step=1)
+    for number in range(200):
+        house.readings.external(house.external(f"jobs_{number}"), "shop", EVERYTHING)
+    prometheus.answer = lambda _query: SLOW
+    prometheus.series_answer = lambda _selector: SLOW
+    house.pass_time(300, step=1)
+    lines = of_states(said())
+    assert 1 <= len(lines) <= 12
+    assert lines[0].startswith("200 rules fail: externalRules[0] (rules.yaml:2), ")
+    assert lines[0].endswith(" and 197 more; the first: query q: no answer within 10 s")
+    prometheus.answer = lambda _query: reply()
+    prometheus.series_answer = lambda selector: [{"__name__": selector.partition("{")[0]}]
+    house.pass_time(120, step=1)
+    lines = of_states(said())
+    assert 1 <= len(lines) <= 12
+    assert lines[-1].startswith("200 rules work again: externalRules[0] (rules.yaml:2), ")
+    assert failing(house) == 0
+
+
 def test_a_rule_that_comes_and_goes_is_told_of_once_a_minute_with_how_often(
     team: Team, said: Callable[[], list[logging.LogRecord]]
 ) -> None:
