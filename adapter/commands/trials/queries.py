@@ -33,6 +33,8 @@ TRIAL_SECONDS: Final = 5.0
 """The time limit for all queries of one change to the same Prometheus."""
 CHANGE_SECONDS: Final = 2 * TRIAL_SECONDS
 """The time limit for all queries of one change, since changes should be in force within 15 seconds."""
+MOST_REFUSED: Final = 10_000
+"""Limit of remembered refusals: each correction that is wrong too leaves one."""
 
 
 class TrialBudget:
@@ -74,6 +76,7 @@ class QueryTrials:
         self._prometheus_of = prometheus_of
         self._resolve = resolve
         self._refused: dict[Hashable, str] = {}
+        """Why rules were refused, by content; the rule that was refused last is the last one."""
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
         """Return a function that judges the rules of a change. Rules in force are not tried, since they may work."""
@@ -95,7 +98,10 @@ class QueryTrials:
                 budget.ask(self._prometheus_of(backend), backend, query)
         except QueryRefusedError as e:
             if e.error_type != "execution" and not e.error_type.startswith("http_"):
+                self._refused.pop(said, None)
                 self._refused[said] = e.message
+                if len(self._refused) > MOST_REFUSED:
+                    del self._refused[next(iter(self._refused))]
         except (PrometheusError, RenderError):
             # The trial gave no result, so the previous one still applies.
             pass

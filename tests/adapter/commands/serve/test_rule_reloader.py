@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.commands.serve.rule_reloader import RuleReloader
+from adapter.commands.trials import queries
 from adapter.commands.trials.queries import TRIAL_SECONDS, QueryTrials
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.kept_contents import KeptContents
@@ -303,6 +304,26 @@ def test_a_query_that_prometheus_refused_stays_refused_while_it_cannot_be_asked(
     write(tmp_path, a=typo)
     house.look()
     assert (house.serves(), house.retained, house.is_well) == (["a", "b"], set(), True)
+
+
+def test_of_many_refused_queries_only_the_last_ones_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "MOST_REFUSED", 1)
+    write(tmp_path, a=rules("a"))
+    prometheus = Prometheus(refuses_later)
+    house = House(tmp_path, prometheus=prometheus)
+    for query in (LATER, f"{LATER} still"):
+        write(tmp_path, a=rules("a", query=query))
+        house.look()
+    assert house.retained == {"rules[0]"}
+    prometheus.answer = unreachable
+    write(tmp_path, a=rules("a", "b", query=f"{LATER} still"))
+    house.look()
+    assert house.retained == {"rules[0]"}
+    write(tmp_path, a=rules("a", query=LATER))
+    house.look()
+    assert house.retained == set()
 
 
 def test_a_query_that_only_some_askers_complete_is_not_tried(tmp_path: Path) -> None:

@@ -96,6 +96,12 @@ def test_growth_is_capped_for_models_that_extrapolate(model: str, written: float
     assert (found.binding == "maxGrowth") == (replicas != 8)
 
 
+@pytest.mark.parametrize(("model", "replicas"), [("seasonal", 8), ("quantile", 8), ("linear", 1)])
+def test_after_a_night_without_load_only_an_extrapolation_of_the_morning_is_cut(model: str, replicas: int) -> None:
+    found = sized(settings(model=ModelName(model)), LoadSituation(0.0, forecast(200_000.0, model)))
+    assert found.replicas == replicas
+
+
 def test_a_mixture_of_models_is_not_cut_by_the_default_growth_of_the_one_that_leads() -> None:
     found = sized(settings(model=ModelName.AUTO), LoadSituation(50_000.0, forecast(200_000.0, "linear")))
     assert found.replicas == 8
