@@ -103,6 +103,16 @@ class PastProgress:
         self._span = span
         self.resources = {resource: _ResourceProgress() for resource in span.resources}
 
+    def follow_clock(self, now: float) -> None:
+        """Forget answers about slots that are not kept at this time: those are requested again if they are kept later.
+
+        A clock that was wrong for a moment must not leave a gap that nothing fills.
+        """
+        steps = self._span.steps(now)
+        for progress in self.resources.values():
+            progress.answered.intersection_update(steps)
+            progress.answered_by_rule.intersection_update(steps)
+
     def next_query(
         self,
         known: Mapping[LoadResource, Collection[int]],
@@ -139,8 +149,6 @@ class PastProgress:
     ) -> PastQuery | None:
         """Return the query for the newest slots that a resource lacks: from the rule first, then from counters."""
         progress = self.resources[resource]
-        progress.answered.intersection_update(steps)
-        progress.answered_by_rule.intersection_update(steps)
         done = progress.answered.union(known)
         reads = {False: survey.series[resource]}
         if resource in survey.recorded:

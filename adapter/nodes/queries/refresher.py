@@ -229,6 +229,8 @@ class SampleRefresher:
         grids = {
             r: grid for r, grid in grids.items() if grid.step_seconds == STEP_SECONDS and not grid.end % STEP_SECONDS
         }
+        for past in (self._day, self._week):
+            past.follow_clock(now)
         knows_nodes = nodes is not None
         if nodes is not None:
             names = tuple(sorted(node.name for node in nodes))

@@ -22,8 +22,10 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.board.refresh_logs import RefreshReports
+from adapter.nodes.model.day import LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
+from adapter.nodes.model.week import LoadWeek
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
 from adapter.nodes.queries.refresher import SampleRefresher
 from tests.adapter.nodes.placement.objects import a_node
@@ -247,6 +249,29 @@ def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
         found.append(samples.grids[LoadResource.MEMORY].values[:, -1].tolist())
         now += INTERVAL
     assert found == [[0.1, 0.2], [0.1, 0.2], [0.2, 0.1]]
+
+
+def test_the_past_is_asked_for_again_after_the_clock_was_wrong() -> None:
+    """The kept day and week follow the clock, so they lose what is not within a day or a week of it."""
+    prometheus, clock = Surveyed(8, {}), [0.0]
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus),
+        SchedulingSettings(),
+        refresh_seconds=INTERVAL,
+        monotonic=lambda: clock[0],
+    )
+
+    def fills(now: float) -> list[int]:
+        refresher.refresh(now, None, None)
+        day = [refresher.fill_day(now, LoadDay(), None, 5.0).queries for _ in range(3)]
+        return [*day, *(refresher.fill_week(now, LoadWeek(), None, 5.0, is_needed=True).queries for _ in range(2))]
+
+    all_parts, nothing = [1, 1, 0, 1, 0], [0, 0, 0, 0, 0]
+    assert (fills(START), fills(START)) == (all_parts, nothing)
+    prometheus.series, clock[0] = 0, 1000.0
+    assert fills(START + 1e8) == nothing
+    prometheus.series = 8
+    assert fills(START) == all_parts
 
 
 def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
