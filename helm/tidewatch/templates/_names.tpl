@@ -152,9 +152,9 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* `metadata` of the object with the given name, of the adapter unless `component` names another one; `namespace: ""` for a cluster-scoped object. */}}
 {{- define "tidewatch.metadata" -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 {{- with hasKey . "namespace" | ternary .namespace .context.Release.Namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "tidewatch.componentSelector" (dict "context" .context "component" (.component | default "adapter")) | nindent 2 }}

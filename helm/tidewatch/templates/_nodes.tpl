@@ -44,17 +44,17 @@
 {{/* The volumes with Secrets, as a YAML list of {name, secret, key}, `key` if only one is mounted; each is mounted below /etc/tidewatch. */}}
 {{- define "tidewatch.nodes.secrets" -}}
 {{- with include "tidewatch.nodes.servingSecret" . }}
-- {name: serving, secret: {{ . }}}
+- {name: serving, secret: {{ . | quote }}}
 {{- end }}
 {{- with include "tidewatch.nodes.clientCASecret" . }}
 # The CA alone: the key of the client certificate is none of the server's business.
-- {name: client-ca, secret: {{ . }}, key: ca.crt}
+- {name: client-ca, secret: {{ . | quote }}, key: ca.crt}
 {{- end }}
 {{- with include "tidewatch.nodes.tokenSecret" . }}
-- {name: token, secret: {{ . }}}
+- {name: token, secret: {{ . | quote }}}
 {{- end }}
 {{- with .Values.prometheus.credentials.secret }}
-- {name: prometheus, secret: {{ . }}}
+- {name: prometheus, secret: {{ . | quote }}}
 {{- end }}
 {{- end -}}
 

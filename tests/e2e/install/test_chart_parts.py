@@ -17,6 +17,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from tests.helm.cases import CA, rendered, resource_rules
 from tests.helm.chart import NAME, NAMESPACE, HelmError, render, selector_of
+from tests.helm.fields import MODELS, check_fields
 from tests.helm.recommenders import LINEAR, configuration
 
 RECOMMENDER: Final[dict[str, Any]] = {"enabled": True, "config": configuration(LINEAR)}
@@ -136,6 +137,19 @@ def test_recommendations_are_those_of_the_release_s_own_recommender(values: dict
         assert ("tidewatch-recommender-metrics" in scraped) == (kind == "ServiceMonitor")
 
 
+@pytest.mark.parametrize(
+    ("part", "kind", "key"),
+    [
+        ("recommender", "RecommenderConfiguration", "recommender.yaml"),
+        ("nodes", "SchedulingConfiguration", "scheduling.yaml"),
+    ],
+)
+def test_a_configuration_may_begin_with_an_indented_comment(part: str, kind: str, key: str) -> None:
+    text = f"    # Ours.\napiVersion: tidewatch.io/v1alpha1\nkind: {kind}\nrecommendations: []\n"
+    release = render({part: {"enabled": True, "config": text}})
+    assert release.one("ConfigMap", f"tidewatch-{part}")["data"][key].rstrip() == text.rstrip()
+
+
 def test_a_recommender_that_would_read_all_clusters_is_refused() -> None:
     connection = {"url": "http://prometheus:9090"}
 
@@ -191,6 +205,30 @@ def test_a_network_policy_leaves_the_api_open_and_metrics_to_pods() -> None:
 def test_a_budget_for_disruptions_is_for_more_than_one_replica() -> None:
     assert rendered("defaults").one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
     assert rendered("one replica").all("PodDisruptionBudget") == []
+
+
+def test_names_that_look_like_numbers_are_names() -> None:
+    values = {
+        "prometheus": {"credentials": {"secret": "1234567", "token": "token"}},
+        "rules": {"existing": "12345"},
+        "serviceAccount": {"name": "0123"},
+        "priorityClassName": "1000",
+        "recommender": RECOMMENDER | {"priorityClassName": "true", "serviceAccount": {"name": "null"}},
+        "nodes": {
+            "enabled": True,
+            "scheduler": {"enabled": True, "clientCertificateSecret": "3", "priorityClassName": "1000"},
+            "tls": {"secret": "1", "clientCASecret": "2"},
+            "token": {"key": "0123"},
+        },
+    }
+    release = render(values, namespace="1000000")
+    for one in release.objects:
+        if one["kind"] in MODELS:
+            check_fields(one)
+    assert {one["metadata"]["namespace"] for one in release.all("Deployment")} == {"1000000"}
+    mounted = {volume["secret"]["secretName"] for volume in release.nodes["volumes"] if "secret" in volume}
+    assert {"1", "2", "1234567"} <= mounted
+    assert release.pod["serviceAccountName"] == "0123"
 
 
 def test_labels_of_the_pods_cannot_take_them_from_their_deployment() -> None:
