@@ -91,14 +91,17 @@ def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] 
 
 def owners_in(watch: StoreWatch[AutoscalerStore]) -> dict[str, Observed[tuple[Autoscaler, ...]] | Unknown]:
     """Return the HPAs of the watched namespace, or of all; unknown in each namespace with one that cannot be used."""
+    # Both before and after, since one may become usable, or unusable, while the others are read.
+    before, found, after = _unusable(watch), values_in(watch), _unusable(watch)
+    return owners_by_namespace(watch.running.namespace or EVERYWHERE, found, {**before, **after})
+
+
+def _unusable(watch: StoreWatch[AutoscalerStore]) -> dict[str, str]:
+    """Return why HPAs cannot be used, by namespace."""
     running = watch.running
-    unusable = {
-        namespace or EVERYWHERE: _left_out(number, running)
-        for namespace, number in running.reflector.unreadable_by_namespace.items()
-    }
-    for (namespace, _), reason in watch.store.refused.items():
-        unusable.setdefault(namespace, reason)
-    return owners_by_namespace(running.namespace or EVERYWHERE, values_in(watch), unusable)
+    unreadable = running.reflector.unreadable_by_namespace.items()
+    reasons = {namespace or EVERYWHERE: _left_out(number, running) for namespace, number in unreadable}
+    return {namespace: reason for (namespace, _), reason in watch.store.refused.items()} | reasons
 
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:

@@ -250,6 +250,25 @@ def test_in_a_watch_of_all_namespaces_an_odd_hpa_hides_only_the_owners_of_its_ow
     until(lambda: watch.state().autoscalers["shop"] == Observed((), NOW))
 
 
+@pytest.mark.parametrize("odd", [{}, {"minReplicas": "two"}], ids=["unusable", "that cannot be decoded"])
+def test_at_no_moment_is_an_hpa_that_becomes_odd_taken_for_none(
+    odd: Json, server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    watches: list[ClusterWatch] = []
+    seen: list[object] = []
+    put(server, autoscaler_object("web", "shop", WEB))
+    needs = ClusterNeeds(autoscaler_namespaces=frozenset({EVERYWHERE}))
+    watch = watching(client, tasks, needs, lambda: seen.extend(each.state().autoscalers["shop"] for each in watches))
+    until(lambda: server.watching("horizontalpodautoscalers") == 1)
+    watches.append(watch)
+    put(server, autoscaler_object("web", "shop", WEB) | {"spec": odd})
+    until(lambda: isinstance(watch.state().autoscalers["shop"], Unknown))
+    put(server, autoscaler_object("web", "shop", WEB))
+    until(lambda: isinstance(watch.state().autoscalers["shop"], Observed))
+    assert seen
+    assert not [found for found in seen if isinstance(found, Observed) and not found.value]
+
+
 def test_a_missing_permission_is_named(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
     server.forbid("list", "nodes")
     server.forbid("list", "horizontalpodautoscalers")

@@ -93,9 +93,9 @@ class StoredObjects(Generic[T]):
             unreadable = named(content)
             if unreadable is None:
                 raise
-            # Its earlier state is no longer true.
-            self._store.remove(unreadable.namespace, unreadable.name)
+            # Before its earlier state, which is no longer true, is removed: nobody must take it for deleted.
             self.left_out.put(unreadable.namespace, unreadable.name, str(error))
+            self._store.remove(unreadable.namespace, unreadable.name)
             return
         self._store.put(item)
         self.left_out.discard(item.metadata.namespace, item.metadata.name)
