@@ -46,8 +46,8 @@ class BackendWorkers(Generic[W]):
             found = self._employed.get(backend)
             if found is None:
                 found = self._employed[backend] = _Employed(self._make())
-                if self._is_running:
-                    self._start(backend, found)
+            if self._is_running:
+                self._start(backend, found)
             return found.worker
 
     def known(self) -> Mapping[str, W]:
@@ -79,8 +79,10 @@ class BackendWorkers(Generic[W]):
         """Start the thread of a backend that has none yet. The lock is held."""
         if backend and employed.thread is None:
             name = f"{self._name} {backend}"
-            employed.thread = threading.Thread(target=self._supervise, args=(backend, employed), name=name, daemon=True)
-            employed.thread.start()
+            thread = threading.Thread(target=self._supervise, args=(backend, employed), name=name, daemon=True)
+            # If it cannot be started, the next call tries again.
+            thread.start()
+            employed.thread = thread
 
     def _supervise(self, backend: str, employed: _Employed[W]) -> None:
         while not employed.stop.is_set():

@@ -78,6 +78,22 @@ def test_one_that_is_not_kept_ends_and_the_others_go_on(world: World, workers: B
     assert set(workers.known()) == {""}
 
 
+def test_a_backend_whose_thread_cannot_be_started_is_worked_for_as_soon_as_it_can(
+    world: World, workers: BackendWorkers[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: world.passes["us"], 30)
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            workers.of("asia")
+    workers.of("asia")
+    until(lambda: world.passes["asia"], 30)
+
+
 def test_a_single_backend_takes_no_thread(world: World) -> None:
     stop = threading.Event()
     names: list[str] = []
