@@ -19,6 +19,7 @@ from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
 from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
+from adapter.metrics.rulebook.objects.metric_rule import named
 from adapter.metrics.rulebook.objects.rule_object_status import (
     apply_document,
     collection_path,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectStore
-    from adapter.foundation.cluster.stores.oldest_objects import ObjectIdentity
+    from adapter.foundation.cluster.stores.oldest_objects import Key, ObjectIdentity
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace
@@ -84,6 +85,8 @@ class RuleObjectStatuses:
         self._resumes_at = -math.inf
         self._written_at: dict[str, float] = {}
         """When a status of each namespace was last written."""
+        self._refused: dict[Key, float] = {}
+        """When the status of each object beyond the quota that the API server has refused is tried again."""
 
     def run(self, stop: Stop) -> None:
         """Write statuses until the stop is requested."""
@@ -99,6 +102,9 @@ class RuleObjectStatuses:
             if files is not self._files or self._seen.get(namespace) is not found or namespace in changed:
                 self._due.set(namespace, now)
         self._files, self._seen = files, dict(objects)
+        for key in [key for key, at in self._refused.items() if at <= now]:
+            del self._refused[key]
+            self._store.tell_again(key)
         untold = self._store.untold()
         for namespace in untold:
             self._due.set(namespace, now)
@@ -162,8 +168,11 @@ class RuleObjectStatuses:
         if identity is None:
             return False
         status = status_of(self._too_many, (), identity.generation, {}, rfc3339(self._wall()))
-        if not self._write(identity, status):
-            self._store.tell_again(identity.key)
+        if self._write(identity, status):
+            self._refused.pop(identity.key, None)
+        else:
+            # At once, the same request would only be repeated without end.
+            self._refused[identity.key] = self._clock() + _RETRY_SECONDS
         return True
 
     def _write(
@@ -171,6 +180,7 @@ class RuleObjectStatuses:
     ) -> bool:
         """Write a status; return whether the write need not be retried."""
         path = f"{collection_path(content.namespace)}/{content.name}/status"
+        shown = named(content.namespace, content.name)
         try:
             self._client.apply(path, apply_document(content, status, resource_version), FIELD_MANAGER)
         except (NotFoundError, ConflictError):
@@ -178,9 +188,12 @@ class RuleObjectStatuses:
             return True
         except KubernetesError as error:
             if is_of_the_server(error) or isinstance(error, ForbiddenError):
-                # All writes pause. Any other error concerns a single object, and must not delay the others.
                 self._resumes_at = self._clock() + _RETRY_SECONDS
-            self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
+                self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
+            else:
+                # It concerns a single object, and must not delay the others.
+                self._log.failed(shown, f"the status of {shown} cannot be written, and is tried again: {error}")
             return False
         self._log.recovered("write", "statuses of MetricRules are written again")
+        self._log.recovered(shown, f"the status of {shown} is written again")
         return True

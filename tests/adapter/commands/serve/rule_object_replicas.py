@@ -42,16 +42,19 @@ class Server:
     stores: list[RuleObjectStore] = field(default_factory=list)
     statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
     written: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Objects whose status could not be written, once for each attempt."""
     failure: KubernetesError | None = None
     fails: str = ""
-    """Namespace to whose objects alone `failure` applies; empty: to all."""
+    """Beginning of the namespace, or of namespace and name, of objects to which `failure` applies; empty: to all."""
     forms: dict[str, RuleObjectForm] = field(default_factory=dict)
 
     def apply(self, path: str, document: dict[str, Any], manager: str) -> dict[str, Any]:
         assert manager == "tidewatch-adapter"
-        if self.failure is not None and document["metadata"]["namespace"].startswith(self.fails):
-            raise self.failure
         place = "{namespace}/{name}".format(**document["metadata"])
+        if self.failure is not None and place.startswith(self.fails):
+            self.refused.append(place)
+            raise self.failure
         assert path.endswith(f"/namespaces/{place.replace('/', '/metricrules/')}/status")
         seen = document["metadata"].get("resourceVersion", "")
         if seen and seen != self.forms[place].metadata.resource_version:

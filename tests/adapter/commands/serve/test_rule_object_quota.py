@@ -82,3 +82,19 @@ def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> 
     server.failure = None
     replica.pass_time(30)
     assert ready(server.statuses["shop/b"]) == ("False", "TooManyRules")
+
+
+def test_a_status_beyond_the_quota_that_is_always_refused_is_no_storm_of_requests(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The API server refuses the status of an object whose spec its definition no longer allows."""
+    server = Server(failure=StatusError("the object is invalid", 422), fails="shop/a")
+    replica = Replica(server, most=0)
+    server.put(form("shop/a"))
+    for number in range(60):
+        server.put(form(f"shop/b{number}"))
+        replica.pass_time(2)
+    assert server.written == [f"shop/b{number}" for number in range(60)]
+    assert 2 <= len(server.refused) <= 13
+    lines = [record.getMessage() for record in caplog.records if "cannot be written" in record.getMessage()]
+    assert lines == ["the status of MetricRule shop/a cannot be written, and is tried again: the object is invalid"]
