@@ -66,7 +66,7 @@ def _failing(hpa: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
     """List the endpoints of the adapter's Service, and judge how many are ready."""
     try:
-        ready = ready_addresses(client, service)
+        ready = ready_pods_behind(client, service)
     except KubernetesError as e:
         return (
             unread(
@@ -79,15 +79,16 @@ def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
     return (judge_replicas(service, ready),)
 
 
-def ready_addresses(client: ObjectClient, service: ObjectName) -> set[str]:
-    """Return the addresses of the ready pods behind a Service; an endpoint without conditions counts as ready.
+def ready_pods_behind(client: ObjectClient, service: ObjectName) -> set[str]:
+    """Return the ready pods behind a Service; an endpoint without conditions counts as ready.
 
-    Raises KubernetesError.
+    A pod of a Service with two address families has an endpoint for each, and counts once. An endpoint that names no
+    pod is known by its address. Raises KubernetesError.
     """
     path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
     slices = _list_objects(client, path, {"labelSelector": f"kubernetes.io/service-name={service.name}"})
     return {
-        address
+        str((endpoint.get("targetRef") or {}).get("name") or address)
         for one in slices
         for endpoint in one.get("endpoints") or ()
         if (endpoint.get("conditions") or {}).get("ready") is not False

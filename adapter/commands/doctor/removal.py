@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.commands.doctor.autoscalers import ready_addresses
+from adapter.commands.doctor.autoscalers import ready_pods_behind
 from adapter.foundation.reports.lines import Line, error, ok
 from adapter.foundation.sources.kubernetes.errors import ConflictError, ForbiddenError, KubernetesError, NotFoundError
 from adapter.metrics.identity.certificates.apiservices import PATH, read_apiservice
@@ -71,9 +71,9 @@ def _why_kept(client: ObjectClient, document: Mapping[str, Any]) -> str:
 
 
 def _ready_behind(client: ObjectClient, service: ObjectName) -> set[str]:
-    """Return the addresses of the ready pods behind a Service; none if it or its namespace does not exist."""
+    """Return the ready pods behind a Service; none if it or its namespace does not exist."""
     try:
         client.get(f"/api/v1/namespaces/{service.namespace}/services/{service.name}")
     except NotFoundError:
         return set()
-    return ready_addresses(client, service)
+    return ready_pods_behind(client, service)

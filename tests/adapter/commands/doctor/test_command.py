@@ -13,9 +13,10 @@ from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from tests.adapter.commands.doctor.installation import RESOURCE, Installation
-from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import run
+from tests.support.object_apiserver import SLICES
 
 if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
@@ -108,6 +109,16 @@ def test_replicas_that_are_ready_are_counted(
     line = installation.lines()["replicas"]
     assert line.status is status
     assert said in line.message
+
+
+def test_a_pod_with_two_addresses_is_one_replica(installation: Installation) -> None:
+    labels = {"kubernetes.io/service-name": SERVICE.name}
+    pod = {"kind": "Pod", "namespace": SERVICE.namespace, "name": "tidewatch-0"}
+    for name, address in (("slice", "10.0.0.1"), ("slice-v6", "fd00::1")):
+        endpoints = [{"addresses": [address], "conditions": {"ready": True}, "targetRef": pod}]
+        document = {"metadata": {"labels": labels}, "endpoints": endpoints}
+        installation.cluster.objects.put(SLICES, SERVICE.namespace, name, document)
+    assert installation.lines()["replicas"].message.startswith("only one pod is ready")
 
 
 @pytest.mark.parametrize(
