@@ -107,6 +107,8 @@ class _Work:
     done: threading.Event
     writes: Mapping[TargetReference, ScaleOutcome]
     """The results of writes that the decision takes into account."""
+    began: float
+    """When it began, in seconds since the Unix epoch."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -169,13 +171,13 @@ class SizesInBackground:
         """Return the last decision that has ended, and let another one begin."""
         self._began = now if self._began is None else self._began
         state = self._states.setdefault(recommendation.policy.name, _State())
-        late = self._finished_decision(state, recommendation, memory)
+        late = self._finished_decision(state, recommendation, memory, now)
         if late is not None:
             return late
         if state.work is None and self._clock() >= state.rests_until:
             self._begin(state, recommendation, calculate, inputs, memory, now)
         if state.work is not None and state.work.done.wait(self._wait_seconds):
-            found = self._finished_decision(state, recommendation, memory)
+            found = self._finished_decision(state, recommendation, memory, now)
             if found is not None:
                 state.rests_until = 0.0
                 return found
@@ -210,7 +212,7 @@ class SizesInBackground:
         now: float,
     ) -> None:
         writes = self._results.of(recommendation.policy.name)
-        work = _Work(recommendation, calculate, memory, threading.Event(), writes)
+        work = _Work(recommendation, calculate, memory, threading.Event(), writes, now)
         self._submit(partial(self._run, work, inputs, now, state.answer))
         # Only now: if no thread can be started, the next poll has to try again.
         state.work = work
@@ -244,14 +246,21 @@ class SizesInBackground:
         inputs = with_facts(work.recommendation, inputs, facts)
         return decide(work.recommendation.policy, work.calculate, inputs, work.memory, now)
 
-    def _finished_decision(self, state: _State, recommendation: Recommendation, memory: Memory) -> Decision | None:
-        """Return the decision that has ended, if it was made for the present recommendation and memory."""
+    def _finished_decision(
+        self, state: _State, recommendation: Recommendation, memory: Memory, now: float
+    ) -> Decision | None:
+        """Return the decision that has ended, if it was made for the present recommendation and memory.
+
+        One that began long before is dropped, unless it took that long itself: the machine may have slept since.
+        """
         work = state.work
         if work is None or not work.done.is_set():
             return None
         state.work = None
         state.rests_until = self._clock() + work.seconds
         if work.decision is None or work.recommendation != recommendation or work.memory is not memory:
+            return None
+        if now - work.began - work.seconds > recommendation.policy.stale_after_seconds:
             return None
         record = work.decision.record
         if work.decision.writes is not None:

@@ -152,6 +152,18 @@ def test_a_decision_of_another_question_or_memory_is_dropped(world: World, chang
     assert world.poll(settings=settings, memory=memory)[0] is Status.STALE
 
 
+@pytest.mark.parametrize(("seconds", "later", "status"), [(5.0, 7200.0, Status.STALE), (300.0, 310.0, Status.OK)])
+def test_a_decision_that_waited_for_its_poll_for_too_long_is_dropped(
+    world: World, seconds: float, later: float, status: Status
+) -> None:
+    """The machine slept meanwhile, or the decision itself took so long."""
+    world.poll()
+    world.seconds = seconds
+    world.finish()
+
+    assert world.poll(at=NOW + later)[0] is status
+
+
 def test_a_late_decision_of_a_recommendation_that_was_removed_meanwhile_is_dropped(world: World) -> None:
     world.poll()
     world.finish()
