@@ -72,7 +72,7 @@ def gone(adapter: AskedAdapter, pods: list[Document]) -> None:
     adapter.cluster.wait_for("the end of the old pods", lambda: not rest(), PATIENCE_SECONDS, why_not=rest)
 
 
-def ready_pods(adapter: AskedAdapter) -> set[str]:
+def ready_addresses(adapter: AskedAdapter) -> set[str]:
     """Return the addresses to which the API server sends requests."""
     path = f"/apis/discovery.k8s.io/v1/namespaces/{adapter.installed.namespace}/endpointslices"
     slices = adapter.cluster.client.items(path, labelSelector=f"kubernetes.io/service-name={NAME}")
@@ -129,9 +129,9 @@ def test_a_killed_replica_fails_requests_only_until_its_endpoint_is_out(
     path = f"/api/v1/namespaces/{adapter.installed.namespace}/pods/{first['metadata']['name']}"
     killed = time.monotonic()
     os.kill(process_of(first), signal.SIGKILL)
-    cluster.wait_for("the endpoint's end", lambda: address not in ready_pods(adapter), PATIENCE_SECONDS)
+    cluster.wait_for("the endpoint's end", lambda: address not in ready_addresses(adapter), PATIENCE_SECONDS)
     out = time.monotonic()
-    cluster.wait_for("the endpoint's return", lambda: address in ready_pods(adapter), PATIENCE_SECONDS)
+    cluster.wait_for("the endpoint's return", lambda: address in ready_addresses(adapter), PATIENCE_SECONDS)
     back = time.monotonic()
     assert restart_count(cluster.client.get(path)) == restart_count(first) + 1
     answered(adapter, load)

@@ -95,7 +95,7 @@ def service_of(form: SliceForm) -> str:
     return sys.intern(service) if service else f"/{form.metadata.name}"
 
 
-def ready_pods(form: SliceForm) -> tuple[str, ...]:
+def ready_addresses(form: SliceForm) -> tuple[str, ...]:
     """Return the addresses of a slice that are ready; as in the API, an address without a condition is ready."""
     return tuple(
         address

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_pods, service_of
+from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_addresses, service_of
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS, pod_selector_of
 from adapter.foundation.cluster.facts.pods import pod_of
 from adapter.foundation.cluster.facts.scale_targets import ScaledForm, group_of, scaled_object
@@ -209,7 +209,7 @@ def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Ma
             form.kind = kind.kind
             contents.scaled[kind.group, kind.kind, _namespace(manifest), name] = _or_problem(scaled_object, form)
         case SliceForm() as form:
-            contents.slices[_namespace(manifest), name] = EndpointSlice(service_of(form), ready_pods(form))
+            contents.slices[_namespace(manifest), name] = EndpointSlice(service_of(form), ready_addresses(form))
     if (counted := _COUNTED.get(kind)) is not None:
         labels: Mapping[str, str] = manifest.metadata.labels or {}
         labels = shared.setdefault((*labels, *labels.values()), labels)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.facts.objects import ready_pods, service_of
+from adapter.foundation.cluster.facts.objects import ready_addresses, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -162,7 +162,7 @@ class _Services:
         self._service[namespace, name] = service
         slices = self._addresses.setdefault((namespace, service), {})
         before = distinct(slices.values())
-        slices[name] = ready_pods(item)
+        slices[name] = ready_addresses(item)
         return change + distinct(slices.values()) - before
 
     def remove(self, namespace: str, name: str) -> int:

@@ -37,7 +37,7 @@ def addresses_in(objects: dict[tuple[str, str], Slice], namespace: str) -> int:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "remove", "relist"]), keys, slices), max_size=30))
-def test_ready_pods_equal_a_naive_count(steps: list[tuple[str, tuple[str, str], Slice]]) -> None:
+def test_ready_addresses_equal_a_naive_count(steps: list[tuple[str, tuple[str, str], Slice]]) -> None:
     changes: list[None] = []
     store = AddressStore(lambda: changes.append(None))
     objects: dict[tuple[str, str], Slice] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_pods, service_of
+from adapter.foundation.cluster.facts.objects import FactError, autoscaler_of, node_of, ready_addresses, service_of
 from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm, SliceForm
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, Taint
 from adapter.foundation.objects.quantities import parse_quantity
@@ -140,9 +140,9 @@ def test_an_address_that_does_not_state_its_readiness_is_ready() -> None:
         [endpoint("10.0.0.1"), endpoint("10.0.0.2", ready=None), endpoint("10.0.0.3", ready=False)],
     )
     found = msgspec.convert(content, SliceForm)
-    assert (service_of(found), ready_pods(found)) == ("web", ("10.0.0.1", "10.0.0.2"))
+    assert (service_of(found), ready_addresses(found)) == ("web", ("10.0.0.1", "10.0.0.2"))
 
 
 def test_a_slice_without_a_service_stands_for_itself() -> None:
     found = msgspec.convert(slice_object("own", "shop", None, []) | {"endpoints": None}, SliceForm)
-    assert (service_of(found), ready_pods(found)) == ("/own", ())
+    assert (service_of(found), ready_addresses(found)) == ("/own", ())
