@@ -128,6 +128,21 @@ def test_an_object_that_cannot_be_read_keeps_no_other_waiting(content: bytes) ->
     assert store.fetched == ["b"]
 
 
+@pytest.mark.parametrize("content", [b'{"items": [{"name": 7}]}', None], ids=["not readable", "refused"])
+def test_an_object_that_stays_absent_is_one_line_in_the_log(
+    content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store("a", looks=10)
+
+    def listing(_namespace: str, _name: str) -> bytes:
+        if content is None:
+            raise ServerError("conversion webhook failed", 500)
+        return content
+
+    fetch_absent(listing, Named, store, store.stop, RateLimit(1e9, 100), wait_seconds=0.0)
+    assert len([record for record in caplog.records if "a/a cannot be" in record.getMessage()]) == 1
+
+
 def test_an_object_that_the_server_refuses_keeps_no_other_waiting() -> None:
     store = Store("a", "b", looks=3)
 

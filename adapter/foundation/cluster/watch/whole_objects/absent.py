@@ -90,12 +90,17 @@ def fetch_absent(
                 for item in lists.decode(listing(*key)).items[:1]:
                     store.restore(decoder.decode(item))
             except KubernetesError as error:
-                failed.add(key)
-                _log.warning("%s/%s cannot be fetched, will retry: %s", *key, error)
+                _note_failure(failed, key, "fetched", error)
                 wait = _RETRY_RATIO * wait_seconds
                 break
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 # A problem with one object must not delay the others.
-                failed.add(key)
-                _log.warning("%s/%s cannot be read, will retry: %s", *key, error)
+                _note_failure(failed, key, "read", error)
                 wait = _RETRY_RATIO * wait_seconds
+
+
+def _note_failure(failed: set[Key], key: Key, what: str, error: Exception) -> None:
+    """Note that an object is still absent, and log it unless it failed before."""
+    if key not in failed:
+        _log.warning("%s/%s cannot be %s, will retry: %s", *key, what, error)
+    failed.add(key)
