@@ -198,15 +198,17 @@ class _Reader:
         if place is not None:
             self._node_gone(event.name, event.time)
         elif event.created > self._alive - GAP_SECONDS or self._start == event.time:
-            came = max(min(event.created, event.time), self._left.get(event.name, 0.0))
+            came = min(event.created, event.time)
+        # A node has one life at a time, even if the clock was set back or two files are about the same time.
+        came = max(came, self._left.get(event.name, 0.0))
         self._present[event.name] = len(self._nodes)
         self._nodes.append(RecordedNode(node, came, None))
 
     def _node_gone(self, name: str, time: float) -> None:
         place = self._present.pop(name, None)
         if place is not None:
+            self._left[name] = max(time, self._nodes[place].came)
             self._nodes[place] = replace(self._nodes[place], gone=time)
-            self._left[name] = time
 
     def _pod(self, known: _File, event: PodCame | PodBound | PodGone) -> None:
         if isinstance(event, PodCame):

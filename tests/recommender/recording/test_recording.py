@@ -160,6 +160,15 @@ def test_a_pod_that_another_process_lists_later_has_not_ended(tmp_path: Path) ->
     assert one.gone is None
 
 
+def test_a_node_has_one_life_at_a_time_though_two_files_are_about_the_same_time(tmp_path: Path) -> None:
+    """As after the clock was set back: the second file lacks a node when it begins, and the first one has it later."""
+    known, other = node("n1"), node("n2", created=START)
+    write(tmp_path, [(START + HOUR * hour, [known, other], []) for hour in range(3)])
+    write(tmp_path, [(START + 60, [known], []), *[(START + at, [known, other], []) for at in (120, 4 * HOUR)]])
+    lives = [(one.came - START, one.gone) for one in read_recording(tmp_path).nodes if one.node.name == "n2"]
+    assert lives == [(0, START + 2 * HOUR), (2 * HOUR, None)]
+
+
 def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
     days: list[Look] = [(START + 24 * HOUR * day + step, [node("n1")], []) for day in range(35) for step in (0.0, 60.0)]
     write(tmp_path, days)
