@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set, is_static_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from adapter.nodes.model.board import Board
@@ -67,11 +67,11 @@ def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplica
             on_hot[place][node] += 1
             samples[place] = pod
     crowded = {place for place, nodes in on_hot.items() if nodes.total() >= _LEAST_REPLICAS}
-    totals = Counter(_places(board, crowded)) if crowded else Counter()
+    replicas = _live_pods(board, crowded) if crowded else {}
     found = [
-        _crowded_replicas(samples[place], on_hot[place], totals[place])
-        for place in crowded
-        if on_hot[place].total() >= _LEAST_SHARE * totals[place]
+        _crowded_replicas(samples[place], on_hot[place], pods)
+        for place, pods in replicas.items()
+        if on_hot[place].total() >= _LEAST_SHARE * len(pods)
     ]
     order = sorted(found, key=lambda each: (-each.on_hot_nodes, each.namespace, each.controller))
     return tuple(order[:_MOST_NAMED])
@@ -90,27 +90,30 @@ def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
             yield (pod.namespace, controller.uid), pod
 
 
-def _places(board: Board, crowded: Collection[_Place]) -> Iterator[_Place]:
-    """Yield the controller of each live pod that belongs to one of the `crowded` controllers."""
+def _live_pods(board: Board, crowded: Collection[_Place]) -> Mapping[_Place, Sequence[ClusterPod]]:
+    """Return the live pods of each of the `crowded` controllers."""
+    found: dict[_Place, list[ClusterPod]] = defaultdict(list)
     for pods in board.pods_by_node.values():
         for pod in pods:
             if (place := _place_of(pod)) in crowded and not (pod.is_terminating or pod.has_ended):
-                yield place
+                found[place].append(pod)
+    return found
 
 
 def _place_of(pod: ClusterPod) -> _Place:
     return pod.namespace, "" if pod.controller is None else pod.controller.uid
 
 
-def _crowded_replicas(pod: ClusterPod, nodes: Counter[str], replicas: int) -> CrowdedReplicas:
+def _crowded_replicas(pod: ClusterPod, nodes: Counter[str], replicas: Sequence[ClusterPod]) -> CrowdedReplicas:
+    labels = set(pod.labels.items()).intersection(*(each.labels.items() for each in replicas))
     assert pod.controller is not None, "replicas have a controller"
     return CrowdedReplicas(
         pod.namespace,
         f"{pod.controller.kind}/{pod.controller.name}",
         nodes.total(),
-        replicas,
+        len(replicas),
         tuple(sorted(nodes)),
-        {key: value for key, value in sorted(pod.labels.items()) if key not in _OF_ONE_POD},
+        {key: value for key, value in sorted(labels) if key not in _OF_ONE_POD},
     )
 
 

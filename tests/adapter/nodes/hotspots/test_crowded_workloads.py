@@ -56,6 +56,16 @@ def test_a_workload_with_most_of_its_replicas_on_hot_nodes_is_named_with_its_nod
     assert b'_ratio{controller="ReplicaSet/web",controller_namespace="shop"} 0.75\n' in hot_text(["node-1"], [found])
 
 
+@pytest.mark.parametrize("leader_on", ["node_1", "node_3"])
+def test_the_affinity_has_the_labels_that_all_replicas_share(leader_on: str) -> None:
+    """Operators of databases mark the leader, and an affinity to its label alone would keep no replicas apart."""
+    pods = {"node_1": replicas("node-1", 2), "node_3": replicas("node-3", 2)}
+    leader = pods[leader_on][-1]
+    pods[leader_on][-1] = dataclasses.replace(leader, labels={**leader.labels, "role": "leader", "app": "web"})
+    (found,) = crowded_replicas(of(**pods), ["node-1"])
+    assert found.labels == {"app": "web"}
+
+
 DAEMON = ControllerReference("apps/v1", "DaemonSet", "logs", "uid-logs")
 
 
