@@ -77,11 +77,17 @@ class RefreshReports:
                 extra=fields(before=source_text(before), now=source_text(now)),
             )
         refused = {source_of(one.labels): one for one in result.unmapped if one.refused_for}
-        for source in sorted(refused.keys() - self._refused):
+        new = sorted(refused.keys() - self._refused)
+        for source in new[:_SHOWN]:
             one = refused[source]
             _log.warning(
                 "series of a job do not count for the load of nodes: GET /nodes/unmapped lists them",
                 extra=fields(job=source_text(source), instance=one.instance, why=one.refused_for, fix=one.fix),
+            )
+        if len(new) > _SHOWN:
+            _log.warning(
+                "series of further jobs do not count for the load of nodes: GET /nodes/unmapped lists them",
+                extra=fields(count=len(new) - _SHOWN),
             )
         self._refused = frozenset(refused)
 

@@ -53,3 +53,16 @@ def test_instances_that_are_gone_leave_room_in_the_memory_for_others(
         for _ in range(3):
             reports.unmapped([UnmappedSeries(f"i{one}", {}, (CPU,), "Repair it.") for one in (number, number + 1)])
     assert len(caplog.records) == 6
+
+
+def test_many_jobs_that_do_not_count_take_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever may export nodes may give each series a job of its own, and other ones at each refresh."""
+    reports = RefreshReports()
+    for refresh in range(2):
+        refused = [
+            UnmappedSeries(f"i{number}", {"job": f"j{refresh}-{number}"}, (CPU,), "Repair it.", "It is not the one.")
+            for number in range(9)
+        ]
+        reports.exporters(RefreshResult(SampleSet({}), unmapped=tuple(refused)))
+    assert len(caplog.records) == 8
+    assert [record.__dict__["fields"].get("count") for record in caplog.records[:4]] == [None, None, None, 6]
