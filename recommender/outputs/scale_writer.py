@@ -212,6 +212,8 @@ class ScaleWriter:
             about["requests"] = len(wish.resizing.sizes)
         elif not wish.withdraws:
             about["replicas"] = wish.replicas
+        if wish.machines:
+            about["machines"] = ", ".join(one.provider_id for one in wish.machines)
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:
             self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)

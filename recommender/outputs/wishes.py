@@ -41,6 +41,15 @@ class NodeRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineToDelete:
+    """A machine that is no node, and that its provider is asked to delete."""
+
+    provider_id: str
+    is_creation_error: bool = False
+    """Whether it is deleted because its provider cannot create it, and so only while the provider states that."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestedSize:
     """The amount of a resource that a container should have, in millicores or in bytes."""
 
@@ -84,6 +93,8 @@ class Wish:
     """For a node group: the Machines to mark for removal, one for each node by which the size is lowered."""
     node_removals: tuple[NodeRemoval, ...] = ()
     """For a provider's node group: the nodes whose removal begins, one for each node by which the size is lowered."""
+    machines: tuple[MachineToDelete, ...] = ()
+    """For a provider's node group: the failed machines to delete, one for each node by which the size is lowered."""
     waits_until: float = 0.0
     """Nothing is sent before this time, in seconds since the Unix epoch, because a write of a former process may still
     be under way."""

@@ -68,6 +68,8 @@ class CloudGroup:
     options: wire.NodeGroupAutoscalingOptions | None = None
     going: set[str] = field(default_factory=set)
     """Machines that are being deleted."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Why machines cannot be created, by provider id."""
 
     @property
     def size(self) -> int:
@@ -260,6 +262,10 @@ def _group_message(group: CloudGroup) -> wire.NodeGroup:
 
 def _instance(machine: str, group: CloudGroup) -> wire.Instance:
     state = _STATES.instanceDeleting if machine in group.going else _STATES.instanceRunning
+    if machine in group.errors and machine not in group.going:
+        stated = wire.InstanceErrorInfo(errorCode=group.errors[machine], instanceErrorClass=1)
+        status = wire.InstanceStatus(instanceState=_STATES.instanceCreating, errorInfo=stated)
+        return wire.Instance(id=machine, status=status)
     return wire.Instance(id=machine, status=wire.InstanceStatus(instanceState=state))
 
 

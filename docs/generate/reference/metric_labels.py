@@ -50,6 +50,7 @@ LABELS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "tidewatch_recommended_replicas": _TARGET,
         "tidewatch_recommended_resources": (*_TARGET, "container", "resource", "bound"),
         "tidewatch_removable_nodes": _RECOMMENDATION,
+        "tidewatch_failed_machines": _RECOMMENDATION,
         "tidewatch_removals_saved_per_hour": _RECOMMENDATION,
         "tidewatch_replicas_on_hot_nodes_ratio": ("controller_namespace", "controller"),
         "tidewatch_target_replicas": _TARGET,

@@ -42,6 +42,11 @@ def cluster_sizes() -> Row:
                 "tidewatch_removable_nodes",
             ),
             _of_recommendations(
+                "Failed machines",
+                "Machines that cannot be created, or did not become nodes in time. The page says why they stay.",
+                "tidewatch_failed_machines",
+            ),
+            _of_recommendations(
                 "Pods that no node group can hold",
                 "Pending pods for which there is no place and no group that may grow. The page says why.",
                 "tidewatch_unschedulable_pods",

@@ -151,7 +151,9 @@ def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announ
     removals = _removals(parts, start.writing, announcer.events)
     start.context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
     provided = start.started(
-        "node groups of providers", ProviderAttempt(parts.providers, removals), parts.size_writes.note
+        "node groups of providers",
+        ProviderAttempt(parts.providers, removals, start.writing.cluster),
+        parts.size_writes.note,
     )
     writers = SizeWriters(groups, buffers, resolve, withdrawals, provided)
     # Changes are relative to the configuration of the start, even in a process that has not led before.

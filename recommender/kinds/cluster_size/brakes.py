@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 
     from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
-    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal
+    from recommender.kinds.cluster_size.model.answer import (
+        ClusterSizeAnswer,
+        FailedMachine,
+        GroupSize,
+        Removal,
+    )
 
 
 def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
     """Return whether the answer differs from the last sizes, or removes nodes."""
     is_other = any(sizes.get(each.name, each.current) != each.recommended for each in answer.groups)
-    return is_other or any(removal.is_due for removal in answer.removals)
+    has_removals = any(removal.is_due for removal in answer.removals)
+    return is_other or has_removals or any(machine.is_due for machine in answer.failed_machines)
 
 
 def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozenset[str]) -> ClusterSizeAnswer:
@@ -41,6 +47,7 @@ def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozen
         if group.recommended > group.current + limit:
             sizes[group.name] = group.current if group.name in all_or_nothing else group.current + limit
         allowed[group.name] = 0 if _is_split(group, limit, all_or_nothing) else limit
+    answer, allowed = _postpone_machines(answer, allowed, f"{MAX_STEP}: more machines are deleted later")
     return _changed_answer(
         answer,
         sizes,
@@ -66,7 +73,23 @@ def stopped(answer: ClusterSizeAnswer, stop: ChangeStop, sizes: Mapping[str, int
         if value != group.recommended:
             kept[group.name] = value
     removals = _postpone_removals(answer.removals, {}, stop.sentence) if stop.down else answer.removals
+    if stop.down:
+        answer, _ = _postpone_machines(answer, {}, stop.sentence)
     return _changed_answer(answer, kept, removals, stop.name, stop.sentence)
+
+
+def _postpone_machines(
+    answer: ClusterSizeAnswer, allowed: Mapping[str, int], reason: str
+) -> tuple[ClusterSizeAnswer, dict[str, int]]:
+    """Return the answer, in which each group loses no more failed machines than `allowed` states, and what is left."""
+    left = Counter(allowed)
+    found: list[FailedMachine] = []
+    for one in answer.failed_machines:
+        is_late = one.is_due and left[one.group] <= 0
+        found.append(one.waiting(reason) if is_late else one)
+        left[one.group] -= one.is_due and not is_late
+    machines = tuple(found)
+    return answer if machines == answer.failed_machines else replace(answer, failed_machines=machines), dict(left)
 
 
 def _postpone_removals(removals: Iterable[Removal], allowed: Mapping[str, int], reason: str) -> tuple[Removal, ...]:

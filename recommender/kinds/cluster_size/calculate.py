@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.anti_affinity_work_limit import within_term_bound
+from recommender.kinds.cluster_size.health.failed_machines import failed_machines, with_machines_seen
 from recommender.kinds.cluster_size.health.readiness import with_readiness_taint
 from recommender.kinds.cluster_size.health.unavailable_nodes import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import SCALE_DOWN, ClusterSizeAnswer, GroupSize
@@ -38,11 +39,13 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
     snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
     scaled = scale_up(situation, settings, snapshot)
     lowered = scale_down(situation, settings, snapshot, scaled)
+    failed = failed_machines(situation, settings, scaled, lowered.removals)
     due = Counter(removal.group for removal in lowered.removals if removal.is_due)
     return ClusterSizeAnswer(
         groups=tuple(_group_size(group, scaled, lowered, due) for group in situation.groups.groups),
         removals=lowered.removals,
         kept=lowered.kept,
+        failed_machines=failed,
         unschedulable=scaled.unschedulable,
         expected=_expected(situation, scaled),
         places=_final_places(scaled.places, lowered, situation),
@@ -145,7 +148,7 @@ def _savings_per_hour(removals: Iterable[Removal]) -> float | None:
 
 def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDownAnswer) -> ClusterSizeMemory:
     return replace(
-        scaled.memory or situation.memory,
+        with_machines_seen(scaled.memory or situation.memory, situation),
         unneeded_since=dict(lowered.unneeded_since),
         unremovable_until=dict(lowered.unremovable_until),
     )

@@ -13,6 +13,7 @@ from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step
 from recommender.kinds.cluster_size import brakes
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.health.failed_machines import failed_machine_notes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.answer import summary_text
 from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, marks_left, wished_sizes
@@ -116,7 +117,7 @@ class GroupSizes:
     def _notes(self, writes: SizeWrites) -> tuple[str, ...]:
         """Return what the user should know, one sentence each."""
         situation, buffer = self.context.situation, writes.buffer
-        notes = list(self.answer.notes)
+        notes = [*self.answer.notes, *failed_machine_notes(self.answer.failed_machines)]
         if situation.priorities_problem:
             notes.append(f"priorities are not used: {situation.priorities_problem}")
         notes += [f"node group {name} is not scaled: {reason}" for name, reason in writes.groups.refusals.items()]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
-from recommender.outputs.wishes import NodeRemoval, Wish
+from recommender.outputs.wishes import MachineToDelete, NodeRemoval, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
+    from recommender.kinds.cluster_size.model.answer import FailedMachine
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings
 
@@ -65,17 +66,22 @@ def group_wishes(
         stays = size == group.target_size
         removals = plan.machines if plan is not None and stays else ()
         nodes = plan.nodes if plan is not None and stays else ()
-        size -= len(removals) + len(nodes)
+        failed = plan.failed if plan is not None and size <= group.target_size else ()
+        if failed:
+            # They are what a smaller size would be for, and what is removed besides waits for the next decision.
+            size, removals, nodes = group.target_size, (), ()
+        size -= len(removals) + len(nodes) + len(failed)
         target, refusal = group_target(group), _refusal(group)
         if size != group.target_size and (target is None or refusal):
             refusals[group.name] = refusal
-            size, removals, nodes = group.target_size, (), ()
+            size, removals, nodes, failed = group.target_size, (), (), ()
         going = {removal.name for removal in removals}
         stale = () if plan is None else plan.stale
         unmarks = tuple(machine for machine in stale if machine.name not in going)
         if target is not None and (size != group.target_size or unmarks):
             wish = Wish(recommendation, target, size, valid_until, reason, group.target_size, removals, nodes)
-            wishes.append(replace(wish, waits_until=waits.get(group.name, 0.0), unmarks=unmarks))
+            wait = waits.get(group.name, 0.0)
+            wishes.append(replace(wish, waits_until=wait, unmarks=unmarks, machines=failed))
     return GroupWishes(tuple(wishes), refusals)
 
 
@@ -104,6 +110,15 @@ def plan_node_removals(group: NodeGroup, nodes: Iterable[str]) -> RemovalPlan:
     most = max(0, group.sure_size - group.min_size)
     kept = dict.fromkeys(wanted[most:], f"the group has a minimum of {group.min_size}")
     return RemovalPlan(kept=kept, nodes=tuple(NodeRemoval(each) for each in wanted[:most]))
+
+
+def plan_machine_deletions(machines: Iterable[FailedMachine]) -> dict[str, tuple[MachineToDelete, ...]]:
+    """Return the failed machines that are deleted now, by group."""
+    due: dict[str, tuple[MachineToDelete, ...]] = {}
+    for one in machines:
+        if one.is_due:
+            due[one.group] = (*due.get(one.group, ()), MachineToDelete(one.provider_id, one.is_creation_error))
+    return due
 
 
 def buffer_target(stated: BufferSettings, resolve: ResolveResource) -> TargetReference:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.future.capacity_buffers import ChunkError, buffer_chunks
-from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
+from recommender.kinds.cluster_size.group_wishes import (
+    GroupWishes,
+    group_wishes,
+    plan_machine_deletions,
+    plan_node_removals,
+)
 from recommender.kinds.cluster_size.node_groups.cluster_api.removals import (
     DELETE_MARK,
     RemovalPlan,
@@ -75,6 +80,8 @@ def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: Clu
             plans[group.name] = plan_removals(group, due[group.name], stated, cluster)
     for name, stale in ({} if stated is None else stale_marks(groups.groups, stated, cluster)).items():
         plans[name] = replace(plans.get(name, RemovalPlan()), stale=stale)
+    for name, failed in plan_machine_deletions(answer.failed_machines).items():
+        plans[name] = replace(plans.get(name, RemovalPlan()), failed=failed)
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
     return group_wishes(
         question.recommendation,

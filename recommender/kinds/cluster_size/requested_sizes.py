@@ -110,7 +110,7 @@ def settled_writes(
             memory = _with_written_size(memory, name, one, group)
             del asked[name]
             continue
-        if group is not None and one.removes and group.target_size < one.before:
+        if group is not None and one.removes and not one.machines and group.target_size < one.before:
             # Nodes are removed one after the other; some are removed already.
             memory = _with_written_size(memory, name, one, group)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
@@ -134,7 +134,9 @@ def _outcome_of(
 ) -> ScaleOutcome | None:
     target = None if group is None else group_target(group)
     outcome = None if target is None else outcomes.get(target)
-    return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
+    if outcome is None or outcome.wish.replicas != asked.size:
+        return None
+    return outcome if tuple(one.provider_id for one in outcome.wish.machines) == asked.machines else None
 
 
 def _expected_nodes(asked: AskedSize, group: NodeGroup | None, known: RequestedNodes | None) -> int:
@@ -165,9 +167,24 @@ def _with_written_size(
         request = known if known is not None and is_known else RequestedNodes(size, asked.since)
         last = max(asked.since, memory.last_scale_up or 0.0)
         return replace(memory, requested={**memory.requested, name: request}, last_scale_up=last)
+    if asked.machines:
+        return _without_machines(memory, name, asked)
     if asked.removes:
         return replace(memory, last_delete=max(asked.since, memory.last_delete or 0.0))
     return memory
+
+
+def _without_machines(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterSizeMemory:
+    """Return the memory after failed machines of a group were deleted: they are not waited for any more."""
+    requested, known = dict(memory.requested), memory.requested.get(name)
+    if known is not None:
+        requested[name] = replace(known, size=max(0, known.size - len(asked.machines)))
+    return replace(_with_request_for(memory, asked, asked.since), requested=requested)
+
+
+def _with_request_for(memory: ClusterSizeMemory, asked: AskedSize, time: float) -> ClusterSizeMemory:
+    times = {**memory.deleted_machines, **dict.fromkeys(asked.machines, time)}
+    return replace(memory, deleted_machines=times)
 
 
 def _with_failure(
@@ -176,6 +193,9 @@ def _with_failure(
     if asked.size > asked.before:
         back_off = after_failure(memory.back_offs.get(name), now, f"its size could not be written: {message}")
         return replace(memory, back_offs={**memory.back_offs, name: back_off})
+    if asked.machines:
+        # Nodes can be removed although a machine cannot be deleted.
+        return _with_request_for(memory, asked, now)
     return replace(memory, last_failure=now) if asked.removes else memory
 
 
@@ -194,13 +214,15 @@ def with_asked_sizes(
         if wish.replicas == group.target_size:
             continue
         known = asked.get(group.name)
-        if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
+        machines = tuple(one.provider_id for one in wish.machines)
+        is_same = known is not None and (known.size, known.before) == (wish.replicas, group.target_size)
+        if known is not None and is_same and known.machines == machines:
             continue
-        removes = bool(wish.removals or wish.node_removals)
+        removes = bool(wish.removals or wish.node_removals or machines)
         # What may be on its way to a provider began with the first request at this size.
         is_same_start = known is not None and group.provider is not None and known.before == group.target_size
         since = known.since if known is not None and is_same_start else now
-        asked[group.name] = AskedSize(wish.replicas, group.target_size, since, removes)
+        asked[group.name] = AskedSize(wish.replicas, group.target_size, since, removes, machines)
         if removes:
             sizes[group.name] = wish.replicas
             has_removals = True

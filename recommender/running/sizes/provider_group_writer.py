@@ -1,5 +1,7 @@
 """Sizes of groups of providers, which are changed by a difference and not set: each change is sent at most once.
 
+A group also becomes smaller by the deletion of failed machines, or, in steps of their own, by the removal of nodes.
+
 The size is read first, since it shows the effect of a call with an unknown outcome. After such a call, nothing is sent
 for the group until its size has changed, or until five minutes have passed.
 """
@@ -17,12 +19,15 @@ from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginErro
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError, WritableNodeGroup
 from recommender.outputs.scale_results import ScaleResult
 from recommender.outputs.write_attempt import ScaleOutcome, SendingTerms, sent, stored_first
+from recommender.running.sizes.failed_machine_deletion import deletion_refusal, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
     from recommender.outputs.wishes import Wish
     from recommender.running.sizes.node_removals import BeginsRemovals
     from recommender.running.sizes.plugin_hosts import WritesGroups
@@ -48,11 +53,16 @@ class ProviderAttempt:
         self,
         groups: WritesGroups,
         removals: BeginsRemovals,
+        cluster: Callable[[], ClusterState],
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send nothing yet; `wall` returns seconds since the Unix epoch, and `monotonic` those of a monotonic clock."""
+        """Send nothing yet; `wall` returns seconds since the Unix epoch, and `monotonic` those of a monotonic clock.
+
+        `cluster` returns the present state of the cluster.
+        """
         self._groups = groups
+        self._cluster = cluster
         self._removals = removals
         self._wall = wall
         self._monotonic = monotonic
@@ -86,6 +96,8 @@ class ProviderAttempt:
         if uncertainty:
             return replace(found, result=ScaleResult.ERROR, message=uncertainty)
         refusal = _refusal(wish, group)
+        if wish.machines and not refusal:
+            refusal = deletion_refusal(wish, group, self._cluster(), self._wall())
         return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
 
     def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
@@ -102,6 +114,8 @@ class ProviderAttempt:
         wish, target = found.wish, found.wish.target
         delta = wish.replicas - group.target_size
         change = partial(_increase, delta) if delta > 0 else partial(_decrease, delta)
+        if wish.machines:
+            change = partial(_delete, nodes_of(wish.machines))
 
         def send(fence: Fence) -> None:
             if not fence.permit(fence.seconds):
@@ -136,6 +150,10 @@ def _decrease(delta: int, group: WritableNodeGroup) -> None:
     group.decrease_target_size(delta)
 
 
+def _delete(machines: Sequence[ProviderNode], group: WritableNodeGroup) -> None:
+    group.delete_nodes(machines)
+
+
 def _refusal(wish: Wish, group: PluginGroup) -> str:
     """Return why the size must not be changed now; empty if it may be."""
     if group.problem:
@@ -144,7 +162,8 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
         return f"its size is now {group.target_size}, but {wish.replicas} was decided at {wish.known_size}"
     if not group.min_size <= wish.replicas <= group.max_size and not _approaches(wish.replicas, group):
         return f"{wish.replicas} is outside of its limits, which are {group.min_size} to {group.max_size}"
-    if wish.replicas < group.target_size and not wish.node_removals and wish.replicas < len(group.instances):
+    takes_back = not (wish.node_removals or wish.machines)
+    if wish.replicas < group.target_size and takes_back and wish.replicas < len(group.instances):
         return (
             f"{len(group.instances)} of its machines exist, and a decrease of its size may only take back those that "
             "have not come"

@@ -167,3 +167,34 @@ def test_a_node_is_drained_within_its_budgets_and_deleted(cloud: Cloud, program:
     assert [one["metadata"]["ownerReferences"][0]["kind"] for one in moved] == ["ReplicaSet"]
     assert not client.get(f"{NODES}/{cloud.node(0)}")["spec"].get("unschedulable")
     assert program.refused_requests() == set()
+
+
+def test_a_machine_that_cannot_be_created_is_deleted_and_named_before(cloud: Cloud, program: MachineGroups) -> None:
+    client, provider = cloud.cluster.client, cloud.provider
+    for each in client.get(NODES)["items"]:
+        if not each["spec"].get("providerID"):
+            # While any node has no provider id, it could be the machine.
+            name = each["metadata"]["name"]
+            client.merge(f"{NODES}/{name}", {"spec": {"providerID": f"e2e:///other/{name}"}})
+    machine = f"e2e:///{cloud.node(9)}"
+    cloud.group.machines.append(machine)
+    cloud.group.errors[machine] = "OutOfResources"
+    program.configure(
+        {**sized(cloud, deleteNodes=True), "scaleDown": {**QUICK, "unneededTime": "1h"}}, "outputs: [metric, scale]"
+    )
+    running = program.start()
+
+    def failed() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = program.decision(running)["failed_machines"] or []
+        return found
+
+    cloud.cluster.wait_for("the failed machine", failed, why_not=lambda: program.decision(running))
+    assert [(one["machine"], one["group"], one["reason"]) for one in failed()] == [
+        (machine, POOL, "it cannot be created: OutOfResources")
+    ]
+    cloud.cluster.wait_for("the deletion", provider.changes, seconds=150.0, why_not=lambda: program.decision(running))
+    assert provider.changes() == [("DeleteNodes", POOL, [machine])]
+    assert cloud.group.size == 1
+    cloud.cluster.wait_for("a decision without it", lambda: not failed(), why_not=lambda: program.decision(running))
+    assert provider.changes() == [("DeleteNodes", POOL, [machine])]
+    assert program.refused_requests() == set()

@@ -64,6 +64,28 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedMachine:
+    """A machine that cannot be created, or that has not become a node in time."""
+
+    provider_id: str
+    group: str
+    failure: str
+    waits: str = ""
+    """Why the machine is not deleted now; empty if it is."""
+    is_creation_error: bool = False
+    """Whether its provider states that the machine cannot be created."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the machine is deleted now."""
+        return not self.waits
+
+    def waiting(self, reason: str) -> FailedMachine:
+        """Return the machine, which is not deleted now."""
+        return replace(self, waits=reason)
+
+
+@dataclass(frozen=True, slots=True)
 class KeptNode:
     """A node that stays, and why."""
 
@@ -187,6 +209,8 @@ class ClusterSizeAnswer:
     groups: tuple[GroupSize, ...] = ()
     removals: tuple[Removal, ...] = ()
     kept: tuple[KeptNode, ...] = ()
+    failed_machines: tuple[FailedMachine, ...] = ()
+    """The machines of providers' groups that have failed."""
     unschedulable: tuple[UnschedulablePods, ...] = ()
     expected: frozenset[PodName] = frozenset()
     """The pods among `unschedulable` that do not exist: of forecasts, reserves and assumptions."""

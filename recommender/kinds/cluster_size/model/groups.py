@@ -79,6 +79,15 @@ class NodeTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class UnregisteredMachine:
+    """A machine that its provider lists, and that no Node of the cluster stands for."""
+
+    provider_id: str
+    error: str = ""
+    """Why the provider cannot create the machine; empty if it states nothing of the kind."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeGroup:
     """A node group at one moment."""
 
@@ -109,6 +118,12 @@ class NodeGroup:
     """Nodes of the group that are being deleted, and are still among `nodes`."""
     failures: tuple[str, ...] = ()
     """Why machines that were requested cannot be made, one text for each of them."""
+    unregistered: tuple[UnregisteredMachine, ...] = ()
+    """The machines of a provider's group that are no node, without those that are being deleted."""
+    joined: int = 0
+    """How many machines of a provider's group are nodes, without those that are being deleted."""
+    unregistered_doubt: str = ""
+    """Why some of these may be nodes all the same, so that none is deleted; empty if none of them is a node."""
     held: str = ""
     """Why the group must not grow now, although it takes part in the decision; empty if it may grow."""
     problem: str = ""

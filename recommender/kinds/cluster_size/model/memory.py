@@ -49,7 +49,7 @@ class RequestedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.since == LATE
 
 
-class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A size of a group that this program began to write, while it is not known whether it was written."""
 
     size: Count
@@ -58,6 +58,8 @@ class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: Time
     removes: bool = False
     """Whether the new size removes nodes."""
+    machines: tuple[str, ...] = ()
+    """The provider ids of failed machines that the new size deletes; no node is removed with them."""
 
 
 class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,6 +90,10 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
     asked: dict[str, AskedSize] = msgspec.field(default_factory=dict)
     """The sizes that are being written, by group. They are stored before the write, so that they survive a process that
     is killed."""
+    unregistered_since: dict[str, dict[str, Time]] = msgspec.field(default_factory=dict)
+    """Since when each machine, by group and provider id, has been seen without a node in every decision."""
+    deleted_machines: dict[str, Time] = msgspec.field(default_factory=dict)
+    """When the deletion of a failed machine was requested last, by provider id."""
     back_offs: dict[str, BackOff] = msgspec.field(default_factory=dict)
     """The back-offs, by group."""
     sizes: dict[str, Count] = msgspec.field(default_factory=dict)
@@ -109,6 +115,11 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
             last_delete=_not_after(self.last_delete, now),
             last_failure=_not_after(self.last_failure, now),
             requested={name: replace(each, since=min(each.since, now)) for name, each in self.requested.items()},
+            unregistered_since={
+                name: {one: min(since, now) for one, since in its.items()}
+                for name, its in self.unregistered_since.items()
+            },
+            deleted_machines={one: min(time, now) for one, time in self.deleted_machines.items()},
             asked={name: one if one.since <= now else replace(one, since=now - 1) for name, one in self.asked.items()},
             back_offs={name: each.not_in_future(now) for name, each in self.back_offs.items()},
             absences=tuple(each for each in self.absences if each.until <= now),
@@ -116,8 +127,8 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
     @property
     def stored(self) -> ClusterSizeMemory:
-        """Return what is stored: all but `unremovable_until`, so that a restart simulates all nodes."""
-        return replace(self, unremovable_until={})
+        """Return what is stored: a restart simulates all nodes, and sees all machines without a node anew."""
+        return replace(self, unremovable_until={}, unregistered_since={})
 
 
 def _not_after(time: float | None, now: float) -> float | None:

@@ -47,6 +47,8 @@ class DiscoveryFacts:
     problems: tuple[str, ...] = field(default=())
     passing: PassingTaints = NO_TAINTS
     """Taints that no template has."""
+    nodes_problem: str = ""
+    """Why some nodes of the cluster may be missing here; empty if all are known."""
 
     def listed(self, kind: ObjectKind) -> tuple[JsonObject, ...] | Unknown:
         """Return the objects of a kind."""
@@ -109,4 +111,10 @@ def discovery_facts_of(
         objects=cluster.objects,
         problems=problems,
         passing=passing,
+        nodes_problem=_nodes_problem(cluster),
     )
+
+
+def _nodes_problem(cluster: ClusterState) -> str:
+    left_out = (one.reason for one in cluster.left_out if one.kind == "Node")
+    return next((f"not all nodes are known: {reason}" for reason in (*left_out, *cluster.problems)), "")

@@ -11,6 +11,7 @@ from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.model.groups import NodeGroup
 from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
+from recommender.kinds.cluster_size.node_groups.machines_without_nodes import compare_machines
 from recommender.kinds.cluster_size.node_groups.other_autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
 from recommender.kinds.cluster_size.node_groups.templates import stated_node
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.groups import ProviderReference
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.machines_without_nodes import MachineComparison
     from recommender.kinds.cluster_size.node_groups.other_autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 
@@ -39,9 +41,10 @@ def plugin_groups(
     for node, group in reading.group_of.items():
         if node in world.nodes:
             members.setdefault(group, []).append(node)
+    compared = compare_machines(reading, world.nodes, world.nodes_problem)
     groups = [
         _with_writer(
-            _group(one, tuple(members.get(one.name, ())), world, reading),
+            _group(one, tuple(members.get(one.name, ())), world, reading, compared),
             world,
             seen,
             written if one.has_writes else None,
@@ -75,10 +78,18 @@ def _with_writer(
     return replace(group, provider=written, autoscaler=karpenter or other)
 
 
-def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, reading: PluginReading) -> NodeGroup:
+def _group(
+    one: PluginGroup,
+    members: tuple[str, ...],
+    world: DiscoveryFacts,
+    reading: PluginReading,
+    compared: MachineComparison,
+) -> NodeGroup:
     stated = None if one.template is None else _template_node(one.name, one.template)
     template = world.template(one.name, members, stated, f"template of {reading.shown}")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}
+    kept = reading.kept_because or reading.kept.get(one.name, "")
+    unregistered = compared.of_group(one, [world.nodes[name] for name in members], kept)
     return NodeGroup(
         name=one.name,
         min_size=one.min_size,
@@ -90,6 +101,9 @@ def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, re
         options=one.options,
         gpu_label=one.gpu_label,
         failures=_failures(one, members, world),
+        unregistered=unregistered.machines,
+        joined=unregistered.joined,
+        unregistered_doubt=unregistered.doubt,
         deleting=tuple(name for name in members if _is_going(world.nodes[name], going)),
         problem=one.problem or ("" if template else NO_TEMPLATE),
     )

@@ -133,7 +133,10 @@ class WritableNodeGroup(ProviderNodeGroup, Protocol):
         ...
 
     def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
-        """Delete the machines of these nodes, which lowers the target size by as many."""
+        """Delete the machines of these nodes, which lowers the target size by as many.
+
+        A machine that has failed before it became a node has its provider id as its name, too.
+        """
         ...
 
 

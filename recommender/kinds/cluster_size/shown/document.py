@@ -46,6 +46,16 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
             {"node": node.node, "group": node.group, "reason": node.reason, "pod": str(node.pod) if node.pod else None}
             for node in answer.kept
         ],
+        "failed_machines": [
+            {
+                "machine": machine.provider_id,
+                "group": machine.group,
+                "reason": machine.failure,
+                "due": machine.is_due,
+                "waits_for": machine.waits or None,
+            }
+            for machine in answer.failed_machines
+        ],
         "unschedulable": [item for alike in answer.unschedulable for item in _unschedulable(alike, answer.displaced)],
         "fits_existing": [
             {"pod": str(place.pod), "node": place.node}
@@ -74,6 +84,7 @@ _NULLS = (
     "node_groups",
     "removals",
     "kept",
+    "failed_machines",
     "unschedulable",
     "fits_existing",
     "places",

@@ -22,6 +22,7 @@ SIZE_FAMILIES: Final = {
     "tidewatch_node_group_min_nodes": "Minimum size of a node group.",
     "tidewatch_node_group_max_nodes": "Maximum size of a node group.",
     "tidewatch_removable_nodes": "Removable nodes: now, or after a timer or a cool-down.",
+    "tidewatch_failed_machines": "Machines of node groups that cannot be created, or did not become nodes in time.",
     "tidewatch_unschedulable_pods": "Pending pods that no node group can hold.",
     "tidewatch_pending_pods": "Pods without a node when the sizes were decided; those of forecasts and reserves "
     "included.",
@@ -50,6 +51,11 @@ def size_samples(sized: Sequence[tuple[Record, ClusterSizeAnswer]]) -> dict[str,
         # An answer that is held has no groups of a snapshot, so it knows of no pods either.
         "tidewatch_removable_nodes": {
             of_recommendation(record): float(len(answer.removals)) for record, answer in sized if not answer.is_held
+        },
+        "tidewatch_failed_machines": {
+            of_recommendation(record): float(len(answer.failed_machines))
+            for record, answer in sized
+            if not answer.is_held
         },
         "tidewatch_unschedulable_pods": {
             of_recommendation(record): float(answer.unheld_pods) for record, answer in sized if not answer.is_held

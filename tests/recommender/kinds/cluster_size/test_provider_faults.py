@@ -35,13 +35,16 @@ ALL = (*NODES, GOING)
 def stated(
     target: int, *, going: InstanceState = InstanceState.RUNNING, zombies: int = 0, name: str = "a"
 ) -> PluginReading:
-    """Return four nodes, one of which is being deleted, machines that never become nodes, and an empty other group."""
+    """Return four nodes, one of which is being deleted, machines that never become nodes, and an empty other group.
+
+    The list of machines is an earlier one, so that no machine is deleted by it.
+    """
     machines = [
         *(ProviderInstance(each.provider_id) for each in NODES),
         ProviderInstance(GOING.provider_id, going),
         *(ProviderInstance(f"x:///zombie-{number}", InstanceState.CREATING) for number in range(zombies)),
     ]
-    group = PluginGroup(name, 1, 10, target, tuple(machines), template=NODES[0], has_writes=True)
+    group = PluginGroup(name, 1, 10, target, tuple(machines), template=NODES[0], has_writes=True, age_seconds=1.0)
     return PluginReading("externalGRPC", (group,), {each.name: name for each in ALL})
 
 
@@ -201,6 +204,29 @@ def test_a_machine_whose_error_has_passed_is_on_its_way_again() -> None:
     first = decided(NOW, Memory(), out_of_stock(5, "NO_STOCK: none left", "NO_STOCK: none left"), nodes=NODES)
     assert sizes_of(first) == [("b", 2)]
     assert sizes_of(decided(NOW + 10.0, first.memory, out_of_stock(5, "", ""), nodes=NODES)) == []
+
+
+def with_present_lists(reading: PluginReading) -> PluginReading:
+    owners = {name: group for name, group in reading.group_of.items() if name != GOING.name}
+    return replace(reading, groups=tuple(replace(group, age_seconds=0.0) for group in reading.groups), group_of=owners)
+
+
+def test_a_machine_that_is_out_of_stock_is_deleted_while_the_others_of_its_request_are_waited_for() -> None:
+    first = decided(NOW, Memory(), with_present_lists(out_of_stock(3)), nodes=NODES)
+    [wish] = wishes_of(first)
+    short = with_present_lists(out_of_stock(5, "", "NO_STOCK: none left"))
+    failed = decided(NOW + 20.0, first.memory, short, ScaleOutcome(wish, ScaleResult.OK), nodes=NODES)
+    assert sizes_of(failed) == [("a", 4), ("b", 1)]
+    deleted, grown = wishes_of(failed)
+    assert [one.provider_id for one in deleted.machines] == ["x:///1-new"]
+    assert size_memory(failed).asked["a"].machines == ("x:///1-new",)
+    outcomes = ScaleOutcome(deleted, ScaleResult.OK), ScaleOutcome(grown, ScaleResult.OK)
+    left = with_other_group(with_present_lists(replace(out_of_stock(4, ""), groups=out_of_stock(4, "").groups[:1])), 1)
+    found = decided(NOW + 30.0, failed.memory, left, *outcomes, nodes=NODES)
+    assert sizes_of(found) == []
+    memory = size_memory(found)
+    assert memory.requested == {"a": RequestedNodes(4, NOW), "b": RequestedNodes(1, NOW + 20.0)}
+    assert (memory.deleted_machines, memory.last_delete) == ({"x:///1-new": NOW + 20.0}, None)
 
 
 def test_machines_that_cannot_be_made_keep_no_node_from_being_removed() -> None:

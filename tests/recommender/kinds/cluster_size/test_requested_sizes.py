@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from recommender.decisions.record import TargetReference
-from recommender.kinds.cluster_size.group_wishes import GroupWishes
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
-from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-from recommender.kinds.cluster_size.requested_sizes import with_asked_sizes
-from recommender.outputs.wishes import MachineRemoval, Wish
+from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, GroupWishes
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference, ScalableReference
+from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.requested_sizes import settled_writes, with_asked_sizes
+from recommender.outputs.scale_results import ScaleResult
+from recommender.outputs.wishes import MachineRemoval, MachineToDelete, Wish
+from recommender.outputs.write_attempt import ScaleOutcome
 
 NOW = 1_800_000_000.0
 API = "cluster.x-k8s.io/v1beta2"
@@ -26,3 +28,51 @@ def test_a_removal_is_a_change_and_its_size_is_the_last_one() -> None:
     assert after.sizes == {"a": 9, "b": 2}
     assert has_removals
     assert after.last_delete is None, "it has not been written yet"
+
+
+OF_PROVIDER = TargetReference(PROVIDER_API, "NodeGroup", "externalGRPC", "a")
+DELETES = AskedSize(3, 5, NOW, removes=True, machines=("x:///1", "x:///2"))
+BEFORE = ClusterSizeMemory(asked={"a": DELETES}, requested={"a": RequestedNodes(5, NOW)})
+
+
+def after_deletion(size: int, *outcomes: ScaleOutcome) -> ClusterSizeMemory:
+    """Return the memory 10 seconds after the deletion of two failed machines was requested."""
+    group = NodeGroup("a", 0, 20, size, provider=ProviderReference("externalGRPC", deletes_nodes=True))
+    by_target = {outcome.wish.target: outcome for outcome in outcomes}
+    return settled_writes(BEFORE, NodeGroups((group,)), by_target, NOW + 10.0, 60.0)
+
+
+def deletion(*machines: str) -> Wish:
+    return Wish("w", OF_PROVIDER, 3, NOW + 60, known_size=5, machines=tuple(map(MachineToDelete, machines)))
+
+
+def test_deleted_machines_are_not_waited_for_and_start_no_cool_down() -> None:
+    for after in (after_deletion(3), after_deletion(5, ScaleOutcome(deletion(*DELETES.machines), ScaleResult.OK))):
+        assert after.requested == {"a": RequestedNodes(3, NOW)}
+        assert after.deleted_machines == {"x:///1": NOW, "x:///2": NOW}
+        assert (after.asked, after.last_delete, after.last_failure) == ({}, None, None)
+
+
+def test_the_outcome_of_another_wish_for_the_same_size_says_nothing_about_the_machines() -> None:
+    assert after_deletion(5, ScaleOutcome(deletion(), ScaleResult.OK)) == BEFORE
+    assert after_deletion(5, ScaleOutcome(deletion("x:///1"), ScaleResult.OK)) == BEFORE
+
+
+def test_a_size_between_says_nothing_about_the_machines() -> None:
+    assert after_deletion(4) == BEFORE
+
+
+def test_machines_whose_deletion_failed_are_left_alone_and_hold_no_removal() -> None:
+    after = after_deletion(5, ScaleOutcome(deletion(*DELETES.machines), ScaleResult.ERROR, message="locked"))
+    assert after.deleted_machines == {"x:///1": NOW + 10.0, "x:///2": NOW + 10.0}
+    assert (after.requested, after.last_failure) == (BEFORE.requested, None)
+
+
+def test_machines_replace_a_request_for_the_same_size() -> None:
+    group = NodeGroup("a", 0, 20, 5, provider=ProviderReference("externalGRPC", deletes_nodes=True))
+    before = ClusterSizeMemory(asked={"a": AskedSize(3, 5, NOW - 5.0)})
+    after, has_removals = with_asked_sizes(
+        before, GroupWishes((deletion(*DELETES.machines),)), NodeGroups((group,)), NOW
+    )
+    assert after.asked["a"].machines == DELETES.machines
+    assert has_removals

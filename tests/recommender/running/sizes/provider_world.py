@@ -181,7 +181,7 @@ class ProviderWorld:
                 count=lambda _, result: self.counted.append(result),
                 on_result=self.outcomes.append,
             ),
-            attempt=ProviderAttempt(groups, self.removals, clock.wall, clock.monotonic),
+            attempt=ProviderAttempt(groups, self.removals, self.seen, clock.wall, clock.monotonic),
             limits=ScaleLimits(per_second=1000.0, burst=1000),
             effects=ScaleEffects(clock, lambda work: work()),
         )
@@ -196,6 +196,11 @@ class ProviderWorld:
         self.writer.wanted("nodes", (wish,))
         self.writer.step()
         return self.outcomes[-1]
+
+    def seen(self) -> ClusterState:
+        """Return the nodes of the cluster with their provider ids."""
+        nodes = (known_node(name, provider_id=one["spec"]["providerID"]) for name, one in self.api.nodes.items())
+        return ClusterState(nodes=Observed(tuple(nodes), self.now + self.wall_ahead))
 
     def later(self, seconds: float) -> None:
         """Let time pass, with one step per second."""

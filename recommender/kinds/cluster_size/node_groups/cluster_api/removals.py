@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
     from recommender.kinds.cluster_size.node_groups.cluster_api.machine_of_node import Owned
-    from recommender.outputs.wishes import NodeRemoval
+    from recommender.outputs.wishes import MachineToDelete, NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
 """The annotation of Machines that are deleted first when the size of their group is lowered."""
@@ -43,6 +43,8 @@ class RemovalPlan:
     """The nodes of a provider's group, which has no Machines."""
     stale: tuple[MachineRemoval, ...] = ()
     """The Machines that still have the mark of an earlier removal."""
+    failed: tuple[MachineToDelete, ...] = ()
+    """The failed machines of a provider's group, which has no Machines."""
 
 
 def plan_removals(

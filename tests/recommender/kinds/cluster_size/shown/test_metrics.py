@@ -12,6 +12,7 @@ from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.cluster_size.model.answer import (
     ClusterSizeAnswer,
+    FailedMachine,
     GroupSize,
     KeptNode,
     Removal,
@@ -42,6 +43,7 @@ ANSWER = ClusterSizeAnswer(
     removals=(
         Removal("n7", "a", 0.12, EVIL, 700.0, moves=(PodMove(PodName("shop", "y"), "n1"),) * 2, saved_per_hour=0.5),
     ),
+    failed_machines=(FailedMachine("x:///9", "a", EVIL),),
     kept=(KeptNode("n8", "a", f"NotUnderutilized: {EVIL}"),),
     unschedulable=(
         UnschedulablePods((PodName("shop", "x-0"), PodName("shop", "x-1")), {"a": f"Insufficient cpu {EVIL}"}),
@@ -84,6 +86,7 @@ def exposed(record: Record) -> dict[str, float]:
         ('tidewatch_node_group_min_nodes{node_group="a",recommendation="workers"}', 0),
         ('tidewatch_node_group_max_nodes{node_group="a",recommendation="workers"}', 9),
         ('tidewatch_removable_nodes{recommendation="workers"}', 1),
+        ('tidewatch_failed_machines{recommendation="workers"}', 1),
         ('tidewatch_unschedulable_pods{recommendation="workers"}', 2),
         ('tidewatch_pending_pods{recommendation="workers"}', 11),
         ('tidewatch_removals_saved_per_hour{recommendation="workers"}', 0.5),

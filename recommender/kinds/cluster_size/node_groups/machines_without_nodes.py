@@ -1,0 +1,150 @@
+"""Finds the machines of a provider that no Node stands for, and says when that cannot be told for sure. Pure.
+
+A provider lists machines by their provider ids, and a Node has one as its `spec.providerID`. Whatever is not spelled
+alike would look like a machine without a node, so every doubt is stated with the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
+from adapter.foundation.sources.kubernetes.errors import trimmed
+from recommender.kinds.cluster_size.model.groups import UnregisteredMachine
+from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
+
+
+@dataclass(frozen=True, slots=True)
+class Unregistered:
+    """The machines of one group that no Node stands for."""
+
+    machines: tuple[UnregisteredMachine, ...] = ()
+    joined: int = 0
+    """How many other machines the group has, without those that are being deleted."""
+    doubt: str = ""
+    """Why some of them may be nodes all the same; empty if none of them is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpellings:
+    """All that may stand for a node in a list of machines, in lower case."""
+
+    whole: frozenset[str]
+    """Provider ids, names and host names."""
+    parts: frozenset[str]
+    """The ends of all provider ids, from any slash on."""
+
+    def has(self, machine: str) -> bool:
+        """Return whether a machine is spelled like a node, or like a part of one, or has one as its end."""
+        spelled = machine.casefold()
+        return spelled in self.whole or spelled in self.parts or any(end in self.whole for end in _ends(spelled))
+
+
+def spellings_of(nodes: Iterable[ClusterNode]) -> NodeSpellings:
+    """Return the spellings of nodes."""
+    whole: set[str] = set()
+    parts: set[str] = set()
+    for node in nodes:
+        whole.update(map(str.casefold, (node.provider_id, node.name, node.labels.get(HOSTNAME_LABEL, ""))))
+        parts.update(_ends(node.provider_id.casefold()))
+    return NodeSpellings(frozenset(whole - {""}), frozenset(parts - {""}))
+
+
+def nameless_node(nodes: Iterable[ClusterNode]) -> str:
+    """Return why any machine may be a node: one has no provider id. Empty if all have one."""
+    found = next((node.name for node in nodes if not node.provider_id), "")
+    return f"node {found} has no spec.providerID, so it may be any machine: set it" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineComparison:
+    """The machines of all groups of one provider, compared with all nodes of the cluster."""
+
+    doubt: str
+    """Why nothing can be told of any group; empty if something can."""
+    known: frozenset[str]
+    """The provider ids of all nodes."""
+    spellings: NodeSpellings = field(default_factory=lambda: spellings_of(()))
+    last_parts: frozenset[str] = frozenset()
+    """The last parts of the ids of those nodes that are no machine of the provider."""
+
+    def of_group(self, group: PluginGroup, members: Sequence[ClusterNode], kept: str) -> Unregistered:
+        """Return the machines of a group without a node.
+
+        `members` are the nodes of the group, and `kept` is why the answer about the group is an earlier one; empty if
+        it is a present one.
+        """
+        machines = tuple(
+            UnregisteredMachine(one.provider_id, trimmed(one.error) if one.state is InstanceState.CREATING else "")
+            for one in group.instances
+            if one.state is not InstanceState.DELETING
+            and one.provider_id not in self.known
+            and not self.spellings.has(one.provider_id)
+            and _last(one.provider_id.casefold()) not in self.last_parts
+        )
+        staying = sum(one.state is not InstanceState.DELETING for one in group.instances)
+        doubt = self._doubt(group, members, kept) if machines else ""
+        return Unregistered(machines, staying - len(machines), doubt)
+
+    def _doubt(self, group: PluginGroup, members: Sequence[ClusterNode], kept: str) -> str:
+        if kept or group.age_seconds > 0:
+            return f"the list of machines is an earlier one{f': {kept}' if kept else ''}"
+        listed = {one.provider_id for one in group.instances}
+        unlisted = next((node.name for node in members if node.provider_id not in listed), "")
+        if unlisted:
+            return f"node {unlisted} of the group is not in the list of machines, or is spelled differently there"
+        return self.doubt
+
+
+def compare_machines(reading: PluginReading, nodes: Mapping[str, ClusterNode], problem: str = "") -> MachineComparison:
+    """Compare machines and nodes. `problem` is why the nodes of the cluster are not all known; empty if they are."""
+    known = frozenset(node.provider_id for node in nodes.values() if node.provider_id)
+    going = [one.provider_id for group in reading.groups for one in group.instances]
+    listed = frozenset(going)
+    if listed <= known:
+        return MachineComparison("", known)
+    strangers = [node for node in nodes.values() if node.provider_id and node.provider_id not in listed]
+    twice = "" if len(going) == len(listed) else "the provider lists a machine in two groups"
+    doubt = problem or twice or nameless_node(nodes.values()) or _foreign_spelling(known & listed, strangers)
+    return MachineComparison(
+        doubt,
+        known,
+        spellings_of(nodes.values()),
+        frozenset(_last(node.provider_id.casefold()) for node in strangers),
+    )
+
+
+def _foreign_spelling(matches: frozenset[str], strangers: Iterable[ClusterNode]) -> str:
+    """Return why ids cannot be compared: none is both of a machine and of a node, or a node is of another form."""
+    if not matches:
+        return "no machine that the provider lists is the spec.providerID of any node, so ids cannot be compared"
+    schemes = {_scheme(each) for each in matches}
+    other = next((node for node in strangers if _scheme(node.provider_id) not in schemes), None)
+    if other is None:
+        return ""
+    return f"the spec.providerID of node {other.name}, {other.provider_id}, has another form than those of machines"
+
+
+def _scheme(provider_id: str) -> str:
+    scheme, separator, _ = provider_id.partition("://")
+    return scheme if separator else ""
+
+
+def _ends(spelled: str) -> Iterator[str]:
+    """Yield what follows each slash."""
+    _, slash, rest = spelled.partition("/")
+    while slash:
+        if rest:
+            yield rest
+        _, slash, rest = rest.partition("/")
+
+
+def _last(spelled: str) -> str:
+    return spelled.rpartition("/")[2]
