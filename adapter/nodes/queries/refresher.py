@@ -231,12 +231,12 @@ class SampleRefresher:
         }
         for past in (self._day, self._week):
             past.follow_clock(now)
-        knows_nodes = nodes is not None
+        knows_nodes = bool(nodes)
         if nodes is not None:
             names = tuple(sorted(node.name for node in nodes))
             grids = {resource: regrid(grid, names) for resource, grid in grids.items()}
         if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
-            # The names of the nodes change as a whole, so all steps are requested under the new ones.
+            # All nodes have other names, are gone or are back: the samples of all steps are requested again.
             for progress in self._progress.values():
                 progress.covered.clear()
             self._day.forget()

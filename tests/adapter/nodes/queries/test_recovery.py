@@ -274,6 +274,19 @@ def test_the_past_is_asked_for_again_after_the_clock_was_wrong() -> None:
     assert fills(START) == all_parts
 
 
+def test_nodes_that_were_all_away_for_a_moment_get_their_loads_back() -> None:
+    """A file of nodes that is being written has none, and so has a cluster whose nodes register again."""
+    prometheus = Surveyed(8, {})
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, filled = None, []
+    for number, nodes in enumerate(((a_node("a"),), (), (a_node("a"),))):
+        samples = refresher.refresh(START + number * INTERVAL, samples, nodes).samples
+        filled.append(refresher.fill_day(START + number * INTERVAL, LoadDay(), nodes, 5.0).queries)
+    assert samples is not None
+    assert not np.isnan(samples.grids[LoadResource.CPU].values).any()
+    assert filled[-1] == 1
+
+
 def test_exporters_are_judged_after_the_clock_was_set_back() -> None:
     """A clock that was ahead for a moment must not end the judgement until that time is reached."""
     nodes = tuple(
