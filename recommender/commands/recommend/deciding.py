@@ -37,7 +37,8 @@ def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recom
         found = inputs.config_maps.get((namespace, name))
         if default is None or not isinstance(found, Observed) or found.value is not None:
             continue
-        note = f"the ConfigMap {namespace}/{name} does not exist: these are the default parameters"
+        missing = f"the ConfigMap {namespace}/{name} does not exist: these are the default parameters"
+        note = "; ".join(filter(None, (recommendation.policy.note, missing)))
         created: Observed[ConfigMapData | None] = Observed(ConfigMapData(default, ""), found.time)
         recommendation = replace(recommendation, policy=replace(recommendation.policy, note=note))
         inputs = replace(inputs, config_maps={**inputs.config_maps, (namespace, name): created})

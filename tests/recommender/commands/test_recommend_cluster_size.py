@@ -169,6 +169,20 @@ def test_a_what_if_question_is_answered(
     assert found["message"].startswith("what if: ")
 
 
+def test_default_parameters_do_not_hide_what_is_assumed(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    dns = "proportional: {configMap: {namespace: dns, name: dns, defaultParams: {linear: {nodesPerReplica: 5}}}}"
+    (tmp_path / "r.yaml").write_text(whole(entry("workers", kind=GROUPS), entry("dns", kind=dns)))
+
+    with pytest.raises(SystemExit):
+        main([*arguments, "-o", "json", "--without-node=a0"])
+
+    [_, found] = json.loads(capsys.readouterr().out)["items"]
+    assert found["message"].startswith("what if: ")
+    assert found["message"].endswith("the ConfigMap dns/dns does not exist: these are the default parameters")
+
+
 def test_a_pod_of_a_removed_node_that_fits_nowhere_is_told_from_those_that_are_pending(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
