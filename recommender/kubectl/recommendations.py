@@ -21,6 +21,7 @@ _TARGET_KEYS: Final = frozenset(
     {"namespace", "kind", "name", "current_replicas", "recommended_replicas", "action", "owner", "message"}
 )
 _LABEL: Final = "app.kubernetes.io/component=recommender"
+_ENDED: Final = frozenset({"Failed", "Succeeded"})
 _PORT: Final = "page"
 """Name of the page's port in pods that the chart creates."""
 _REPAIR: Final = (
@@ -68,7 +69,7 @@ def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
     pods = reader.items("/api/v1/pods", AccessRight("list", "pods"), {"labelSelector": _LABEL})
     if isinstance(pods, NotRead):
         return NotRead(f"the recommender's decisions: {pods.reason}, or name its Service with --recommender")
-    ports = [(pod["metadata"], port) for pod in pods if (port := _page_port(pod))]
+    ports = [(pod["metadata"], port) for pod in pods if not _has_ended(pod) and (port := _page_port(pod))]
     if not ports:
         return NotRead(
             f"the recommender's decisions: no pod with the label {_LABEL} has a port named {_PORT}: name the Service "
@@ -125,6 +126,11 @@ def _service_path(text: str) -> tuple[str, AccessRight]:
     service = f"{scheme}{colon}{named.name}:{port}"
     path = f"/api/v1/namespaces/{named.namespace}/services/{service}/proxy/{PATH}"
     return path, AccessRight("get", "services", "", named.namespace, subresource="proxy")
+
+
+def _has_ended(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod has ended; evicted pods may stay for weeks, and no answer of them comes."""
+    return (pod.get("status") or {}).get("phase") in _ENDED
 
 
 def _page_port(pod: Mapping[str, Any]) -> int | None:

@@ -79,6 +79,16 @@ def test_a_standby_of_the_recommender_is_passed_over(web: Plugin) -> None:
     assert web.why("deployment/web").status == 0
 
 
+def test_pods_of_the_recommender_that_have_ended_are_not_asked(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    _, pods = web.server.answers[shop.RECOMMENDERS]
+    for phase in ("Failed", "Succeeded"):
+        metadata = {"name": f"recommender-{phase.lower()}", "namespace": f"was-{phase.lower()}"}
+        pods["items"].append({**pods["items"][0], "metadata": metadata, "status": {"phase": phase}})
+    answered = web.why("deployment/web", "-o", "json")
+    assert (answered.status, answered.document["missing"]) == (0, [])
+
+
 def test_each_installation_of_the_recommender_is_asked(web: Plugin) -> None:
     shop.put_recommender(web, shop.recommendation("metric"))
     _, pods = web.server.answers[shop.RECOMMENDERS]
