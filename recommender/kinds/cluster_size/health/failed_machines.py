@@ -114,7 +114,7 @@ def _hold_of_group(
         needed = "deleteNodes: true" if group.provider is not None else "writes: true and deleteNodes: true"
         return f"write `{needed}`, or delete it at the provider"
     if not situation.writes_sizes:
-        return "sizes are not written: write the output scale, or delete it at the provider"
+        return "this process writes no sizes: let `run` delete it, with the output scale"
     if not settings.scale_down.enabled:
         return "scaleDown.enabled is false"
     if group.options.zero_or_max:
@@ -127,7 +127,6 @@ def _hold_of_group(
         scaled.hold,
         group.held,
         "a change of the size of its group is under way" if _changes(group, situation) else "",
-        "its group grows" if scaled.increases.get(group.name, 0) > 0 else "",
         f"node {group.deleting[0]} of its group is being deleted" if group.deleting else "",
     )
     return next(filter(None, waits), "")

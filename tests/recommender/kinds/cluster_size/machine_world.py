@@ -206,12 +206,13 @@ class MachineWorld:
     def seen(self) -> ClusterState:
         return ClusterState(nodes=Observed(tuple(self.nodes), self.now))
 
-    def decide(self) -> Decision:
+    def decide(self, *, pending: int = 0, writes: bool = True) -> Decision:
+        """Make one decision about so many pods that need a node each, as `run` or, without writes, as `recommend`."""
         settings = ClusterSizeSettings(self.sources, scale_down=self.down, max_node_provision_seconds=PROVISION)
-        cluster = facts(tuple(self.nodes), pending=0, now=self.now, loads=0)
+        cluster = facts(tuple(self.nodes), pending=pending, now=self.now, loads=0)
         inputs = Inputs(replace(cluster, problems=self.left_out))
         decision = decide_sizes(
-            self.policy, settings, inputs, self.memory, self.now, waits=True, writes_sizes=True, began=self.began,
+            self.policy, settings, inputs, self.memory, self.now, waits=writes, writes_sizes=writes, began=self.began,
             writes=self.outcomes, providers=(self.host.read(self.nodes),),
         )  # fmt: skip
         self.memory, self.outcomes, self.last = decision.memory, {}, decision

@@ -12,10 +12,11 @@ from msgspec import structs
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
-from recommender.kinds.cluster_size.model.memory import AskedSize, remembered
+from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, remembered
 from recommender.kinds.cluster_size.model.size_settings import PluginGroups
 from recommender.outputs.scale_results import ScaleResult
 from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.deciding import writes_of
 from tests.recommender.kinds.cluster_size.machine_world import (
     PROVISION,
     START,
@@ -134,6 +135,18 @@ def test_a_size_that_is_being_asked_for_is_not_forgotten_for_a_failed_machine() 
     assert "a change of the size of its group is under way" in world.notes
 
 
+def test_a_size_that_the_provider_does_not_show_lets_failed_machines_wait() -> None:
+    group = with_error()
+    world = world_of(group)
+    world.step()
+    own = structs.replace(remembered(world.memory.own), requested={"a": RequestedNodes(4, START)})
+    world.memory = replace(world.memory, own=own)
+    world.run(600.0)
+    assert group.deletions == []
+    assert "its provider has accepted a size of 4 and still shows 3" in world.notes
+    assert ScaleResult.REFUSED not in world.results, "nothing is asked for at a size that is not known"
+
+
 def test_a_machine_that_was_gone_for_a_while_begins_the_time_anew() -> None:
     group = with_lost()
     world = world_of(group)
@@ -190,6 +203,10 @@ def _unreadable_node(world: MachineWorld) -> None:
     world.left_out = ("node n9 is left out: its cpu is not a quantity",)
 
 
+def _leaving_node(world: MachineWorld) -> None:
+    world.nodes[0] = replace(world.nodes[0], is_terminating=True)
+
+
 HOLDS: dict[str, tuple[dict[str, object], Callable[[MachineWorld], object], str]] = {
     "node without an id": ({}, _without_provider_id, "node nameless has no spec.providerID"),
     "node of another form": ({}, _of_another_form, "k3s://other, has another form"),
@@ -198,6 +215,7 @@ HOLDS: dict[str, tuple[dict[str, object], Callable[[MachineWorld], object], str]
     "an earlier list": ({"late_seconds": 5.0}, lambda _: None, "the list of machines is an earlier one"),
     "an answer from before an outage": ({}, _outage, "an earlier one: OSError: the cloud is away"),
     "a node that cannot be read": ({}, _unreadable_node, "not all nodes are known: node n9 is left out"),
+    "a node that is being deleted": ({}, _leaving_node, "node node-0 of its group is being deleted"),
     "the minimum": ({"minimum": 3}, lambda _: None, "a minimum of 3"),
     "a size that counts the nodes alone": ({"target": 2}, lambda _: None, "2 nodes, and a size of 2"),
     "all or nothing": ({"zero_or_max": True}, lambda _: None, "is not split"),
@@ -304,6 +322,22 @@ def test_the_size_does_not_fall_below_the_nodes_of_a_group_that_the_provider_doe
     group.errors["x:///lost"] = "OutOfResources"
     world.run(1500.0)
     assert group.deletions == []
+
+
+def test_a_process_that_writes_nothing_says_who_deletes() -> None:
+    group = with_error()
+    world = world_of(group)
+    world.decide(writes=False)
+    assert [one.is_due for one in world.failed] == [False]
+    assert "this process writes no sizes: let `run` delete it, with the output scale" in world.notes
+
+
+def test_a_group_whose_machine_has_failed_does_not_grow_so_that_the_size_falls() -> None:
+    group = with_lost()
+    world = world_of(group)
+    world.run(930.0)
+    [wish] = writes_of(world.decide(pending=3)).groups.wishes
+    assert (wish.replicas, [one.provider_id for one in wish.machines]) == (2, ["x:///lost"])
 
 
 def test_no_more_machines_than_max_parallelism_are_deleted_at_a_time() -> None:
