@@ -79,7 +79,17 @@ def backend_queries(backend: str, result: str) -> str:
 
 RULES_FAILING = f'tidewatch_adapter_rules{{{POD},state="failing"}}'
 RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
-NOT_AFTER = f"tidewatch_adapter_serving_certificate_not_after_timestamp_seconds{{{POD}}}"
+
+
+def certificate(first_day: float, last_day: float) -> dict[str, str]:
+    """Return the dates of a serving certificate, in days from the first sample on."""
+    days = {"not_before": first_day, "not_after": last_day}
+    return {
+        f"tidewatch_adapter_serving_certificate_{name}_timestamp_seconds{{{POD}}}": f"{day * 86400:.0f}x90"
+        for name, day in days.items()
+    }
+
+
 HEARD = f'tidewatch_adapter_watch_last_heard_timestamp_seconds{{{POD},resource="pods"}}'
 RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{{POD},resource="nodes"}}'
 FORBIDDEN = f'tidewatch_adapter_watch_failures_total{{{POD},resource="pods",error="ForbiddenError"}}'
@@ -257,8 +267,10 @@ CASES = (
     case("TidewatchWorkerKilled", {exits("adapter"): "3x9 0x60"}, 12, fires=False),
     case("TidewatchAnswersOld", ages(59), 20, fires=True),
     case("TidewatchAnswersOld", ages(20), 20, fires=False),
-    case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{6 * 86400}x90"}, 70, fires=True),
-    case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{60 * 86400}x90"}, 70, fires=False),
+    case("TidewatchCertificateNearItsEnd", certificate(-84, 6), 70, fires=True),
+    case("TidewatchCertificateNearItsEnd", certificate(-30, 60), 70, fires=False),
+    case("TidewatchCertificateNearItsEnd", certificate(-0.2, 0.8), 70, fires=False),
+    case("TidewatchCertificateNearItsEnd", certificate(-0.8, 0.2), 70, fires=True),
     case("TidewatchCredentialsRefused", {CREDENTIALS: "1x60"}, 20, fires=True, credentials="CA bundle (/ca.crt)"),
     case("TidewatchCredentialsRefused", {CREDENTIALS: "0x5 1x3 0x60"}, 20, fires=False),
     case("TidewatchWatchSilent", {HEARD: "0x60"}, 20, fires=True, resource="pods"),

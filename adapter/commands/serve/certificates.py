@@ -25,11 +25,12 @@ from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.time.backoff import Backoff
+from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.certificate_file import FILE, read_kept, write_kept
 from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.metrics.identity.certificates.rotation_decision import RotationProblem, WantedCertificate
 from adapter.metrics.identity.certificates.secret_reconciler import LIFE, CertificateKeeper, Times
-from adapter.metrics.identity.certificates.self_signed import ServingCertificate
+from adapter.metrics.identity.certificates.self_signed import ServingCertificate, given_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +44,9 @@ SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
 """How long to wait at most until the first certificate exists and is trusted. Roles may be created just after the
 pod."""
+
+FOLLOWED_SECONDS = 60.0
+"""How often the dates of given files are read; the files are followed by the TLS layer."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
@@ -159,8 +163,9 @@ def first_certificate(
             pause = backoff.delay(0.1)
             late = clock() + pause >= end
             if keeper.shown and look.confirmed and (look.trusted or late):
-                not_after = keeper.shown.certificate.not_valid_after_utc
-                return ServingCertificate(kept.file, kept.file, None, not_after)
+                certificate = keeper.shown.certificate
+                dates = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+                return ServingCertificate(kept.file, kept.file, None, *dates)
             if late:
                 raise StartError(_cannot_start(kept, look.problems))
             sleep(pause)
@@ -194,6 +199,31 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
             stop.wait(backoff.delay(pause_seconds) if problems else pause_seconds)
 
     context.tasks.running("serving certificate", keep)
+
+
+def follow_certificate(
+    read: Callable[[], ServingCertificate | None], context: WorkerContext, every_seconds: float = FOLLOWED_SECONDS
+) -> None:
+    """Start the task that shows the dates of a certificate that is in no Secret.
+
+    `read` returns None if there is nothing new to show; it may renew the certificate first.
+    """
+    metrics = CertificateMetrics(context.registry)
+
+    def look() -> None:
+        found = read()
+        if found is not None:
+            metrics.dates(found.not_before, found.not_after)
+
+    context.tasks.periodic("serving certificate", look, every_seconds=every_seconds, deadline_seconds=60.0)
+
+
+def given_now(certificate_file: Path, key_file: Path) -> ServingCertificate | None:
+    """Return the pair in given files; None if it cannot be used, which the TLS layer logs."""
+    try:
+        return given_certificate(certificate_file, key_file)
+    except IdentitySettingsError:
+        return None
 
 
 class _Troubles:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.backend_clients import QUERY_THREADS, BackendClient
 from adapter.commands.program import PROGRAM
-from adapter.commands.serve.certificates import keep_certificate
+from adapter.commands.serve.certificates import follow_certificate, given_now, keep_certificate
 from adapter.commands.serve.identity import make_gate
 from adapter.commands.serve.rule_objects import serve_rule_objects
 from adapter.commands.serve.rule_reloader import RuleReloader
-from adapter.commands.serve.serve_settings import METRICS_PREFIX, SelfMade, ServeSettings
+from adapter.commands.serve.serve_settings import METRICS_PREFIX, ServeSettings
 from adapter.commands.trials.queries import QueryTrials
 from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError
@@ -170,14 +170,11 @@ def _start_tasks(
     )
     if settings.kept:
         keep_certificate(settings.kept, context)
-    if settings.self_made:
-        renew = functools.partial(_renew, settings.self_made)
-        context.tasks.periodic("serving certificate", renew, every_seconds=3600.0, deadline_seconds=60.0)
-
-
-def _renew(self_made: SelfMade) -> None:
-    """Renew the certificate if it expires soon; the TLS layer notices the new modification time of the files."""
-    self_made.renew()
+    elif settings.self_made:
+        # If the certificate expires soon, it is renewed; the TLS layer notices the new modification time of the files.
+        follow_certificate(settings.self_made.renew, context, every_seconds=3600.0)
+    elif settings.server.tls:
+        follow_certificate(functools.partial(given_now, *settings.server.tls.files), context)
 
 
 def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
 
 from demo.machine.files import replace_file
 from tests.adapter.commands.world import OBJECTS, RULES, SHOP
@@ -52,6 +56,22 @@ def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
         "tidewatch-ca.crt": 0o644,
         "tidewatch-ca.key": 0o600,
     }
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_the_dates_of_the_certificate_are_shown(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, *, is_given: bool
+) -> None:
+    own = ("--tls-cert-file=", "--tls-private-key-file=", f"--cert-dir={tmp_path / 'certificates'}")
+    with SHOP.adapter(tmp_path, trust, prometheus, *(() if is_given else own)) as adapter:
+        authority = None if is_given else ssl.create_default_context(cafile=tmp_path / "certificates/tidewatch-ca.crt")
+        certificate = x509.load_der_x509_certificate(shown(adapter, authority or trust.context()))
+        for name, date in (
+            ("not_before", certificate.not_valid_before_utc),
+            ("not_after", certificate.not_valid_after_utc),
+        ):
+            metric = f"tidewatch_adapter_serving_certificate_{name}_timestamp_seconds"
+            assert eventually(partial(adapter.metric, metric)) == date.timestamp()
 
 
 def test_the_certificate_is_made_below_the_folder_at_hand_when_nothing_is_said(

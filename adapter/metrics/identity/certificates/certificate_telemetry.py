@@ -1,4 +1,4 @@
-"""Metrics of a serving certificate that this program keeps: its expiry, and which APIServices trust it."""
+"""Metrics of the serving certificate: its dates, and which APIServices trust one that a Secret keeps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from adapter.metrics.identity.certificates.generations import Generation
 
 
@@ -17,7 +19,12 @@ class CertificateMetrics:
         """Register the metrics."""
         self._not_after = Gauge(
             "tidewatch_adapter_serving_certificate_not_after_timestamp_seconds",
-            "When the self-signed serving certificate in use expires.",
+            "When the serving certificate expires.",
+            registry=registry,
+        )
+        self._not_before = Gauge(
+            "tidewatch_adapter_serving_certificate_not_before_timestamp_seconds",
+            "From when the serving certificate is valid.",
             registry=registry,
         )
         self._published = Gauge(
@@ -28,8 +35,13 @@ class CertificateMetrics:
         )
 
     def shown(self, generation: Generation) -> None:
-        """Set the time of expiry."""
-        self._not_after.set(generation.certificate.not_valid_after_utc.timestamp())
+        """Set the dates of a certificate that is kept in a Secret."""
+        self.dates(generation.certificate.not_valid_before_utc, generation.certificate.not_valid_after_utc)
+
+    def dates(self, not_before: datetime, not_after: datetime) -> None:
+        """Set from when and until when the certificate is valid."""
+        self._not_before.set(not_before.timestamp())
+        self._not_after.set(not_after.timestamp())
 
     def published(self, apiservice: str, *, held: bool) -> None:
         """Set whether the APIService trusts the certificate."""

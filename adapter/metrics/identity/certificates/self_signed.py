@@ -47,6 +47,7 @@ class ServingCertificate:
     key_file: Path
     ca_file: Path | None
     """The self-made authority, which people must make clients trust; None if there is none, or a Secret keeps it."""
+    not_before: datetime
     not_after: datetime
 
 
@@ -57,7 +58,9 @@ def given_certificate(certificate_file: Path, key_file: Path) -> ServingCertific
     (see `not_after`), because its issuer may renew the files while the process runs.
     """
     certificate, _ = _read_pair(certificate_file, key_file)
-    return ServingCertificate(certificate_file, key_file, None, certificate.not_valid_after_utc)
+    return ServingCertificate(
+        certificate_file, key_file, None, certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    )
 
 
 def made_certificate(
@@ -92,7 +95,11 @@ def _found_or_made(folder: Path, names: frozenset[str], now: datetime) -> Servin
         certificate, key = issuing.make_serving(authority, sorted(names), now)
         _write_pair(certificate_file, key_file, certificate, key)
     return ServingCertificate(
-        certificate_file, key_file, folder / AUTHORITY_CERTIFICATE, certificate.not_valid_after_utc
+        certificate_file,
+        key_file,
+        folder / AUTHORITY_CERTIFICATE,
+        certificate.not_valid_before_utc,
+        certificate.not_valid_after_utc,
     )
 
 
