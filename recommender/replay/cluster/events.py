@@ -41,14 +41,27 @@ def events_of(scene: Scene) -> tuple[Event, ...]:
         found.append((max(pod.created, recording.start), Happening.POD_CAME, number))
         if pod.gone is not None and pod.gone < recording.end:
             found.append((pod.gone, Happening.POD_GONE, number))
-    for number, node in enumerate(recording.nodes):
-        if scene.node_kinds[scene.kind_of_node[node.node.name]].group:
-            continue
-        if node.came > recording.start:
-            found.append((node.came, Happening.NODE_CAME, number))
-        if node.gone is not None and node.gone < recording.end:
-            found.append((node.gone, Happening.NODE_GONE, number))
+    for number, gone in _stays_outside(scene).items():
+        came = recording.nodes[number].came
+        if came > recording.start:
+            found.append((came, Happening.NODE_CAME, number))
+        if gone is not None and gone < recording.end:
+            found.append((gone, Happening.NODE_GONE, number))
     return tuple(sorted((time, int(what), number) for time, what, number in found))
+
+
+def _stays_outside(scene: Scene) -> dict[int, float | None]:
+    """Return when each node outside all groups goes, by its first number: with other facts, it has another number."""
+    found: dict[int, float | None] = {}
+    first: dict[str, int] = {}
+    for number, one in enumerate(scene.recording.nodes):
+        name = one.node.name
+        if scene.node_kinds[scene.kind_of_node[name]].group:
+            continue
+        if name not in first or found[first[name]] != one.came:
+            first[name] = number
+        found[first[name]] = one.gone
+    return found
 
 
 class Agenda:

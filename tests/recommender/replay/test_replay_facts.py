@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from adapter.foundation.objects.selectors import parse_selector
 from benchmarks.made_past import START, pod_kind
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording
+from recommender.replay.cluster.events import Happening, events_of
 from recommender.replay.cluster.replay_facts import Scene, scene_of
 from tests.recommender.kinds.cluster_size.builders import node, taint
 
@@ -60,3 +63,25 @@ def test_what_was_written_on_a_node_before_it_went_keeps_no_pod_from_it() -> Non
     (needs,) = found.needs
     assert needs.allowed[found.kind_of_node["old"]]
     assert found.kind_of_node["old"] == found.new_kinds["a"]
+
+
+@pytest.mark.parametrize(
+    ("lives", "events"),
+    [
+        ([(-60, 1000), (1000, 2000), (2000, None)], []),
+        ([(-60, 1000), (1000, 2000)], [(2000, Happening.NODE_GONE, 1)]),
+        ([(100, 1000), (1000, 2000)], [(100, Happening.NODE_CAME, 1), (2000, Happening.NODE_GONE, 1)]),
+        ([(-60, 1000), (1500, None)], [(1000, Happening.NODE_GONE, 1), (1500, Happening.NODE_CAME, 2)]),
+    ],
+)
+def test_a_node_outside_all_groups_stays_while_only_its_facts_change(
+    lives: Sequence[tuple[float, float | None]], events: Sequence[tuple[float, Happening, int]]
+) -> None:
+    changing = [node("outside", labels={"step": str(number)}) for number in range(len(lives))]
+    found = scene(
+        [(OLD, -60, None), *((one, came, gone) for one, (came, gone) in zip(changing, lives, strict=True))],
+        [(0, 1, "old")],
+    )
+    assert [
+        (time - START, what, number) for time, what, number in events_of(found) if what != Happening.POD_CAME
+    ] == events
