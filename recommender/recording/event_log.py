@@ -82,9 +82,15 @@ class EventLog:
             stream.close()
 
     def drop_old(self, time: float) -> None:
-        """Delete files that ended before the kept time, and the oldest files while the total is too large."""
+        """Delete files that ended before the kept time, and the oldest files while the total is too large.
+
+        If even the newest file began before the kept time, the clock may be wrong, and files are too old only if the
+        next file begins at a time like this too.
+        """
         files = files_of(self._folder)
         oldest = time - self._keep_seconds
+        if files and began(files[-1]) < oldest:
+            oldest = 0.0
         total = sum(file.stat().st_size for file in files)
         for place, file in enumerate(files):
             ends = began(files[place + 1]) if place + 1 < len(files) else time

@@ -180,6 +180,17 @@ def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
     assert len(files_of(small)) >= 2
 
 
+def test_a_clock_that_is_years_ahead_for_a_moment_costs_no_file(tmp_path: Path) -> None:
+    days: list[Look] = [(START + 24 * HOUR * day, [node("n1")], []) for day in range(9)]
+    write(tmp_path, days)
+    before = files_of(tmp_path)
+    ahead = START + 60 * 365 * 24 * HOUR
+    write(tmp_path, [(ahead, [node("n1")], []), (START + 10 * 24 * HOUR, [node("n1")], [])])
+    assert [file for file in files_of(tmp_path) if file in before] == before
+    write(tmp_path, [(ahead + 48 * HOUR, [node("n1")], [])])
+    assert not set(before).intersection(files_of(tmp_path)), "it was no moment"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"", "covers no time"), (b"no json\n", "is not a recording"), (b'["s",9,1.0]\n', "version 9")],
