@@ -122,7 +122,8 @@ def _metric_lines(rule: RuleReport) -> Iterator[str]:
     yield f"{rule.id} ({rule.file}:{rule.line}): {count_of(len(rule.metrics), 'metric')}{plan}"
     for metric in rule.metrics[:_MOST_METRICS]:
         scope = "" if metric.namespaced else ", not namespaced"
-        yield f"    {metric.name}: {metric.series} series{scope}"
+        number = "series not counted" if metric.series is None else f"{metric.series} series"
+        yield f"    {metric.name}: {number}{scope}"
     if rule.metrics:
         yield from _lines("query", rule.metrics[0].query)
         if rule.metrics[0].times_query:

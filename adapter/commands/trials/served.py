@@ -37,8 +37,8 @@ class _Seen:
     shapes: SeriesShapes
     missing: str | None
     """Why there may be more series; None if the answer is complete."""
-    counts: Mapping[str, int]
-    """The current number of series by metric name."""
+    counts: Mapping[str, int] | None
+    """The current number of series by metric name; None if they could not be counted."""
 
 
 def served_by(
@@ -82,13 +82,13 @@ def _look_up_series(client: Prometheus, query: str, start: float, timeout_second
     return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query, timeout_seconds))
 
 
-def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
-    """Return the current number of series by metric name; empty if the query fails, since it is only information."""
+def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int] | None:
+    """Return the current number of series by metric name; None if the query fails, since it is only information."""
     try:
         answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     except PrometheusError:
-        return {}
+        return None
     return {each.labels.get("__name__", ""): int(each.value) for each in samples if math.isfinite(each.value)}
 
 
@@ -112,7 +112,7 @@ def _served_of_rule(
         ServedMetric(
             metric.qualified,
             metric.namespaced,
-            seen.counts.get(metric.series, 0) if _id(metric) in seen_ids else 0,
+            _count(seen, metric) if _id(metric) in seen_ids else 0,
             _query(metric, metric),
             None if (times := times_of(metric)) is None else _query(times, metric),
         )
@@ -121,6 +121,10 @@ def _served_of_rule(
     for metric in listed[:1]:
         findings += trial(rule, metric, client, timeout_seconds)
     return ServedMetrics(shown, tuple(findings))
+
+
+def _count(seen: _Seen, metric: Metric) -> int | None:
+    return None if seen.counts is None else seen.counts.get(metric.series, 0)
 
 
 def _id(metric: Metric) -> tuple[str, bool]:

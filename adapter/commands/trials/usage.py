@@ -36,7 +36,7 @@ def _served_usage(rule: ResourceRule, client: Prometheus, timeout_seconds: float
         if not refused:
             query = _wide(metric)
             number = _rows(client, query, timeout_seconds)
-            shown.append(ServedMetric(metric.qualified, metric.namespaced, number or 0, query))
+            shown.append(ServedMetric(metric.qualified, metric.namespaced, number, query))
             findings += [_nothing(rule, metric)] if number == 0 else []
     return ServedMetrics(tuple(shown), tuple(findings))
 

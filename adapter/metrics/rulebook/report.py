@@ -26,8 +26,8 @@ class ServedMetric:
     name: str
     """Name in the lists of the API, such as `pods/http_rps` or `queue_depth`."""
     namespaced: bool
-    series: int
-    """Number of series of that name in Prometheus, all of which one wide query reads."""
+    series: int | None
+    """Number of series of that name in Prometheus, all of which one wide query reads; None if it is not known."""
     query: str
     """The query that the rule's plan sends, with made-up names such as `some-namespace`."""
     times_query: str | None = None

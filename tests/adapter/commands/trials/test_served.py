@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.commands.check.output import as_text
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
-from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.report import RulebookReport, RuleReport
+from tests.support.readings import FakeClock, Reply, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
@@ -89,6 +92,16 @@ def test_a_count_that_is_no_number_is_left_out() -> None:
     prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "+Inf")))
 
     assert {metric.series for metric in served(prometheus).metrics} == {0}
+
+
+def test_series_that_could_not_be_counted_are_not_said_to_be_none() -> None:
+    def answer(query: str) -> Reply | PrometheusTimeoutError:
+        return PrometheusTimeoutError(query, "too slow") if query.startswith("count") else reply()
+
+    found = served(Prometheus(series_answer=lambda _: [SERIES], answer=answer))
+    assert {metric.series for metric in found.metrics} == {None}
+    report = RuleReport("rules[0]", Api.CUSTOM, "f", 1, (), None, found.metrics, None)
+    assert "pods/app_rps: series not counted" in as_text(RulebookReport(("f",), (report,), ()), {})
 
 
 def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
