@@ -46,6 +46,12 @@ def test_a_repair_that_would_break_the_file_is_not_made() -> None:
     assert repaired(text, [finding(1, 8, Repair("$1_x", "${1}_x"))]) == (text, ())
 
 
+def test_a_key_is_not_repaired_to_one_that_is_there_already() -> None:
+    text = "rules:\n- metricsQuery: x\n  metricQuery: y\n"
+
+    assert repaired(text, [finding(3, 3, Repair("metricQuery", "metricsQuery"))]) == (text, ())
+
+
 @given(st.text(max_size=200), st.integers(-1, 9), st.integers(1, 30), st.text(max_size=4), st.text(max_size=4))
 def test_no_text_and_no_place_makes_it_fail(text: str, line: int, column: int, old: str, new: str) -> None:
     mended, done = repaired(text, [finding(line, column, Repair(old, new))])
