@@ -115,7 +115,6 @@ def _text(resource: LoadResource, stats: ResourceStats, position: int) -> str:
     if np.isnan(stats.mean_ratio[position]):
         return f"{resource} is not measured"
     mean, deviation = mean_and_deviation(stats)
-    return (
-        f"{resource} is at {percent_text(mean[position])} with the requests of this and recent pods and deviates by "
-        f"{percent_text(deviation[position])}"
-    )
+    is_requested = resource in _REQUESTED or resource is LoadResource.GPU
+    added = " with the requests of this and recent pods" if is_requested else ""
+    return f"{resource} is at {percent_text(mean[position])}{added} and deviates by {percent_text(deviation[position])}"

@@ -16,6 +16,7 @@ from adapter.foundation.objects.pod_requests import (
     pod_resources,
 )
 from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,
@@ -173,6 +174,15 @@ def test_risk_balancing_takes_gpus_into_account_where_they_are_listed() -> None:
     # One of five GPUs more: (0.5 + 0.2 + 0.1) / 2.
     assert listed(lvrb.score(pod(gpu_count=1, gpu_milli=1000), table, rows(2), args)) == [60, 100]
     assert listed(lvrb.score(pod(), table, rows(2), args)) == [70, 100]
+
+
+def test_the_reason_of_risk_balancing_names_requests_only_where_pods_state_some() -> None:
+    node = Node(capacity={"cpu": 1000}, mean={CPU: 0.5, LoadResource.DISK: 0.5}, std={CPU: 0.1, LoadResource.DISK: 0.1})
+    args = LoadVariationRiskBalancingArgs(resources=(CPU, LoadResource.DISK))
+    assert lvrb.score(pod(), columns(node), rows(1), args).reason(0) == (
+        "cpu is at 50% with the requests of this and recent pods and deviates by 10%; "
+        "disk is at 50% and deviates by 10%"
+    )
 
 
 def test_risk_balancing_adds_the_gpus_of_recent_pods() -> None:
