@@ -236,6 +236,12 @@ CASES = (
     case("TidewatchPrometheusNotAnswering", {queries("ok"): "7x60", queries("timeout"): "7x60"}, 40, fires=False),
     case(
         "TidewatchPrometheusNotAnswering",
+        {queries("ok").replace("instant", "clock"): "0+12x60", queries("unexpected"): "0+4x60"},
+        20,
+        fires=True,
+    ),
+    case(
+        "TidewatchPrometheusNotAnswering",
         {
             queries("timeout"): "0+6x4 30x2 _x60",
             queries("timeout", OTHER_POD): "_x3 1x60",
