@@ -98,9 +98,11 @@ def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, i
     before = _query_range(asked, begin, known.first) if begin < known.first else np.empty(0)
     after = _query_range(asked, known.end, end) if end > known.end else np.empty(0)
     merged = CachedSteps(min(begin, known.first), np.concatenate([before, known.values, after]))
-    settled = int((now - _SETTLED_SECONDS) / asked.step_seconds) - merged.first
-    if (len(before) or len(after)) and settled > 0:
-        cache.write(chunk, CachedSteps(merged.first, merged.values[:settled]))
+    settled = max(0, int((now - _SETTLED_SECONDS) / asked.step_seconds) - merged.first)
+    # Values after the last known one may still come, from a slow store or because the clock here is ahead.
+    known_steps = np.flatnonzero(~np.isnan(merged.values[:settled]))
+    if (len(before) or len(after)) and len(known_steps):
+        cache.write(chunk, CachedSteps(merged.first, merged.values[: known_steps[-1] + 1]))
     return merged.values[begin - merged.first : end - merged.first]
 
 

@@ -103,13 +103,15 @@ class Recorded:
 
     def __init__(self) -> None:
         self.ranges: list[tuple[int, int]] = []
+        self.newest = NOW // STEP
+        """The last step that has a value."""
 
     def values(
         self, _settings: object, _query: str, start: float, end: float, step: int, _timeout: float
     ) -> list[list[tuple[float, float]]]:
         first, last = round(start / step), round(end / step)
         self.ranges.append((first - AT // STEP, last - AT // STEP))
-        return [[(float(at * step), float(at)) for at in range(first, last + 1)]]
+        return [[(float(at * step), float(at)) for at in range(first, min(last, self.newest) + 1)]]
 
 
 def read(server: Recorded, folder: Path, first: int, last: int, now: float = NOW) -> list[float]:
@@ -143,6 +145,16 @@ def test_values_that_may_still_change_are_asked_for_again(tmp_path: Path) -> Non
     read(server, tmp_path, 0, 19, now)
     read(server, tmp_path, 0, 19, now)
     assert server.ranges == [(0, 19), (15, 19)]
+
+
+def test_values_that_come_late_are_asked_for_again(tmp_path: Path) -> None:
+    """As from a store that receives them after a while, or if the clock of this machine is ahead."""
+    server, now = Recorded(), AT + STEP * 30.0
+    server.newest = AT // STEP + 12
+    assert read(server, tmp_path, 0, 29, now) == list(range(13))
+    server.newest = AT // STEP + 29
+    assert read(server, tmp_path, 0, 29, now) == list(range(30))
+    assert server.ranges == [(0, 29), (13, 29)]
 
 
 def test_a_cache_that_is_broken_or_cannot_be_written_is_not_needed(tmp_path: Path) -> None:
