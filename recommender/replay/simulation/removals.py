@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,9 +31,16 @@ DRAINS: Final = 5
 """Factor on how many nodes one look may remove; the next look waits until those with pods are drained."""
 _NOTICED_SECONDS: Final = 5.0
 """Mean time until `run`, which decides every 10 s, notices that a node has been unneeded for longer than the limit."""
-_MOST_CANDIDATES: Final = 20
-"""Most candidates of one look: longest unneeded first, but nodes that recently could not be emptied come last."""
-_MOST_DESTINATIONS: Final = 40
+_SPARE: Final = 2
+"""How many more nodes with pods one look checks than it may remove, as some of them perhaps cannot be emptied."""
+_MOST_WITH_PODS: Final = 20
+"""Most nodes with pods that one look checks, even if it may remove more."""
+_MOST_EMPTY: Final = 100
+"""The same for nodes without pods, which are checked faster."""
+_DESTINATIONS_EACH: Final = 2
+"""How many nodes pods may move to for each node with pods that is checked: those with the most room. Twice as many if
+one of the checked nodes could not be emptied before."""
+_FEWEST_DESTINATIONS: Final = 12
 
 
 class Removals:
@@ -128,10 +136,19 @@ class Removals:
         return np.asarray(self._low_since + self._unneeded[fleet.kind_of[: fleet.end]])
 
     def _candidates(self, now: float) -> list[int]:
-        """Return the slots of the nodes to check: those that have been underutilised for long enough, up to a limit."""
+        """Return the slots of the nodes to check: some of those that have been underutilised for long enough.
+
+        The longest unneeded come first, but nodes that recently could not be emptied come last.
+        """
         slots = np.flatnonzero(self._dues() <= now).tolist()
         slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
-        return slots[:_MOST_CANDIDATES]
+        pods, down = self._run.fleet.pods, self._run.settings.scale_down
+        empty = (slot for slot in slots if not pods[slot])
+        others = (slot for slot in slots if pods[slot])
+        return [
+            *islice(empty, min(down.max_parallelism, _MOST_EMPTY)),
+            *islice(others, min(down.max_drain_parallelism + _SPARE, _MOST_WITH_PODS)),
+        ]
 
     def _destinations(self, candidates: Sequence[int]) -> list[int]:
         """Return the slots of nodes to which pods may move: all nodes if they matter, or those with the most room."""
@@ -143,7 +160,11 @@ class Removals:
         cores, memory = fleet.shares()
         shares = np.where(fleet.usable[: fleet.end], np.maximum(cores, memory), np.inf)
         shares[list(candidates)] = np.inf
-        order = np.argsort(shares, kind="stable")[:_MOST_DESTINATIONS]
+        with_pods = sum(bool(fleet.pods[slot]) for slot in candidates)
+        most = max(_FEWEST_DESTINATIONS, _DESTINATIONS_EACH * with_pods)
+        if not self._refused.keys().isdisjoint(candidates):
+            most *= 2
+        order = np.argsort(shares, kind="stable")[:most]
         return [int(slot) for slot in order if shares[slot] < 1.0]
 
 
