@@ -77,6 +77,10 @@ class ExpectedPods:
             return self._pods(self._wanted(now))
         return self._pods(self._left(now, self._fleet.usable[: self._fleet.end])[0])
 
+    def are_wanted(self, now: float) -> bool:
+        """Whether the forecast expects pods that do not exist yet."""
+        return self._forecasts is not None and bool(self._wanted(now).any())
+
     def is_short(self, now: float) -> bool:
         """Whether the nodes, including starting ones, lack room for expected pods."""
         fleet = self._fleet

@@ -41,6 +41,8 @@ _DESTINATIONS_EACH: Final = 2
 """How many nodes pods may move to for each node with pods that is checked: those with the most room. Twice as many if
 one of the checked nodes could not be emptied before."""
 _FEWEST_DESTINATIONS: Final = 12
+_DESTINATIONS_WITH_FUTURE_PODS: Final = 40
+"""The number of these nodes if pods are expected or a reserve is kept."""
 
 
 class Removals:
@@ -105,7 +107,7 @@ class Removals:
         slots = {run.situations.node(slot).name: slot for slot in candidates}
         since = {name: self._low_since.item(slot) for name, slot in slots.items()}
         memory = structs.replace(run.memory, unneeded_since=since)
-        destinations = self._destinations(candidates)
+        destinations = self._destinations(candidates, now)
         situation = run.situations.lowered(candidates, destinations, now, memory)
         expected = run.expected.placed_on(now, (*candidates, *destinations))
         situation = replace(situation, future_pods=(*expected, *run.reserve.pods(now)))
@@ -142,6 +144,9 @@ class Removals:
         """
         slots = np.flatnonzero(self._dues() <= now).tolist()
         slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
+        if self._has_future_pods(now):
+            # These take the room of the checked nodes first: with few of those, hardly one could be emptied.
+            return slots[:_MOST_WITH_PODS]
         pods, down = self._run.fleet.pods, self._run.settings.scale_down
         empty = (slot for slot in slots if not pods[slot])
         others = (slot for slot in slots if pods[slot])
@@ -150,7 +155,7 @@ class Removals:
             *islice(others, min(down.max_drain_parallelism + _SPARE, _MOST_WITH_PODS)),
         ]
 
-    def _destinations(self, candidates: Sequence[int]) -> list[int]:
+    def _destinations(self, candidates: Sequence[int], now: float) -> list[int]:
         """Return the slots of nodes to which pods may move: all nodes if they matter, or those with the most room."""
         fleet = self._run.fleet
         if removals_need_whole_cluster(self._run.settings):
@@ -160,12 +165,19 @@ class Removals:
         cores, memory = fleet.shares()
         shares = np.where(fleet.usable[: fleet.end], np.maximum(cores, memory), np.inf)
         shares[list(candidates)] = np.inf
-        with_pods = sum(bool(fleet.pods[slot]) for slot in candidates)
-        most = max(_FEWEST_DESTINATIONS, _DESTINATIONS_EACH * with_pods)
-        if not self._refused.keys().isdisjoint(candidates):
-            most *= 2
-        order = np.argsort(shares, kind="stable")[:most]
+        order = np.argsort(shares, kind="stable")[: self._most_destinations(candidates, now)]
         return [int(slot) for slot in order if shares[slot] < 1.0]
+
+    def _most_destinations(self, candidates: Sequence[int], now: float) -> int:
+        if self._has_future_pods(now):
+            return _DESTINATIONS_WITH_FUTURE_PODS
+        with_pods = sum(bool(self._run.fleet.pods[slot]) for slot in candidates)
+        most = max(_FEWEST_DESTINATIONS, _DESTINATIONS_EACH * with_pods)
+        return most if self._refused.keys().isdisjoint(candidates) else 2 * most
+
+    def _has_future_pods(self, now: float) -> bool:
+        """Whether pods are expected, or a reserve may be kept."""
+        return removals_need_whole_cluster(self._run.settings) or self._run.expected.are_wanted(now)
 
 
 def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
