@@ -38,6 +38,8 @@ class ContainerSpec:
     limits: Mapping[str, AmountText] = field(default_factory=dict)
     restarts_always: bool = False
     """For an init container: whether it is a sidecar, which keeps running beside the containers."""
+    counted: tuple[Mapping[str, AmountText], ...] = ()
+    """While a resize in place is not done: the lists of amounts of which the largest count instead of `requests`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,15 @@ class PodResources:
 
     requests: Mapping[str, int] = field(default_factory=dict)
     """For each resource, the pod-level request if there is one; otherwise the larger of the sum over containers and
-    sidecars, and the peak during initialisation. The overhead is added.
+    sidecars, and the peak during initialisation. The overhead is added. During a resize in place, this is what counts
+    for the node.
     """
     limits: Mapping[str, int] = field(default_factory=dict)
     """The limits, by the same rule. A resource for which no container has a limit is absent."""
     non_zero_requests: Mapping[str, int] = field(default_factory=dict)
     """The requests for `cpu` and `memory`, with 100m and 200 MiB for each container that does not state them."""
     containers: tuple[ContainerResources, ...] = ()
-    """The containers, but not the init containers, for predictions per container."""
+    """The containers, but not the init containers, as their spec has them, for predictions per container."""
     overhead_cpu_milli: int = 0
 
 
@@ -83,6 +86,8 @@ class _Container:
     requests: _Nanos
     limits: _Nanos
     restarts_always: bool
+    counted: _Nanos
+    """The requests that count for the node; others than `requests` while a resize in place is not done."""
 
 
 def pod_resources(spec: PodSpecResources) -> PodResources:
@@ -92,7 +97,7 @@ def pod_resources(spec: PodSpecResources) -> PodResources:
     overhead = _nanos("spec.overhead", spec.overhead)
     pod_requests = _pod_level("spec.resources.requests", spec.requests)
     pod_limits = _pod_level("spec.resources.limits", spec.limits)
-    asked, started = [one.requests for one in containers], [(one.requests, one.restarts_always) for one in inits]
+    asked, started = [one.counted for one in containers], [(one.counted, one.restarts_always) for one in inits]
     requests = _total_need(asked, started) | pod_requests
     missing = {name: nanos for name, nanos in _MISSING_NANOS.items() if not pod_requests or name not in requests}
     non_zero = _total_need([missing | one for one in asked], [(missing | one, sidecar) for one, sidecar in started])
@@ -123,9 +128,20 @@ def units_of(resource: str, quantity: Quantity) -> int:
 
 def _container(where: str, spec: ContainerSpec) -> _Container:
     place = f"{where}[{spec.name}].resources"
-    return _Container(
-        _nanos(f"{place}.requests", spec.requests), _nanos(f"{place}.limits", spec.limits), spec.restarts_always
-    )
+    requests, limits = _nanos(f"{place}.requests", spec.requests), _nanos(f"{place}.limits", spec.limits)
+    counted = _largest_readable(spec.counted) if spec.counted else None
+    return _Container(requests, limits, spec.restarts_always, requests if counted is None else counted)
+
+
+def _largest_readable(lists: Iterable[Mapping[str, AmountText]]) -> _Nanos | None:
+    """Return the largest amount of each resource; None if an amount cannot be read."""
+    largest: _Nanos = {}
+    try:
+        for amounts in lists:
+            _raise(largest, _nanos("", amounts))
+    except PodResourcesError:
+        return None
+    return largest
 
 
 def _pod_level(where: str, texts: Mapping[str, AmountText]) -> _Nanos:

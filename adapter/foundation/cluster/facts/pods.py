@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.facts.resizes import is_infeasible, reported_difference, statuses_of
 from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from adapter.foundation.objects.decoders import decoder_of
@@ -22,9 +23,11 @@ from adapter.foundation.objects.pod_requests import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.foundation.cluster.facts.resizes import Pairs
     from adapter.foundation.cluster.forms.objects import QuantityText
     from adapter.foundation.cluster.forms.pods import (
         ContainerForm,
+        ContainerStatusForm,
         OwnerForm,
         PodForm,
         PodMeta,
@@ -37,8 +40,7 @@ _SHARED_BYTES = 16 * MEBIBYTE
 
 _ANNOTATIONS: msgspec.json.Decoder[dict[str, str] | None] = decoder_of(dict[str, str] | None)
 
-_Pairs: TypeAlias = "tuple[tuple[str, QuantityText], ...]"
-_ContainerKey: TypeAlias = "tuple[str, _Pairs, _Pairs, bool]"
+_ContainerKey: TypeAlias = "tuple[str, Pairs, Pairs, bool, tuple[Pairs, ...]]"
 
 
 def pod_of(
@@ -68,21 +70,28 @@ def pod_of(
         bound_at=_bound_at(where, form) if node else None,
         ended_at=_ended_at(where, form.status) if form.status and phase in ENDED_PHASES else None,
         priority=(spec.priority if spec else None) or 0,
-        resources=resources_of(where, spec) if resources is None else resources,
+        resources=resources_of(where, spec, form.status) if resources is None else resources,
         gpu_allocation=_annotation(where, metadata, gpu_annotation) if gpu_annotation else "",
         facts=facts,
     )
 
 
-def resources_of(where: str, spec: PodSpecForm | None) -> PodResources:
+def resources_of(where: str, spec: PodSpecForm | None, status: PodStatusForm | None = None) -> PodResources:
     """Return the resources of a pod; equal pods share them. Raises FactError, which begins with `where`."""
     if spec is None:
         return PodResources()
     whole = spec.resources
+    containers = tuple(map(_container_key, spec.containers or ()))
+    inits = tuple(map(_container_key, spec.init_containers or ()))
+    statuses = statuses_of(status)
+    if statuses:
+        infeasible = is_infeasible(status)
+        containers = tuple([_resized(key, statuses, infeasible=infeasible) for key in containers])
+        inits = tuple([_resized(key, statuses, infeasible=infeasible) if key[3] else key for key in inits])
     try:
         return _shared_resources(
-            tuple(map(_container_key, spec.containers or ())),
-            tuple(map(_container_key, spec.init_containers or ())),
+            containers,
+            inits,
             _pairs(spec.overhead),
             _pairs(whole.requests if whole else None),
             _pairs(whole.limits if whole else None),
@@ -94,11 +103,21 @@ def resources_of(where: str, spec: PodSpecForm | None) -> PodResources:
 def _container_key(form: ContainerForm) -> _ContainerKey:
     resources = form.resources
     if resources is None:
-        return form.name, (), (), form.restart_policy == "Always"
-    return form.name, _pairs(resources.requests), _pairs(resources.limits), form.restart_policy == "Always"
+        return form.name, (), (), form.restart_policy == "Always", ()
+    return form.name, _pairs(resources.requests), _pairs(resources.limits), form.restart_policy == "Always", ()
 
 
-def _pairs(texts: Mapping[str, QuantityText] | None) -> _Pairs:
+def _resized(key: _ContainerKey, statuses: Mapping[str, ContainerStatusForm], *, infeasible: bool) -> _ContainerKey:
+    """Return the key with the lists of amounts that count while a resize in place of the container is not done."""
+    name, requests, limits, restarts_always, _ = key
+    status = statuses.get(name)
+    reported = reported_difference(requests, status) if status is not None else ()
+    if not reported:
+        return key
+    return name, requests, limits, restarts_always, reported if infeasible else (requests, *reported)
+
+
+def _pairs(texts: Mapping[str, QuantityText] | None) -> Pairs:
     return tuple(texts.items()) if texts else ()
 
 
@@ -106,9 +125,9 @@ def _pairs(texts: Mapping[str, QuantityText] | None) -> _Pairs:
 def _shared_resources(
     containers: tuple[_ContainerKey, ...],
     inits: tuple[_ContainerKey, ...],
-    overhead: _Pairs,
-    requests: _Pairs,
-    limits: _Pairs,
+    overhead: Pairs,
+    requests: Pairs,
+    limits: Pairs,
 ) -> PodResources:
     return pod_resources(
         PodSpecResources(
@@ -122,8 +141,8 @@ def _shared_resources(
 
 
 def _container_spec(key: _ContainerKey) -> ContainerSpec:
-    name, requests, limits, restarts_always = key
-    return ContainerSpec(name, dict(requests), dict(limits), restarts_always)
+    name, requests, limits, restarts_always, counted = key
+    return ContainerSpec(name, dict(requests), dict(limits), restarts_always, tuple(map(dict, counted)))
 
 
 @bounded_cache(_SHARED_BYTES)

@@ -268,7 +268,7 @@ def _bound_unreadable_pod(where: str, form: SchedulingPodForm, problem: str) -> 
     """Return a stand-in for a bound pod that cannot be read, with its requests if these are readable."""
     spec = form.spec
     try:
-        resources, known = resources_of(where, spec), bool(spec and spec.containers)
+        resources, known = resources_of(where, spec, form.status), bool(spec and spec.containers)
     except FactError:
         resources, known = PodResources(), False
     labels = form.metadata.labels or {}

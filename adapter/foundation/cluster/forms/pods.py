@@ -78,6 +78,7 @@ class PodConditionForm(msgspec.Struct, gc=False, rename={"changed": "lastTransit
     type: str = ""
     status: str = ""
     changed: str | None = None
+    reason: str | None = None
 
 
 class TerminatedForm(msgspec.Struct, gc=False, rename={"finished": "finishedAt"}):
@@ -92,23 +93,33 @@ class ContainerStateForm(msgspec.Struct, gc=False):
     terminated: TerminatedForm | None = None
 
 
-class ContainerStatusForm(msgspec.Struct, gc=False):
-    """`core/v1 ContainerStatus`."""
+class ContainerStatusForm(msgspec.Struct, gc=False, rename={"allocated": "allocatedResources"}):
+    """`core/v1 ContainerStatus`. Its amounts, which are equal for most pods of a controller, are kept as bytes."""
 
+    name: str = ""
     state: ContainerStateForm | None = None
+    resources: msgspec.Raw = msgspec.Raw()
+    allocated: msgspec.Raw = msgspec.Raw()
 
 
 class PodStatusForm(
     msgspec.Struct,
     gc=False,
-    rename={"containers": "containerStatuses", "nominated_node": "nominatedNodeName"},
+    rename={
+        "containers": "containerStatuses",
+        "init_containers": "initContainerStatuses",
+        "nominated_node": "nominatedNodeName",
+    },
 ):
     """`core/v1 PodStatus`."""
 
     phase: str | None = None
     conditions: list[PodConditionForm] | None = None
     containers: list[ContainerStatusForm] | None = None
+    init_containers: list[ContainerStatusForm] | None = None
     nominated_node: str | None = None
+    resize: str | None = None
+    """The state of a resize in place, before Kubernetes 1.33; later versions have a condition."""
 
 
 class PodForm(msgspec.Struct, gc=False):

@@ -150,6 +150,48 @@ def test_overhead_is_no_limit_where_there_is_none_and_limits_are_raised_to_reque
     assert raised_limits(found, "memory") == 0
 
 
+def counted(*lists: dict[str, str | int | float], always: bool = False) -> ContainerSpec:
+    return ContainerSpec("c", {"cpu": "1"}, {"cpu": "4"}, always, lists)
+
+
+SPEC: dict[str, str | int | float] = {"cpu": "1"}
+RESIZES = {
+    "no resize": (PodSpecResources((counted(),)), {"cpu": 1000}),
+    "a container that still has more": (PodSpecResources((counted(SPEC, {"cpu": "2"}),)), {"cpu": 2000}),
+    "a container that still has less": (PodSpecResources((counted(SPEC, {"cpu": "500m"}),)), {"cpu": 1000}),
+    "the largest of three": (PodSpecResources((counted(SPEC, {"cpu": "2"}, {"cpu": "3"}),)), {"cpu": 3000}),
+    "the largest of each resource": (
+        PodSpecResources((counted(SPEC, {"cpu": "500m", "memory": "1Ki"}, {"memory": "2Ki"}),)),
+        {"cpu": 1000, "memory": 2048},
+    ),
+    "a resize that is infeasible": (PodSpecResources((counted({"cpu": "500m"}, {"cpu": "400m"}),)), {"cpu": 500}),
+    "an infeasible resize of a container without requests": (PodSpecResources((counted({}),)), {}),
+    "a sidecar": (PodSpecResources((counted(),), (counted({"cpu": "2"}, always=True),)), {"cpu": 3000}),
+    "requests of the whole pod": (
+        PodSpecResources((counted(SPEC, {"cpu": "2"}),), requests={"cpu": "1500m"}),
+        {"cpu": 1500},
+    ),
+    "an amount that cannot be read": (PodSpecResources((counted(SPEC, {"cpu": "lots"}),)), {"cpu": 1000}),
+    "a negative amount": (PodSpecResources((counted({"cpu": "-2"}, {"cpu": "3"}),)), {"cpu": 1000}),
+}
+
+
+@pytest.mark.parametrize(("spec", "expected"), RESIZES.values(), ids=RESIZES.keys())
+def test_resizes_in_place_that_are_not_done(spec: PodSpecResources, expected: dict[str, int]) -> None:
+    assert pod_resources(spec).requests == expected
+
+
+def test_defaults_of_the_scheduler_fill_what_a_resized_container_does_not_state() -> None:
+    found = pod_resources(PodSpecResources((counted({"memory": "1Ki"}),)))
+    assert found.non_zero_requests == {"cpu": 100, "memory": 1024}
+
+
+def test_limits_and_containers_are_those_of_the_spec_during_a_resize() -> None:
+    found = pod_resources(PodSpecResources((counted(SPEC, {"cpu": "8"}),)))
+    assert (found.limits, found.containers) == ({"cpu": 4000}, (ContainerResources(1000, 4000),))
+    assert raised_limits(found, "cpu") == 8000
+
+
 ERRORS = {
     "spec.containers[web].resources.requests.cpu: 'four' is not a quantity": PodSpecResources(
         (container("four", name="web"),)
