@@ -204,7 +204,7 @@ class _Exchange:
 
     @property
     def last_words(self) -> str:
-        """Return the last 2000 bytes that the child wrote to stderr, as one line, or that it wrote nothing."""
+        """Return the last 2000 bytes that the child wrote to stderr, as one line, or the text `it wrote nothing`."""
         return " ".join(self._words.decode(errors="replace").split()) or "it wrote nothing"
 
     def until(self, end: float) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
     """Return the file that `--config` names, and its configuration.
 
-    With `for_backtest`, a predictive recommendation is accepted even if it has only a load.
+    With `for_backtest`, entries may lack keys for which a backtest has other sources (`read_configuration`).
 
     If the file is refused, the process ends with status 2 and one line on stderr for each problem.
     """

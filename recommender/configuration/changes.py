@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
-    """Return the names of the recommendations that have not changed, whose decisions by the former configuration hold.
+    """Return the names of the unchanged recommendations, whose decisions by the former configuration remain valid.
 
-    Return None if the file has changed: then none of its decisions holds, and the poll ends. Objects may change at any
-    time, so a change of an object ends only the decisions about that object.
+    Return None if the file has changed: then none of its decisions is valid, and the poll ends. Objects may change at
+    any time, so a change of an object ends only the decisions about that object.
     """
     if before is now:
         return frozenset(each.policy.name for each in now.recommendations)

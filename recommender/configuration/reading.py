@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
-"""The minimum of `staleAfter`. A watch without changes gives a sign of life only every 20 to 40 s: with a lower value,
-the facts of a healthy cluster would count as stale."""
+"""The minimum of `staleAfter`. A watch without changes is confirmed only every 20 to 40 s: with a lower value, the
+facts of a healthy cluster would count as stale."""
 _RECORDED: Final = "clusterSize"
 """The key of the kind whose facts are recorded. An entry whose kind cannot be read may be of this kind."""
 _LEAST_RECORD_SECONDS: Final = 86_400.0

@@ -219,7 +219,7 @@ class Standing:
         return replace(self, lease=None, is_absent=False)
 
     def released(self, wall: datetime) -> Write | None:
-        """Return the write that releases the Lease as client-go does; None if it is not held here or not known."""
+        """Return the write that releases the Lease as client-go does; None if it is not held or not known here."""
         if self.lease is None or self.seen is None or self.seen.holder != self.identity:
             return None
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

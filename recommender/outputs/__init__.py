@@ -1,1 +1,1 @@
-"""The outputs of recommendations: metrics, scale calls, events."""
+"""The outputs of recommendations: metrics, scale calls, resizes of containers, and events."""

@@ -26,7 +26,7 @@ class LateEffects:
     """Remembers until when a write to a target may still take effect. Each target has at most one write at a time."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        """`monotonic` returns seconds."""
+        """`monotonic` returns the seconds of a monotonic clock."""
         self._monotonic = monotonic
         self._until: dict[TargetReference, float] = {}
 

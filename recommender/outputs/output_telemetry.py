@@ -108,7 +108,7 @@ class RecommenderTelemetry:
         self._duration.labels(self._label_of(recommendation)).observe(seconds)
 
     def keep_objects(self, names: Collection[str] | None) -> None:
-        """Drop the counters of namespaces that have none of these objects; None keeps all while none is known."""
+        """Drop the counters of namespaces without any of these objects; keep all if `names` is None (unknown)."""
         if names is None:
             return
         kept = {counted_as(name) for name in names}

@@ -100,7 +100,7 @@ def _quantity(resource: str, amount: int) -> str:
 
 
 def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -> str:
-    """Return the first field manager that matches one of `patterns` and owns resources of the template; else empty.
+    """Return the first field manager that matches one of `patterns` and owns resources of the template; "" if none.
 
     `*` in a pattern matches any text.
     """
@@ -152,8 +152,8 @@ def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: in
     """Return the running pods of a workload that change, with their new containers. Raises QuantityError.
 
     Resizing may restart a container (`resizePolicy`). If it does so in any pod, only changed pods that are not ready
-    are returned; if there are none, a single pod, and only while all pods of the workload are ready and none is being
-    resized. Each turn begins with a different pod, so that every pod comes first at some time.
+    are returned; if all are ready, a single pod is returned, and only while all pods of the workload are ready and none
+    is being resized. Each turn begins with a different pod, so that every pod comes first at some time.
     """
     after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
     changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]

@@ -108,7 +108,7 @@ def _share(amount: object, pods: int) -> float:
 
 
 def _section_and_resource(key: str) -> tuple[str, str]:
-    """Return the section (`requests` or `limits`) and the resource that a key of a quota limits; else empty texts."""
+    """Return the section (`requests` or `limits`) and the resource that a quota's key limits, or two empty texts."""
     section, _, resource = key.rpartition(".")
     if resource not in _RESOURCES or section not in {"", *_SECTIONS}:
         return "", ""

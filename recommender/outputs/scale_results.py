@@ -13,7 +13,8 @@ class ScaleResult(StrEnum):
     UNCHANGED = "unchanged"
     """The target already has the size, so nothing was written."""
     CONFLICT = "conflict"
-    """Another client changed the target since it was read, or its size since the decision; both are then repeated."""
+    """Another client changed the target since it was read, or its size since the decision. The write is sent again, or
+    the decision is made again."""
     ERROR = "error"
     """The attempt failed; it is repeated after a back-off."""
     REFUSED = "refused"

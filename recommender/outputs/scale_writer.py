@@ -88,7 +88,7 @@ class ScaleWriter:
         limits: ScaleLimits = ScaleLimits(),
         effects: ScaleEffects = ScaleEffects(),
     ) -> None:
-        """`fence` guards each write; `longest_fenced_write_seconds` returns how many seconds it may have on a leader.
+        """`fence` guards each write; `longest_fenced_write_seconds` returns how long a fence may be.
 
         `attempt` carries out a wish; by default, the scale subresource of its target is written.
         """

@@ -42,7 +42,7 @@ class NodeRemoval:
 
 @dataclass(frozen=True, slots=True)
 class MachineToDelete:
-    """A machine that is no node, and that its provider is asked to delete."""
+    """A machine that has not become a node, and that its provider is asked to delete."""
 
     provider_id: str
     is_creation_error: bool = False
@@ -126,7 +126,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class Wishes:
-    """The pending wishes. Not thread-safe: its owner locks."""
+    """The pending wishes. Not thread-safe: the caller must hold a lock."""
 
     count: Callable[[str, ScaleResult], None]
     """Called with the recommendation and the result of each wish that ends without a call."""

@@ -1,1 +1,1 @@
-"""The runner, the leader, and the memory that outlives both."""
+"""Runs the recommender: gathers inputs, polls, carries decisions out, and keeps the memory that outlives a process."""

@@ -157,7 +157,7 @@ def _replay(
 
 
 def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report: BacktestReport) -> Iterator[str]:
-    """Yield the assumptions, each with how to change it."""
+    """Yield the assumptions, each with the flag that changes it."""
     fleet = report.fleet_settings
     if "startup-seconds" not in values.given and (settings is None or settings.horizon_seconds is None):
         yield f"A pod is assumed to start in {fleet.startup_seconds:g} s: --startup-seconds changes it."

@@ -83,7 +83,7 @@ def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection; configured credentials are used only for the configured address, matchers for any."""
+    """Return the connection; configured credentials are used only for the configured address, and matchers for all."""
     url = values.text("prometheus-url")
     if known is not None and url in {"", known.url}:
         return known

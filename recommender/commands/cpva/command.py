@@ -38,7 +38,7 @@ def cpva(arguments: Sequence[str]) -> NoReturn:
 
 def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
     """Load and start everything else; return the exit status. Raises StartError."""
-    # Loaded when the port already answers, see `port`.
+    # These modules are loaded when the port already answers (`port`).
     from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
     from recommender.commands.cpva.followed_config import FollowedConfig  # noqa: PLC0415 - likewise
     from recommender.commands.cpva.poll import CpvaPoll  # noqa: PLC0415 - likewise

@@ -1,1 +1,1 @@
-"""`tidewatch-recommender doctor`."""
+"""`tidewatch-recommender doctor`: checks an installation, and says how to fix each fault."""

@@ -173,7 +173,7 @@ class _Installation:
         self._settings = settings
 
     def checks(self) -> Iterator[Check]:
-        """Yield the checks; all checks of one recommendation are a single one, since there may be many of them."""
+        """Yield the checks; those of one recommendation are combined into one, since there may be many of them."""
         yield Check("kube-apiserver", partial(look_at_apiserver, self._objects))
         yield Check("permissions", self._look_at_rights)
         if self._configuration.objects.enabled:

@@ -48,7 +48,7 @@ def judge_parameters(name: str, where: str, data: Mapping[str, str]) -> Line:
 
 
 def look_at_memory(client: ObjectClient, recommendation: str, namespace: str, shards: int | None) -> tuple[Line]:
-    """Read the memory of a recommendation, and judge it; `shards` is None if it is in one ConfigMap."""
+    """Read the memory of a recommendation, and judge it; `shards` is None if the memory is in one ConfigMap."""
     name, memories = f"memory/{recommendation}", []
     keys = [MemoryKey(recommendation, shard) for shard in ((None,) if shards is None else range(shards))]
     for key in keys:

@@ -35,7 +35,7 @@ def look_at_leader(client: ObjectClient, election: LeaderElection, namespace: st
 
 
 def judge_lease(where: str, document: Mapping[str, Any], now: float) -> Line:
-    """Return the line about a Lease. Raises KubernetesError for one that is invalid."""
+    """Return the line about a Lease. Raises KubernetesError for an invalid Lease."""
     record = record_of(document)
     if not record.holder:
         return error(_LINE, f"nobody holds the Lease {where}", _START)

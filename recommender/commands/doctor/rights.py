@@ -1,4 +1,4 @@
-"""Doctor: checks whether a service account has the rights that the configuration needs, and what fails without."""
+"""Doctor: checks whether a service account has the rights that the configuration needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from recommender.kinds.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
-"""Verbs that are granted with `update` by convention but are not needed; alone, `patch` is for server-side apply."""
+"""Verbs that are granted with `update` by convention but are not needed. Without `update`, `patch` is needed, for
+server-side apply."""
 _SHOWN_NAMES: Final = 5
 
 

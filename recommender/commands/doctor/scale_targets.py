@@ -27,7 +27,7 @@ _ROUNDING: Final = 1e-9
 def look_at_target(
     client: ObjectClient, resolve: ResolveResource, recommendation: str, target: TargetReference, *, is_scaled: bool
 ) -> tuple[Line]:
-    """Read a target's scale subresource, which shows that both exist; if it is not scaled, only the object."""
+    """Read a target's scale subresource, or only the object if no replicas are recommended for it."""
     name = f"target/{recommendation}/{target}"
     try:
         path = target_path(target, resolve)

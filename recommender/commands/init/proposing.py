@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recommender.commands.init.present_values import ReadInputs
 
 MOST_LOADS: Final = 50
-"""Most workloads for which an entry is written, since each takes three queries."""
+"""The largest number of workloads for which entries are written, since each takes three queries."""
 _NODES: Final = "nodes"
 
 

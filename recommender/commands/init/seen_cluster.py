@@ -23,11 +23,11 @@ class SeenCluster:
     node_labels: tuple[Mapping[str, str], ...] = ()
     """The labels of each node."""
     startup_seconds: Mapping[LikelyWorkload, tuple[float, ...]] = field(default_factory=dict)
-    """For each pod, the seconds from its creation until it last became ready."""
+    """By workload, the seconds from the creation of each of its pods until the pod last became ready."""
 
 
 def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
-    """Return the facts in objects of kube-apiserver; a malformed part of one counts as absent."""
+    """Return the facts in objects of kube-apiserver; a malformed part of an object counts as absent."""
     replicas: dict[LikelyWorkload, int] = {}
     labels: list[Mapping[str, str]] = []
     startups: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
@@ -49,7 +49,7 @@ def seen_in(documents: Iterable[Mapping[str, Any]]) -> SeenCluster:
 
 
 def _startup_seconds(pod: Mapping[str, Any]) -> float | None:
-    """Return the seconds from a pod's creation until it became ready; None if it is not ready or does not state it."""
+    """Return the seconds from a pod's creation until it became ready; None if it is not ready or lacks a time."""
     conditions = _mapping(pod, "status").get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         if not isinstance(condition, dict) or (condition.get("type"), condition.get("status")) != ("Ready", "True"):

@@ -25,7 +25,7 @@ _STARTING = "the program is still loading\n"
 
 
 class Port:
-    """Serves `/healthz` at once, and all other paths once the program is loaded, on any number of addresses."""
+    """Answers liveness checks at once, and all other paths once the program is loaded, on any number of addresses."""
 
     def __init__(self, *listeners: socket.socket, liveness: str = "") -> None:
         """`liveness` is a further path, which reports success while the program is loading."""

@@ -30,7 +30,7 @@ class OneProcess:
     """The process as the parts of the program see it. Its main thread waits in `run` until the process ends."""
 
     def __init__(self, port: Port, version: str, endings: Collection[signal.Signals]) -> None:
-        """Create what the parts need; `endings`, which include SIGUSR1, must be blocked before any thread starts."""
+        """Create the common parts. `endings`, which include SIGUSR1, must be blocked before any thread starts."""
         self.registry = new_registry(version)
         self.tasks = Tasks(TaskMetrics(self.registry, METRICS_PREFIX))
         self.health = Health()

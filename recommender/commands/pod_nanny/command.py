@@ -31,7 +31,7 @@ HEALTH: Final = "/health-check"
 _MISSED_POLLS: Final = 5
 """As in addon-resizer, the process counts as hanging if no poll has ended for this many poll periods."""
 _LEAST_IDLE_SECONDS: Final = 60.0
-"""Least such time: an unresponsive API server takes longer than five short polls, and no restart would help."""
+"""The minimum of that time: an unresponsive API server takes longer than five short polls, and no restart helps."""
 
 
 def pod_nanny(arguments: Sequence[str]) -> NoReturn:
@@ -56,7 +56,7 @@ def _listeners(values: FlagValues) -> list[socket.socket]:
 
 def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
     """Load and start everything else; return the exit status. Raises StartError."""
-    # Loaded when the port already answers, see `port`.
+    # These modules are loaded when the port already answers (`port`).
     from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
     from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise
     from recommender.commands.pod_nanny.followed_parameters import followed_parameters  # noqa: PLC0415 - likewise

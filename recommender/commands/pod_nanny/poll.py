@@ -32,7 +32,7 @@ _COUNT_ERROR: Final = "error_getting_count"
 _READ_ERROR: Final = "error_getting_resources"
 _WRITE_ERROR: Final = "error_updating_deployment"
 WITHIN_LIMITS: Final = "resources_within_limits"
-"""An outcome of a poll. All outcomes have the names that addon-resizer uses."""
+"""An outcome of a poll. Outcomes that addon-resizer also reports have the same names."""
 
 
 class NannyPoll:

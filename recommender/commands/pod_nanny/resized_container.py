@@ -68,7 +68,7 @@ class WardClient:
     """The fence that permits only the leader to write; None if only one process runs."""
 
     def present_sizes(self) -> PresentSizes:
-        """Return the container's sizes in the pod or, if none is named, in the Deployment.
+        """Return the container's sizes in the pod or, if no pod is named, in the Deployment.
 
         Raises KubernetesError, and PollError if there is no such container.
         """
@@ -113,7 +113,7 @@ class WardClient:
 
 
 def _are_there(sizes: Sizes, present: PresentSizes) -> bool:
-    """Return whether a container has these sizes; both are compared rounded up to thousandths, as they are stored."""
+    """Return whether a container has these sizes; amounts are compared in thousandths, rounded up as stored."""
     return all(
         name in stored and stored[name].milli_value() == size.milli_value()
         for stored in (present.requests, present.limits)

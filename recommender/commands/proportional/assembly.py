@@ -95,7 +95,7 @@ class ProportionalOptions:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a running program offers to readers such as the page."""
+    """The parts of a running program that readers such as the page use."""
 
     publication: Latest
     leadership: Leadership
@@ -116,7 +116,7 @@ class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
-        """Create the objects. Raises StartError if no usable cluster is named; none is asked yet."""
+        """Create the objects. Raises StartError if no usable cluster is named; no request is sent yet."""
         named = options.cluster
         try:
             connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)

@@ -38,7 +38,7 @@ class OneDecision:
         telemetry: RunnerTelemetry,
         clock: Clock,
     ) -> None:
-        """`former` is called with the reason why former parameters are in use; it is empty if the present ones are."""
+        """`former` is called with the reason why former parameters are in use; empty if the present ones are."""
         self._memories = memories
         self._config_map = config_map
         self._former = former

@@ -38,7 +38,7 @@ _SETTINGS: Final = WatchSettings(
     backoff=partial(Backoff, longest_seconds=5.0),
 )
 _REFUSED_WAIT_SECONDS: Final = 25.0
-"""Wait after a refused list: HPAs usually may not be read, which is no reason to retry every other second."""
+"""The wait after a refused list: HPAs usually may not be read, which is no reason to retry every other second."""
 _NODES: Final = find_resource(BUILT_IN, "", "nodes")
 _AUTOSCALERS: Final = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
 

@@ -1,1 +1,1 @@
-"""`tidewatch-recommender recommend`."""
+"""`tidewatch-recommender recommend`: decides once, for the present cluster or under assumptions."""

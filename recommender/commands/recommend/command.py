@@ -161,7 +161,7 @@ def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadIn
     if values.path("config") is not None and values.text("workload"):
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
     if values.text("workload"):
-        from recommender.commands.init.one_workload import (  # noqa: PLC0415 - needed without a file alone
+        from recommender.commands.init.one_workload import (  # noqa: PLC0415 - needed only without a file
             configuration_of_workload,
         )
 
@@ -226,7 +226,7 @@ def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
 
 
 def answering(connections: Mapping[str, BackendConnection], wanted: Collection[str]) -> Mapping[str, BackendConnection]:
-    """Return the connections to the wanted backends; of several, those that do not answer state why as `problem`."""
+    """Return the connections to the wanted backends. If there are several, each that is silent has a `problem`."""
     chosen = {backend: each for backend, each in connections.items() if backend in wanted}
     if len(chosen) < 2:
         return chosen

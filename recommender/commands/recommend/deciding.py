@@ -32,7 +32,7 @@ _QUERIES_AT_ONCE = 8
 
 
 def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
-    """Return both as if a missing ConfigMap had been created with its defaults; a note says that it is missing."""
+    """Return both arguments as if a missing ConfigMap had been created with its defaults, which a note mentions."""
     for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
         found = inputs.config_maps.get((namespace, name))
         if default is None or not isinstance(found, Observed) or found.value is not None:

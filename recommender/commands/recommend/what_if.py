@@ -59,7 +59,7 @@ def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
 
 
 def with_assumptions(configuration: Configuration, inputs: Inputs, question: WhatIf) -> tuple[Configuration, Inputs]:
-    """Return both with the assumed changes applied; a note in each record states the assumptions.
+    """Return configuration and inputs with the assumed changes; a note in each record states the assumptions.
 
     Raises UsageError.
     """
@@ -83,7 +83,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
 
 
 def _read_added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
-    """Return the pods and workloads in a file; a faulty one is an error, since the user asked for it."""
+    """Return the pods and workloads in a file; a faulty object is an error, since the user asked for it."""
     contents = read_contents(path, needs=_ADDED)
     state = state_of(contents, _ADDED, time.time(), path)
     pods = state.pods.value if isinstance(state.pods, Observed) else ()

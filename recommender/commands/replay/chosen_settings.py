@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:
-    """Return the settings of the chosen recommendation; without a name, of the only one. Raises UsageError."""
+    """Return the settings of the named recommendation or, without a name, those of the only one. Raises UsageError."""
     found = cluster_size_settings(configuration.recommendations)
     if name in found:
         return found[name]

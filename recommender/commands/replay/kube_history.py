@@ -112,7 +112,7 @@ def _nodes(state: KubeState, keys: Mapping[str, str]) -> Iterator[RecordedNode]:
 
 
 def _end(last: float, end: float, step: int) -> float | None:
-    """Return when something ended, halfway between the last step that shows it and the next; None if it had not."""
+    """Return when something ended: halfway between its last step and the next step; None if it had not ended."""
     return last + step / 2 if last + step < end else None
 
 

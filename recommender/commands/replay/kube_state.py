@@ -27,11 +27,11 @@ _HONOURED: Final = 'exported_namespace=""'
 _POD: Final = ("namespace", "pod", "uid")
 _INFO: Final = (*_POD, "node", "created_by_kind", "created_by_name")
 _GAP_STEPS: Final = 2
-"""More steps than this without any sample are a gap; Prometheus itself bridges five minutes."""
+"""If two samples are more steps apart than this, there is a gap; Prometheus itself bridges five minutes."""
 
 K = TypeVar("K")
 PodId: TypeAlias = tuple[str, str, str]
-"""Namespace, name and UID."""
+"""The namespace, the name and the UID of a pod."""
 
 
 @dataclass(frozen=True, slots=True)

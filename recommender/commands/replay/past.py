@@ -77,7 +77,7 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
 
 
 def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
-    """Return the connection; configured credentials are used only for the configured address, matchers for any."""
+    """Return the connection; configured credentials are used only for the configured address, and matchers for all."""
     url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
     if known is not None and url in {"", known.url}:
         return known

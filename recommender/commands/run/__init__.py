@@ -1,1 +1,1 @@
-"""`tidewatch-recommender run`."""
+"""`tidewatch-recommender run`: puts the recommender together, and runs it until it is stopped."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What all writers share: clients, the fence, memories, and the state of the cluster."""
+    """The parts that all writers share: clients, the fence, memories, and the state of the cluster."""
 
     objects: Writes
     resolve: ResolveResource
@@ -62,7 +62,7 @@ class _Announcer:
     limits: EventLimits
 
     def note(self, outcome: ScaleOutcome) -> None:
-        """Create an event from an outcome if it deserves one and the limits permit it."""
+        """Create the event for an outcome, if it has one and the limits permit it."""
         event = event_of_scale_call(outcome)
         if event is not None and self.limits.permits(outcome.wish.recommendation):
             self.events.add(event)
@@ -101,7 +101,7 @@ class _WriterStart:
 
 
 def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writing) -> ClusterEffects:
-    """Return the effects of decisions in a cluster, whose tasks are started."""
+    """Start the tasks that carry decisions out in a cluster, and return the object that passes decisions to them."""
     objects, resolve, clock = writing.objects, writing.resolve, parts.clock
     events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))

@@ -1,4 +1,4 @@
-"""The environment of `--objects DIR`: no cluster, no Lease, and no writes except this process's own memory."""
+"""The environment of `--objects DIR`: no cluster and no Lease; files in the folder `state` are all that is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that both environments share: that of a cluster, and that of a folder of objects."""
+"""The parts that the environment of a cluster and the environment of a folder of objects share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SharedServices:
 
     plan: Callable[[], PollPlan]
     wake: threading.Event
-    """Is set to make the loop poll soon."""
+    """Set this event to make the loop poll soon."""
     telemetry: RecommenderTelemetry
     watches: WatchTelemetry
     lease_metrics: LeaseMetrics

@@ -61,9 +61,9 @@ _log = logging.getLogger(__name__)
 LOOK_UP_THREADS = 6
 SLOW_LOOK_UP_THREADS = 3
 LOOK_UPS_OF_A_NAMESPACE = 2
-"""Most concurrent look-ups for the objects of one namespace."""
+"""The largest number of concurrent look-ups for the objects of one namespace."""
 SIZE_THREADS = 2
-"""Most concurrent decisions on huge clusters: each takes seconds, and only one thread runs at a time anyway."""
+"""The largest number of concurrent decisions on huge clusters. Each takes seconds, and one thread runs at a time."""
 _ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.allowedHosts"
 
 
@@ -92,7 +92,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
 
     def replace(configuration: Configuration) -> None:
         if unchanged_names(plans.current().configuration, configuration) is None:
-            # Not whenever an object changes.
+            # A change of an object needs no warning.
             warn_of_restart(at_start, configuration)
         # First, so that no query of the new plan reaches a Prometheus of the former one.
         prometheus.use(configuration)

@@ -1,1 +1,1 @@
-"""`tidewatch-recommender sizes`."""
+"""`tidewatch-recommender sizes`: prints the requests that containers should have, from their usage."""

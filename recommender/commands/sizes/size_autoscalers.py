@@ -34,7 +34,7 @@ class SeenAutoscalers:
 
     known: ActiveAutoscalers
     problem: str = ""
-    """Why nothing is known about them; empty otherwise."""
+    """Why nothing is known about the VerticalPodAutoscalers; empty if they are known."""
 
 
 def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscalers:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHORTEST_SECONDS: Final = (FEWEST_HISTORY_DAYS + 1) * DAY_SECONDS
 _SERIES_AT_ONCE: Final = 1_000
-"""Most series that are read at a time, since all of their samples are held in memory."""
+"""The largest number of series that are read at a time, since all of their samples are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def backtest_sizes(
 def _short_histories(days: int) -> Iterator[str]:
     """Yield a sentence for each policy about how much history it had.
 
-    On the first judged days, it may have had less history than it uses.
+    On the first judged days, a policy may have had less history than it uses.
     """
     for name, wanted in (("sizes", HISTORY_DAYS), ("vpa", HISTORY_DAYS), ("krr", KRR_DAYS)):
         most = min(days - 1, wanted)

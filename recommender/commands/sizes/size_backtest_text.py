@@ -108,7 +108,8 @@ def _total_row(judged: Sequence[JudgedContainer], resource: str) -> tuple[str, .
 def _totals(containers: Sequence[JudgedContainer], resource: str) -> dict[str, dict[str, float | None]]:
     """Return, by policy, the mean share of time over the request, and the totals of reservations and avoided kills.
 
-    All policies are compared on the same containers, those for which each policy has a request, if there are any.
+    All policies are compared on the containers for which each of them has a request. If there are no such containers,
+    each policy is judged on the containers for which it has a request.
     """
     complete = [each for each in containers if len(each.fits[resource]) == len(JUDGED)]
     found: dict[str, dict[str, float | None]] = {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_queries import Resolution
 
 MOST_PODS: Final = 200
-"""Most pods that are drawn, the last ones by name, since more lines cannot be distinguished."""
+"""The largest number of pods that are drawn, the last ones by name, since more lines cannot be distinguished."""
 _USAGE: Final = "#8c8c8c"
 _TARGET: Final = "#0b6fb8"
 _REQUEST: Final = "#d7191c"

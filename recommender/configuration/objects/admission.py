@@ -57,7 +57,7 @@ class _Quota:
 def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
     """Return the configuration of the file together with the objects that take effect.
 
-    No object does if the file does not enable them. Older objects take precedence over newer ones.
+    None of them takes effect if the file does not enable objects. Older objects take precedence over newer ones.
     """
     if not file.objects.enabled:
         return Admission(file)

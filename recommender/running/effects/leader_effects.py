@@ -65,7 +65,7 @@ class ClusterEffects:
         self._acted: Configuration | None = None
         """The configuration of the decisions that are being carried out."""
         self._present: Configuration | None = None
-        """The configuration that is in force now; None if it is still that of the start."""
+        """The configuration that is in force now; None if it has not changed since the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; return at once."""

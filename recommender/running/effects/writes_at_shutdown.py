@@ -1,4 +1,4 @@
-"""Writes at the end of a process: no new one begins, and the Lease is kept until those under way have ended.
+"""Writes at the end of a process: no new write begins, and the Lease is kept until those under way end.
 
 A Lease that is released while a write is under way lets the next leader decide before that write takes effect.
 """

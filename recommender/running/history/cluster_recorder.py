@@ -74,8 +74,8 @@ class ClusterRecorder:
         state, now = self._cluster(), self._clock.wall()
         if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
             return
-        # When the API server last confirmed the nodes and the pods: a watch that hangs must not look like a cluster at
-        # rest, whether it is one of them or both.
+        # When the API server last confirmed the nodes and the pods: if one or both of the watches hang, this must not
+        # look like a cluster at rest.
         times = (state.nodes.time, state.pods.time)
         time, confirmed = min(now, max(times)), min(now, *times)
         if self._log is None:

@@ -45,12 +45,12 @@ class HistoryPoint:
     time: float
     """The time of the poll, in seconds since the Unix epoch, even if its value was decided earlier and is held."""
     replicas: int | None
-    """The recommended size, for a cluster size in nodes; None if there was no value."""
+    """The recommended size, or for a cluster size the number of nodes; None if there was no value."""
     status: str
     binding: str | None
     current: int | None
-    """The present size of the first target, for a cluster size in nodes; with `forEach`, the sum of all known sizes.
-    None if none is known."""
+    """The present size of the first target, or for a cluster size the number of nodes; with `forEach`, the sum of all
+    known sizes. None if none is known."""
     load: LoadPoint | None = None
     """The load of a predictive recommendation; with `forEach`, the sums over all targets whose load is known."""
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from recommender.running.inputs.input_gathering import TargetInput
 
 MOST_LOOK_UPS: Final = 200
-"""Most look-ups in a poll: they share 8 threads, and have 5 s in all."""
+"""The largest number of look-ups in a poll, which share 8 threads and have 5 s in all."""
 MOST_OBJECT_LOOK_UPS: Final = 400
-"""Most look-ups of targets of objects: 2,000 targets are looked up within a minute, while results are still recent."""
+"""The largest number of look-ups of objects' targets: 2,000 are looked up within a minute, while results are recent."""
 _OF_THE_OTHERS: Final = 50
 """The part of `MOST_LOOK_UPS` that is reserved for targets that had their recommended size when last looked up."""
 

@@ -29,7 +29,7 @@ K = TypeVar("K", bound="Hashable")
 Submit: TypeAlias = "Callable[[Callable[[], None]], None]"
 """Runs the work on another thread, at once or when one is free."""
 ConfigMapName: TypeAlias = tuple[str, str]
-"""Namespace and name."""
+"""The namespace and the name of a ConfigMap."""
 ConfigMapInput: TypeAlias = "Observed[ConfigMapData | None] | Unknown"
 TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
 ReadCluster: TypeAlias = "Callable[[], ClusterState]"

@@ -40,7 +40,8 @@ class ParameterConfigMaps:
         """`default_params` returns the data for a missing ConfigMap, given its namespace and name; None to create none.
 
         `may_create` returns whether this process may write for the given number of seconds. A dry run creates nothing,
-        and continues with the default parameters as if it had.
+        and continues with the default parameters as if it had
+        created the ConfigMap.
         """
         self._objects = objects
         self._default_params = default_params
@@ -50,7 +51,7 @@ class ParameterConfigMaps:
         self._states = StateLog(_log)
 
     def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
-        """Return the present content of a ConfigMap; None if there is no such ConfigMap and none can be created."""
+        """Return the present content of a ConfigMap; None if it does not exist and is not created."""
         now = self._clock.wall()
         try:
             document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document

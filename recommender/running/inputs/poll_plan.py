@@ -36,7 +36,7 @@ class PollPlan:
     needs: ClusterNeeds
     look_ups: LookUps
     calculations: Mapping[str, Callable[[TargetReference | None], Calculate]]
-    """By the name of a recommendation, a function that returns its calculation, or that of one of its targets."""
+    """For each recommendation, by name, a function that returns its calculation or the calculation of one target."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
     """The recommendations whose targets are decided one by one, by name."""
     object_targets: frozenset[TargetReference] = frozenset()

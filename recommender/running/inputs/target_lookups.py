@@ -75,7 +75,7 @@ class TargetLookups:
     ) -> None:
         """`seconds` is the time limit of `look` for all targets together.
 
-        `threads` has two numbers of threads: for targets in general, and for targets that were slow last time.
+        `threads` has the number of threads for targets in general, and the number for targets that were slow last time.
         """
         self._objects = objects
         self._resolve = resolve

@@ -1,4 +1,4 @@
-"""The loads of a running recommender. Without predictive recommendations, the code for loads is not loaded."""
+"""The loads of a running recommender. Without predictive recommendations, the code for loads is not imported."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class LoadTelemetry:
         self._lacking.labels(recommendation).set(coverage.lacking_seconds)
 
     def keep(self, recommendations: Collection[str]) -> None:
-        """Forget all others, also recommendations that were removed before their history began or during a query."""
+        """Forget all but these recommendations, even those removed before their history began or during a query."""
         for gone in self._left_out_of - set(recommendations):
             self.removed(gone)
 

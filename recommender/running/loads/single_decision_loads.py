@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 def load_inputs_once(
     configuration: Configuration, queries: BackendQueries, run_child: RunChild, report: Callable[[str], None]
 ) -> Mapping[str, LoadInputs | Unknown]:
-    """Return the loads by recommendation, as a recommender that has been running for long would see them.
+    """Return the loads by recommendation, as a recommender that has been running for a long time would see them.
 
     This may take a minute for each recommendation: its history is downloaded, unless a recommender has stored it in the
     folder `state` of the configuration, and its models are fitted. `report` is called with a line about each step.

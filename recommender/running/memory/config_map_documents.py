@@ -23,11 +23,11 @@ SHARD_DATA_KEY = "memory.json.gz"
 MANAGED_BY = "tidewatch-recommender"
 LABELS = {"app.kubernetes.io/managed-by": MANAGED_BY, "app.kubernetes.io/component": "recommender"}
 _SHOWN_CHARACTERS = 2000
-"""Most characters of unusable content that are written to the log, the only place where such content is kept."""
+"""How many characters of unusable content are written to the log, the only place where such content is kept."""
 
 
 def place_of(key: MemoryKey) -> tuple[str, str]:
-    """Return the field of the ConfigMap, and the key in that field, with the content; shards are not text."""
+    """Return the field of the ConfigMap that has the content, and the key in that field; shards are binary data."""
     return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
 
 

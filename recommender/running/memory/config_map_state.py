@@ -12,7 +12,7 @@ from typing import Any
 class ConfigMapState:
     """The state of one ConfigMap as this process knows it. Guarded by its lock, which is held during requests.
 
-    `wanted` alone may be replaced without the lock.
+    Only `wanted` may be replaced without the lock.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)

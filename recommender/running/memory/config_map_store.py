@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 MOST_SHARD_BYTES = 512 * 1024
-"""Most bytes of base64 text in one ConfigMap, whose limit is 1 MiB."""
+"""The largest number of bytes of base64 text in one ConfigMap, whose limit is 1 MiB."""
 _READ_SECONDS = 5.0
 _EACH_SECONDS = 10.0
 """Time between two writes of one ConfigMap that are not urgent."""
 _ALL_PER_SECOND = 5.0
 _ATTEMPTS = 2
-"""Attempts of one write: the second one follows a conflict in which something other than the content was changed."""
+"""The number of attempts of one write: the second follows a conflict in which the content was not changed."""
 _LOOP_SECONDS = 0.5
 
 
@@ -192,7 +192,7 @@ class ConfigMapMemoryStore:
                     self._note_success(key)
                     return True
             except (ConflictError, NotFoundError) as error:
-                # Another client was quicker, or deleted it: the next attempt reads it first.
+                # Another client was quicker, or deleted the ConfigMap: the next attempt reads it first.
                 stored.is_known = False
                 self._count("conflict")
                 problem: KubernetesError = error

@@ -1,8 +1,8 @@
 """Memories as they were stored before schema version 5. They are read once, and written in the current form. Pure.
 
-One form had fields for all kinds: `parameters` and `rungs` for proportional, `policy` with numbers by name for
-predictive, and `clusterSize`. Version 1 had neither `policy` nor `clusterSize`, version 2 had no `clusterSize`, and
-version 3 had no `known`.
+These versions had one form with fields for all kinds: `parameters` and `rungs` for proportional, `policy` with numbers
+by name for predictive, and `clusterSize`. Version 1 had neither `policy` nor `clusterSize`, version 2 had no
+`clusterSize`, and version 3 had no `known`.
 """
 
 from __future__ import annotations

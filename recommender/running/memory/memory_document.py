@@ -28,7 +28,8 @@ KIND = "RecommendationMemory"
 SCHEMA_VERSION = 5
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_SHARDS = 4096
-"""Most shards: more than the largest `forEach.max` needs. All shards are read before any target is decided."""
+"""The largest number of shards, more than the largest `forEach.max` needs. All shards are read before any target is
+decided."""
 
 
 class MemoryDocumentError(ValueError):

@@ -36,7 +36,7 @@ class ObjectMemories:
         self._failure: MemoryUnavailableError | None = None
 
     def begin(self) -> None:
-        """Begin a poll."""
+        """Begin a poll, in which the shards are read once at most."""
         self._is_read, self._failure = False, None
 
     def load(self, name: str, read_until: float) -> Memory:

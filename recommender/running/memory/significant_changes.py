@@ -26,14 +26,17 @@ def changed_enough_to_write(stored: Memory, newest: Memory) -> bool:
 
 
 def _facts(memory: Memory) -> tuple[object, ...]:
-    """Return the facts that the next leader must know exactly: all except the time of the last decision."""
+    """Return the facts that the next leader must know exactly; the times of decisions and most numbers are left out."""
     replicas = None if memory.last is None else memory.last.replicas
     # The number of objects is only for people; it matters whether there were any.
     return replicas, memory.changes, memory.known.keys(), None if memory.own is None else memory.own.facts
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:
-    """Return whether a hold has begun, ended or changed its end; one that ends before the last decision has ended."""
+    """Return whether a hold has begun, ended or changed its end.
+
+    A hold whose end is not after the last decision has already ended.
+    """
     if stored.own is newest.own:
         return False
     now = 0.0 if newest.last is None else newest.last.decided

@@ -38,11 +38,11 @@ class StoredShard:
     """The memories of some targets of a recommendation with `forEach`."""
 
     count: int
-    """Number of shards in the layout to which this one belongs."""
+    """Number of shards in the layout to which this shard belongs."""
     memory: Memory
     """The memory, which only has `by_target`."""
     is_current: bool = True
-    """As in `StoredMemory`."""
+    """Whether the shard is stored in the form of this version; otherwise it is written again."""
 
 
 class MemoryKey(NamedTuple):
@@ -61,7 +61,7 @@ class MemoryStore(Protocol):
     """A store in which the memories of recommendations outlive the process. For any number of threads."""
 
     def load(self, name: str) -> StoredMemory | None:
-        """Return the stored memory of a recommendation; None if there is none, or none that is usable.
+        """Return the stored memory of a recommendation; None if there is no usable one.
 
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
         would otherwise be forgotten.
@@ -82,10 +82,10 @@ class MemoryStore(Protocol):
 
 
 class ShardStore(Protocol):
-    """Keeps the memories of targets beyond the process, like `MemoryStore` for those of recommendations."""
+    """A store in which the memories of targets outlive the process, like `MemoryStore` for those of recommendations."""
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
-        """Return a shard; None if there is none, or none that can be used. Raises MemoryUnavailableError."""
+        """Return a shard; None if there is no usable one. Raises MemoryUnavailableError."""
         ...
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:

@@ -31,14 +31,14 @@ _log = logging.getLogger(__name__)
 EACH_SECONDS: Final = 30.0
 """Time between two writes of a shard in which no hold has begun."""
 SHARDS_A_POLL: Final = 8
-"""Most shards that are written in a poll; encoding a full one takes about 10 ms."""
+"""The largest number of shards that are written in a poll; encoding a full shard takes about 10 ms."""
 
 ByTarget = dict["TargetReference", Memory]
 
 
 @dataclass(slots=True)
 class _Shards:
-    """The state of one recommendation."""
+    """The shards of one recommendation."""
 
     by_target: Mapping[TargetReference, Memory]
     """The memories by target, replaced as a whole with each poll."""
@@ -73,7 +73,7 @@ class TargetMemories:
         self._clock = clock
         self._known: dict[str, _Shards] = {}
         self._read: dict[str, dict[int, StoredShard | None]] = {}
-        """The shards that have been read, of recommendations with other shards that are still unread."""
+        """The shards that have been read so far, for recommendations whose other shards are still unread."""
         self._states = StateLog(_log)
 
     def needs_load(self, name: str) -> bool:

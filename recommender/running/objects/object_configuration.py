@@ -1,4 +1,4 @@
-"""The configuration in force when objects of the kind Recommendation count in addition to the file.
+"""The configuration in force when objects of the kind Recommendation take effect in addition to the file.
 
     source = ObjectConfigurations(file, clock)
     source.connect(lambda: known_objects)
@@ -36,7 +36,7 @@ CHANGES_PER_SECOND: Final = 0.1
 """Changes per second of the objects of a namespace, after the burst."""
 _LOOK_SECONDS: Final = 1.0
 _COLLECT_SECONDS: Final = 0.1
-"""How long changes are collected, so that an applied folder is one change."""
+"""How long changes are collected, so that applying a folder counts as one change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ObjectConfigurations:
     """A `ConfigurationSource` of a file and of objects. `check` and `run` may be on different threads."""
 
     def __init__(self, file: ConfigurationSource, clock: Clock = Clock()) -> None:  # noqa: B008 - immutable
-        """Begin with the file alone."""
+        """Begin with only the file."""
         self._file = file
         self._clock = clock
         self._known: Callable[[], Mapping[str, RecommendationObject] | None] = lambda: None
@@ -80,7 +80,7 @@ class ObjectConfigurations:
         self._on_change = on_change
 
     def on_admission(self, on_admission: Callable[[], None]) -> None:
-        """Call this function whenever the set of objects that count changes, after `on_change`."""
+        """Call this function whenever the set of objects that take effect changes, after `on_change`."""
         self._on_admission = on_admission
 
     def check(self) -> None:

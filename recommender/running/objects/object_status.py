@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 READY: Final = "Ready"
 ACTING: Final = "Acting"
 MOST_TARGETS: Final = 20
-"""Most targets that a status lists; if there are more, it lists the worst ones."""
+"""The largest number of targets that a status lists; if there are more, it lists the worst ones."""
 _MOST_STEPS: Final = 50
 _LONGEST_TEXT: Final = 2_000
 _REASONS: Final = {Status.STALE: "Stale", Status.ERROR: "Error"}
 
 _Condition = tuple[str, bool, str, str]
-"""Type, whether it holds, reason and message."""
+"""A condition: its type, whether it holds, its reason and its message."""
 
 
 def decided_status(
     about: RecommendationObject, policy: RecommendationPolicy, records: Sequence[Record], now: float
 ) -> dict[str, Any]:
-    """Return the status of an object that counts, from its records; with `forEach`, there are several."""
+    """Return the status of an object that takes effect, from its records; with `forEach`, there are several records."""
     summary = summary_of(records)
     single = records[0] if records[0].each is None else None
     worst = worst_first(records, MOST_TARGETS)
@@ -65,7 +65,7 @@ def decided_status(
 
 
 def refused_status(about: RecommendationObject, refusal: ObjectRefusal, now: float) -> dict[str, Any]:
-    """Return the status of an object that does not count."""
+    """Return the status of an object that takes no effect."""
     content = {"status": REFUSED, "message": _text(refusal.message)}
     conditions = (
         (READY, False, "Refused", refusal.message),

@@ -41,7 +41,7 @@ def recommendation_store(
 
 
 def _object_from_form(resource: Resource, item: AnyObjectForm) -> RecommendationObject | None:
-    """Return the object; None if it does not count, or cannot be read."""
+    """Return the object; None if it takes no effect, or cannot be read."""
     try:
         return object_of(whole_object(resource, item))
     except (KeyError, TypeError, RecursionError) as error:

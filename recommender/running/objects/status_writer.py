@@ -73,12 +73,12 @@ class StatusClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The last write."""
+    """The last write of a status."""
 
     uid: str
     status: Mapping[str, Any]
     time: float
-    """Time by the monotonic clock, also of a failed write."""
+    """When the write was made or failed, by the monotonic clock."""
     failed: bool = False
 
 
@@ -188,7 +188,7 @@ class StatusWriter:
     def _changed_statuses(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
     ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
-        """Return, by key, each object whose status must change, in the version of the decision, and the new status."""
+        """Return, by key, each object whose status must change, as it was when it was decided, with its new status."""
         admission, now = self._admission(), self._clock.wall()
         policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
         records = grouped(each for each in publication.records if each.name in admission.objects)

@@ -112,7 +112,7 @@ class PollDecisions:
     def _late(
         self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, memory: Memory, now: float
     ) -> Decided:
-        """Return the latest decision of a slow kind. Its thread measures it, since polls do not wait for the end."""
+        """Return the latest decision of a slow kind. Its own thread measures how long it takes."""
         name = recommendation.policy.name
         decision = self._slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
         return Decided(name, (decision,), decision.memory)

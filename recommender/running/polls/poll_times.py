@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 LEAST_SECONDS_APART: Final = 1.0
 """Least time from the decisions of one poll to the next poll, whatever time the decisions request."""
 LATER_SECONDS: Final = 0.01
-"""Added to requested times: clocks differ by some milliseconds, and a decision that is made too soon must be
-repeated."""
+"""The time that is added to requested times: clocks differ by some milliseconds, and a decision that is made too soon
+must be repeated."""
 
 
 def next_decision_at(decided: Iterable[Decided]) -> float:

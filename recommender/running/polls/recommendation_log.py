@@ -23,7 +23,7 @@ _WITHOUT_VALUE: Final = frozenset({Status.ERROR, Status.STALE})
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
 """A number in a message. Messages that differ only in numbers state the same reason."""
 _MOST_REASONS: Final = 10
-"""The largest number of reasons that are logged before the status changes."""
+"""The largest number of reasons that are logged until the facts change."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class RecommendationLog:
         self._last: dict[str, _LoggedState] = {}
 
     def changes(self, records: Sequence[Record]) -> None:
-        """Log what is new in the records of a poll; those of one `forEach` have one line."""
+        """Log what is new in the records of a poll; all records of one `forEach` share one line."""
         for record in records:
             if record.each is None:
                 kind = kind_named(record.type)

@@ -119,7 +119,7 @@ class Runner:
         self._decided = -math.inf
         """When decisions were last made, by the monotonic clock."""
         self._again = math.inf
-        """When the next decision is requested, by the wall clock; infinite if none is."""
+        """When the next decision is requested, by the wall clock; infinite if none is requested."""
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the process is asked to stop."""
@@ -194,7 +194,7 @@ class Runner:
         return records
 
     def _next_poll(self, interval_ends: float) -> float:
-        """Return the time of the next poll if nothing changes. Like `interval_ends`, it is of the monotonic clock."""
+        """Return the time of the next poll if nothing changes; like `interval_ends`, by the monotonic clock."""
         clock = self._parts.clock
         now = clock.monotonic()
         return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)

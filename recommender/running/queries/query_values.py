@@ -86,8 +86,8 @@ class QueryValues:
         """Return all samples of the query at present, observed at the time of the evaluation.
 
         The `timestamp` of each sample is the time of the data that it comes from (`sample_times`); `by` has the labels
-        that name the target of a sample, if each target has its own data. A partial answer counts as none, because a
-        sum would be too small.
+        that name the target of a sample, if each target has its own data. A partial answer counts as no
+        answer, because a sum would be too small.
         """
         found = self._query_samples(query, None)
         if isinstance(found, Unknown) or not found.value:

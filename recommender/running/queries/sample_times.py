@@ -27,7 +27,7 @@ _PART: Final = "tidewatch_part"
 """Label that distinguishes the selectors, which may differ only in their names."""
 _OFFSET: Final = re.compile(r" offset ([0-9.]+)")
 _SEARCHES: Final = 30
-"""Evaluations of a subquery that searches a range for the newest sample."""
+"""The number of evaluations of a subquery that searches a range for the newest sample."""
 _LEAST_STEP_SECONDS: Final = 5
 
 
@@ -127,7 +127,7 @@ def _is_elsewhere(timing: str) -> bool:
 
 
 def _delay_seconds(selector: SelectorNode) -> float:
-    """Return the offset of a selector; 0 for one that has none, or that is evaluated at a fixed time."""
+    """Return the offset of a selector; 0 if it has none, or if it is evaluated at a fixed time."""
     found = None if "@" in selector.timing else _OFFSET.search(selector.timing)
     return 0.0 if found is None else float(found[1])
 

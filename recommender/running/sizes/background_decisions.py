@@ -1,7 +1,7 @@
-"""Cluster size decisions in threads of their own, since one for a huge cluster takes seconds.
+"""Cluster size decisions in threads of their own, since a decision for a huge cluster takes seconds.
 
-A poll waits a second for a decision. One that takes longer is published by the poll that follows its end; until then,
-the last decision is published, with its old time. Other recommendations are polled as usual. The decision is Python
+A poll waits a second for a decision. A slower decision is published by the poll that follows its end; until then, the
+last decision is published, with its old time. Other recommendations are polled as usual. The decision is Python
 code that other threads interrupt every few milliseconds, so that the Lease is renewed and health checks are answered
 meanwhile. After a late decision its thread rests for as long as it has worked, which leaves half of a core to others.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recommender.running.sizes.reported_writes import WriteResults
 
 WAIT_SECONDS: Final = 1.0
-"""How long a poll waits for a decision; one for a cluster with some hundred nodes takes less time."""
+"""How long a poll waits for a decision; a decision for a cluster with some hundred nodes takes less time."""
 
 
 class SlowDecisions(Protocol):
@@ -108,7 +108,7 @@ class _Work:
     writes: Mapping[TargetReference, ScaleOutcome]
     """The results of writes that the decision takes into account."""
     began: float
-    """When it began, in seconds since the Unix epoch."""
+    """When the decision began, in seconds since the Unix epoch."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -142,7 +142,7 @@ class SizingServices:
 
 
 class SizesInBackground:
-    """Decides in other threads."""
+    """Makes cluster size decisions in other threads."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class SizesInBackground:
         self._results.clear()
 
     def _after_rest(self, state: _State, now: float) -> float | None:
-        """Return when a decision that requested to be repeated may begin; the end of one under way wakes the loop."""
+        """Return when a requested repetition may begin; None during a decision, whose end wakes the loop."""
         if state.work is not None or state.again is None:
             return None
         return max(state.again, now + state.rests_until - self._clock())
@@ -251,7 +251,7 @@ class SizesInBackground:
     ) -> Decision | None:
         """Return the decision that has ended, if it was made for the present recommendation and memory.
 
-        One that began long before is dropped, unless it took that long itself: the machine may have slept since.
+        A decision that began long ago is dropped, unless it took that long itself: the machine may have slept since.
         """
         work = state.work
         if work is None or not work.done.is_set():

@@ -116,8 +116,8 @@ def _with_replicas(buffer: dict[str, Any], replicas: int, sized_by: str) -> dict
 def _buffer_before_writes(buffer: dict[str, Any], owner: str) -> dict[str, Any]:
     """Return the buffer as it was before the first write.
 
-    One that was never written, or that another recommender sizes by now, stays as it is.
-    A buffer that had neither replicas nor a percentage or limits gets 0 replicas, since one without a size is invalid.
+    A buffer that was never written, or that another recommender sizes by now, stays as it is.
+    A buffer that had neither replicas nor a percentage or limits gets 0 replicas, as a size is required.
     """
     annotations = texts(buffer, "metadata", "annotations")
     before = annotations.pop(FORMER_REPLICAS, None)

@@ -84,7 +84,7 @@ class ClusterApiAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
 
     def _outcome_before_change(self, wish: Wish, group: _Group, terms: SendingTerms) -> ScaleOutcome:
-        """Remove the marks of earlier removals, and return the outcome at the present size: OK if that may change."""
+        """Remove the marks of earlier removals, and return the outcome at the present size: OK if it may change."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.size, uid_of(group.document))
         if wish.unmarks and group.size == wish.known_size:
             unmarked = self._take_marks_off(found, terms)
@@ -130,7 +130,7 @@ class ClusterApiAttempt:
         return replace(found, result=ScaleResult.OK)
 
     def _remove(self, found: ScaleOutcome, group: _Group, terms: SendingTerms) -> ScaleOutcome:
-        """Mark one Machine after the other, each followed by a size that is lower by one.
+        """Mark one Machine after the other, and lower the size by one after each mark.
 
         Sizes are absolute: after an attempt with an unknown outcome, the size shows how many have been removed.
         """

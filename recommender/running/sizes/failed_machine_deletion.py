@@ -1,4 +1,4 @@
-"""The last look at failed machines before their provider is asked to delete them. Pure."""
+"""The last check of failed machines before their provider is asked to delete them. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def deletion_refusal(wish: Wish, group: PluginGroup, cluster: ClusterState, now:
 
 
 def _recovered(machines: Sequence[MachineToDelete], group: PluginGroup) -> Iterator[str]:
-    """Yield why machines are not deleted according to their provider."""
+    """Yield why machines must not be deleted, according to what their provider lists."""
     listed = {each.provider_id: each for each in group.instances}
     for one in machines:
         found = listed.get(one.provider_id)
@@ -53,7 +53,7 @@ def _has_error(found: ProviderInstance) -> bool:
 
 
 def nodes_of(machines: Sequence[MachineToDelete]) -> tuple[ProviderNode, ...]:
-    """Return machines in the form in which a provider is asked to delete them: Cluster Autoscaler names them alike."""
+    """Return machines in the form in which a provider is asked to delete them, which is that of Cluster Autoscaler."""
     return tuple(
         ProviderNode(
             one.provider_id,

@@ -1,7 +1,7 @@
 """Finds CapacityBuffers that this recommender has sized and that its configuration no longer names.
 
-Their annotations say so, which a process that was killed before it had put the former size back leaves in the cluster.
-Buffers of another recommender, and those of nobody, are left alone.
+Their annotations show that a recommender has sized them, and remain if it is killed before it restores the former size.
+Buffers that another recommender has sized, or nobody, are left alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RETRY_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerBufferParts:
-    """The client, the owner, and the receiver of what is found."""
+    """The parts that the search for buffers uses."""
 
     objects: Lists
     resolve: ResolveResource
@@ -52,13 +52,13 @@ class FormerBufferParts:
 
 
 class FormerBuffers:
-    """Looks for the buffers while this process leads: once it does, and then now and again."""
+    """Looks for the buffers when this process begins to lead, and every ten minutes while it leads."""
 
     def __init__(self, parts: FormerBufferParts) -> None:
         self._parts = parts
         self._states = StateLog(_log)
         self._looks_at: float | None = None
-        """When it looks again, never if that is forbidden; None while another process leads."""
+        """When the next look is due; infinite if lists are forbidden, and None while another process leads."""
 
     def run(self, stop: threading.Event) -> None:
         """Look until `stop` is set."""

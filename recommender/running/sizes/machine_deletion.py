@@ -61,7 +61,7 @@ class MachineDeletion:
         return problem
 
     def _minimum_problem(self, mark: RemovalMark, group: PluginGroup, unseen: int) -> DeletionProblem:
-        """Return why the group may not lose a machine, with an empty message if it may."""
+        """Return why the group may not lose a machine, with an empty message if it may lose one."""
         left = self._size(mark, group) - 1
         if left < group.min_size:
             return DeletionProblem(f"the group {mark.group} has a minimum of {group.min_size}")
@@ -97,7 +97,7 @@ class MachineDeletion:
         return DeletionProblem()
 
     def _expect_one_less(self, mark: RemovalMark) -> None:
-        """Note that the group may have one node less than its provider shows, so that its minimum is respected."""
+        """Note that the group may have one node fewer than its provider shows, so that its minimum is respected."""
         key = _key(mark)
         if key in self._expected:
             size, _ = self._expected[key]

@@ -1,4 +1,4 @@
-"""The providers of node groups: each recommendation has its own, which are asked before each of its decisions."""
+"""The providers of node groups. Each recommendation has its own providers, asked before each of its decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of groups of providers, which are changed by a difference and not set: each change is sent at most once.
+"""Changes the sizes of providers' groups, which cannot be set but only changed: each change is sent at most once.
 
 A group also becomes smaller by the deletion of failed machines, or, in steps of their own, by the removal of nodes.
 
@@ -43,7 +43,7 @@ class _Uncertain:
     size: int
     """The size that was found before the change."""
     until: float
-    """By the monotonic clock."""
+    """When the uncertainty ends, by the monotonic clock."""
 
 
 class ProviderAttempt:

@@ -22,7 +22,7 @@ _CLOCK_SECONDS: Final = 60.0
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """For which recommendation, and since when, a node is being removed. Times are seconds since the Unix epoch."""
+    """States why and since when a node is being removed. Times are in seconds since the Unix epoch."""
 
     recommendation: str
     provider: str
@@ -57,7 +57,7 @@ def without_future(mark: RemovalMark, now: float) -> RemovalMark:
 
 
 def deletions_since(time: float, mark: RemovalMark, others: Iterable[RemovalMark]) -> int:
-    """Return how many of the other removals are of the same group and have requested the deletion since then."""
+    """Return how many of the other removals are of the same group and have requested the deletion since `time`."""
     group = (mark.recommendation, mark.provider, mark.group)
     return sum(
         (other.recommendation, other.provider, other.group) == group

@@ -1,7 +1,7 @@
 """CapacityBuffers that a changed configuration no longer sizes: their size from before the first write is restored.
 
-Nothing is withdrawn when this process ends, since the next process continues to size the buffers. What a process that
-was killed has left to be withdrawn is found in the cluster (`former_buffers`).
+Nothing is withdrawn when this process ends, since the next process continues to size the buffers. Buffers that a
+killed process did not withdraw are found in the cluster (`former_buffers`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Withdrawals:
         self._sized: dict[str, BufferSettings] = {}
         self._due: dict[BufferSettings, str] = {}
         self._refused: frozenset[str] = frozenset()
-        """The names of entries with an error, which may be about to size their buffers again; empty if unreadable."""
+        """The names of entries with an error, which may size their buffers again once they are corrected. A name that
+        cannot be read is empty."""
 
     def follow(self, configuration: Configuration) -> None:
         """Note which buffers the configuration sizes; those that only the previous one sized are to be withdrawn."""
@@ -56,7 +57,7 @@ class Withdrawals:
     def due(self) -> dict[str, tuple[BufferSettings, ...]]:
         """Return the buffers to be withdrawn, by the name of the recommendation that sized them.
 
-        Those of an entry with an error wait until the error is mended or the entry is removed.
+        The buffers of an entry with an error wait until the error is corrected or the entry is removed.
         """
         with self._lock:
             found: dict[str, tuple[BufferSettings, ...]] = {}

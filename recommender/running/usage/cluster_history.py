@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _CONTAINER: Final = ("namespace", "pod", "container")
 _MOST: Final = {CPU: MOST_CORES, MEMORY: MOST_BYTES}
 _MOST_ASKED_AGAIN: Final = 200
-"""Most containers with an impossible peak in a day that are queried again; if there are more, the day is unknown."""
+"""The largest number of containers with an impossible peak on a day that are queried again; the peaks of further ones
+are unknown on that day."""
 
 
 class SeveralClustersError(Exception):
@@ -69,11 +70,12 @@ class ClusterReader:
     memory_query: str = ""
     """PromQL for the bytes in use by namespace, pod and container; empty for the working sets of cAdvisor."""
     choice: str = "--prometheus-matchers '{}'"
-    """How to choose one of several clusters; `{}` stands for the matcher. It is for messages."""
+    """How to choose one of several clusters; `{}` stands for the matcher. Messages quote this."""
     replica_sets_seconds: int = 0
-    """How long before the end of each day ReplicaSets are looked for; 0 for the end alone."""
+    """The length of the period before the end of each day in which ReplicaSets are looked for; 0 means only the end."""
     kills_before_seconds: int = 0
-    """How long before each day kills are also looked for: a restart is visible only between two samples."""
+    """The length of the period before each day in which kills are looked for as well: a restart is visible only between
+    two samples."""
     doubled: set[PodContainer] = field(default_factory=set, compare=False)
     """Containers with several series, which are left out."""
 

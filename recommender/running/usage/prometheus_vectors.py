@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS: Final = 120.0
 AT_ONCE: Final = 3
-"""Queries in flight: one is decoded while Prometheus calculates others, and only a few answers are in memory."""
+"""The number of queries in flight: one is decoded while others are calculated, and few answers are in memory."""
 _LIMITS: Final = AnswerLimits(max_bytes=512 * 2**20, max_samples=2_000_000)
 _RANGE_LIMITS: Final = RangeLimits(max_bytes=256 * 2**20, max_series=500_000)
 
@@ -74,10 +74,10 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
 
 
 def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozenset[PodContainer]:
-    """Return the containers that have several series, so that it is unknown which one is right.
+    """Return the containers that have several series, so that it is unknown which series is right.
 
-    Raises UnexpectedAnswerError if all of them have several, because the query then lacks an aggregation. The owners of
-    some containers may cause such series themselves, which must not harm other containers.
+    Raises UnexpectedAnswerError if all containers have several, because the query then lacks an aggregation. The owners
+    of some containers may cause such series themselves, which must not harm other containers.
     """
     counts = Counter(containers)
     found = frozenset(pod for pod, count in counts.items() if count > 1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_CONTAINERS: Final = 10_000
 MOST_PODS: Final = 200_000
-"""Most containers of pods whose peaks are kept; those that ended first are dropped first."""
+"""The largest number of containers of pods whose peaks are kept; those that ended first are dropped first."""
 SAME_KILL_SECONDS: Final = 900.0
 """A kill is seen in each part whose look-back contains it; another sighting within this time counts as the same."""
 GONE_SECONDS: Final = 900.0
@@ -44,7 +44,7 @@ class UsagePart:
     start: float
     end: float
     cpu: CollectedCpu
-    """The CPU usage as that of one day, which ends with the part."""
+    """The CPU usage, weighted as if the day ended with the part."""
     peaks: Mapping[PodContainer, float]
     """The largest working set of each container in bytes."""
     kills: frozenset[PodContainer]
@@ -54,7 +54,7 @@ class UsagePart:
     facts: ClusterFacts
     """The facts at the end of the part."""
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
-    """Workloads with a container whose series are left out because it has several, and that container."""
+    """By workload, a container whose series are left out because it has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class OomKill:
 
     needs_bytes: float
     seen: float
-    """Unix seconds of the end of the part that showed it last."""
+    """The end of the part that showed the kill last, in Unix seconds."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class KnownUsage:
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
-    """Workloads with a container that has several series in the newest part, and that container."""
+    """By workload, a container that has several series in the newest part."""
     memory_seen: dict[SizedWorkload, float] = field(default_factory=dict)
     """When the memory of each workload was last measured, in Unix seconds, since this process started."""
 
@@ -270,7 +270,7 @@ class KnownUsage:
 
 
 def _at_least(record: SizeRecord, needed_bytes: float) -> SizeRecord:
-    """Return the record with at least `needed_bytes` of memory: a percentile of many pods hides one that was killed."""
+    """Return the record with at least `needed_bytes` of memory: a percentile of many pods hides a killed one."""
     if not needed_bytes or record.memory is None:
         return record
     needed = math.ceil(needed_bytes / MEBIBYTE) * MEBIBYTE

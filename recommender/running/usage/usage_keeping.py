@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 300.0
 _SCRAPE_SECONDS: Final = 30.0
-"""How long after a time its samples may still arrive."""
+"""How long after a point in time the samples of that time may still arrive."""
 _RESOLUTION_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 60.0
 _SAVE_SECONDS: Final = 1800.0
@@ -100,7 +100,7 @@ class UsageKeeper:
     def keep(self, needs: tuple[UsageNeed, ...], configured: Collection[str]) -> None:
         """Keep the usage of these needs, and forget all other usage.
 
-        `configured` are the names of all recommendations that follow usage, of other Prometheus servers too.
+        `configured` has the names of all recommendations that follow usage, those of other Prometheus servers included.
         """
         names = {need.name for need in needs}
         for gone in self._kept.keys() - names:

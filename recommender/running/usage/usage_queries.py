@@ -60,42 +60,42 @@ def namespace_matcher(namespaces: Collection[str]) -> str:
 
 
 def cpu_usage(where: str, rate_seconds: int) -> str:
-    """Return the query of cores in use. A container counts once, even with several kubelet jobs or after a restart."""
+    """Return the query for cores in use. A container counts once, even with several kubelet jobs or after a restart."""
     return f"{_BY_CONTAINER} (rate({CPU_METRIC}{{{_CONTAINERS},{_ALL_CORES}{where}}}[{rate_seconds}s]))"
 
 
 def memory_usage(where: str) -> str:
-    """Return the query of the working sets now."""
+    """Return the query for the working sets now."""
     return f"{_BY_CONTAINER} ({MEMORY_METRIC}{{{_CONTAINERS}{where}}})"
 
 
 def memory_peaks(where: str, seconds: int) -> str:
-    """Return the query of the largest working sets in a period."""
+    """Return the query for the largest working sets in a period."""
     return f"{_BY_CONTAINER} (max_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[{seconds}s]))"
 
 
 def peaks_of(query: str, seconds: int) -> str:
-    """Return the query of the largest values of a query in a period."""
+    """Return the query for the largest values of a query in a period."""
     return f"max_over_time(({query})[{seconds}s:{PEAK_STEP_SECONDS}s])"
 
 
 def below(query: str, most: float) -> str:
-    """Return the query of those values of a query that are below `most`."""
+    """Return the query for those values of a query that are below `most`."""
     return f"({query}) < {most:g}"
 
 
 def scrapes_in_an_hour(where: str) -> str:
-    """Return the query of how many samples most series have in an hour; a series that has just begun has fewer."""
+    """Return the query for the number of samples that most series have in an hour; new series have fewer."""
     return f"quantile(0.9, count_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[1h]))"
 
 
 def clusters(metric: str, labels: Collection[str], where: str) -> str:
-    """Return the query of all values of labels that name clusters."""
+    """Return the query for all values of labels that name clusters."""
     return f"group by ({', '.join(labels)}) ({metric}{{{_matchers(where)}}})"
 
 
 def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
-    """Return the query of the owners of objects that exist now, or that existed at some time in the last `seconds`.
+    """Return the query for the owners of objects that exist now, or that existed at some time in the last `seconds`.
 
     `name` is the label that holds the name of the object.
     """
@@ -105,34 +105,34 @@ def owners(metric: str, name: str, where: str, seconds: int | None = None) -> st
 
 
 def stated(metric: str, where: str) -> str:
-    """Return the query of the requests or limits of containers."""
+    """Return the query for the requests or limits of containers."""
     selector = f'{metric}{{resource=~"cpu|memory",{_HONOURED}{where}}}'
     return f"max by (namespace, pod, container, resource) ({selector})"
 
 
 def init_containers(where: str) -> str:
-    """Return the query of containers that run before the others."""
+    """Return the query for containers that run before the others."""
     return f"group by (namespace, pod, container) (kube_pod_init_container_info{{{_HONOURED}{where}}})"
 
 
 def autoscaler_targets(where: str) -> str:
-    """Return the query of the target of each HorizontalPodAutoscaler."""
+    """Return the query for the target of each HorizontalPodAutoscaler."""
     labels = "namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name"
     return f"group by ({labels}) ({HPA_METRIC}{{{_HONOURED}{where}}})"
 
 
 def autoscaler_metrics(where: str) -> str:
-    """Return the query of the HorizontalPodAutoscalers that follow CPU or memory."""
+    """Return the query for the HorizontalPodAutoscalers that follow CPU or memory."""
     selector = f'kube_horizontalpodautoscaler_spec_target_metric{{metric_name=~"cpu|memory",{_HONOURED}{where}}}'
     return f"group by (namespace, horizontalpodautoscaler, metric_name) ({selector})"
 
 
 def kills(where: str, seconds: int) -> str:
-    """Return the query of containers that were killed because they were out of memory, in the last `seconds`.
+    """Return the query for containers that were killed because they were out of memory, in the last `seconds`.
 
-    The reason of a termination is shown until the next one. The container must therefore have restarted in this period,
-    or its pod must have begun in it. If restarts are unknown, every period with the reason counts, which may be too
-    many kills, but never too few.
+    The reason for a termination is shown until the next one. The container must therefore have restarted in this
+    period, or its pod must have begun in it. If restarts are unknown, every period with the reason counts, which may be
+    too many kills, but never too few.
 
     The former number of restarts is the last one within an hour, since kube-state-metrics itself may restart.
     """

@@ -10,12 +10,12 @@ from typing import Final
 from recommender.kinds.resources.histograms import DAY_SECONDS
 
 MOST_POINTS: Final = 600_000
-"""Most points in one answer, the text of which then has about 15 MB."""
+"""The largest number of points in one answer, the text of which then has about 15 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
-    """Steps of one day, which is counted back from the end of the window.
+    """Adjacent steps of one day; days are counted back from the end of the window.
 
     `start` and `end` are Unix seconds, and both belong to the slice.
     """

@@ -40,7 +40,7 @@ class BackendHistories:
             keeper.note(need, values, time)
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
-        """Return the history of a load; None if it has not been begun yet."""
+        """Return the history of a load; None if it has not begun yet."""
         keeper = self._keepers.known().get(need.backend)
         return None if keeper is None else keeper.get(need)
 

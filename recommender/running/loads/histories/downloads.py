@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MOST_POINTS: Final = 10_000
-"""Most points of one series in one request; Prometheus returns at most 11,000."""
+"""The largest number of points of one series in one request; Prometheus returns at most 11,000."""
 MOST_SAMPLES: Final = 400_000
-"""Most samples of all series in one request: about 8 MB of JSON."""
+"""The largest number of samples of all series in one request: about 8 MB of JSON."""
 PIECE_SECONDS: Final = 60.0
 """Time limit of a request."""
 PAUSE_SECONDS: Final = 2.0
 CHECK_SECONDS: Final = 300.0
 """How often a complete history is checked for missing parts."""
 _MOST_FAILURES: Final = 6
-"""Most consecutive failures; after each failure of a piece that is too large, the next piece has half of its size."""
+"""The number of consecutive failures after which the download ends; after a failure of a piece that is too large, the
+next piece has half of its size."""
 _SERIES_OF_THE_PAST: Final = 5
-"""Most series in the past of a query, for each of its present series."""
+"""How many series a query may have had in the past, for each series that it has now."""
 
 
 @dataclass(slots=True)
@@ -139,7 +140,7 @@ class Downloads:
                 spans.append((first, begin - 1))
 
     def _progress_of(self, history: TargetHistory) -> _Progress:
-        """Return the progress of a history; that of another history of the same recommendation is dropped."""
+        """Return the progress of a history; drop the progress of a former history of the same recommendation."""
         progress = self._progress.get(history.need.name)
         if progress is None or progress.history is not history:
             progress = self._progress[history.need.name] = _Progress(history)

@@ -91,7 +91,7 @@ class HistoryKeeper:
         history.note(values, time)
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
-        """Return the history of a load; None if it has not been begun yet."""
+        """Return the history of a load; None if it has not begun yet."""
         with self._lock:
             history = self._histories.get(need.name)
         return history if history is not None and _is_of(history, need) else None

@@ -28,7 +28,7 @@ DOUBTED_SECONDS = 7_200.0
 SET_BACK_SECONDS = 300.0
 """A poll this long before the newest grid time shows that the clock was ahead, and not just corrected slightly."""
 FORGOTTEN_SECONDS = DAY_SECONDS
-"""Time after which the history of a target without a series is forgotten, or sooner if others need its place."""
+"""How long a target without a series keeps its history, unless other targets need the place sooner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TargetHistory:
     """The history of the targets of one recommendation. For any number of threads."""
 
     def __init__(self, need: LoadNeed, series: int) -> None:
-        """`series` is the number of targets at first."""
+        """`series` is the initial number of targets."""
         self.need = need
         self.is_downloaded = False
         """Whether everything that was missing has been requested at least once."""
@@ -136,7 +136,7 @@ class TargetHistory:
             for place, row in enumerate(self._rows.get(target, -1) for target in targets):
                 first = self._ring.first_known(row)
                 if first is not None:
-                    # They are processed one after another: many long histories at a time would need much memory.
+                    # Targets are processed one after another: many long histories at a time would need much memory.
                     found[place] = np.fmax.reduce(self._ring.window([row], first, last)[0], initial=np.nan)
         return found
 
@@ -217,7 +217,7 @@ class TargetHistory:
             self.is_downloaded = False
 
     def _make_room(self, present: Collection[Target]) -> None:
-        """Forget ended targets if all together would be more than `forEach.max`.
+        """Forget ended targets if they and the present ones are more than `forEach.max`.
 
         Otherwise names that change with each poll would take the memory of a day of polls.
         """

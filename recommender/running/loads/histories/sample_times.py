@@ -1,8 +1,8 @@
 """The times for which past loads are kept: multiples of one step (pure).
 
 A sample of time T is the value of the query evaluated at T, whether it comes from a range query or from a poll. Samples
-thus mean the same whatever their source, and a grid whose step is a multiple of that of another grid contains a regular
-part of the samples of the other grid.
+thus mean the same whatever their source, and a grid whose step is a multiple of another grid's step contains a regular
+part of the samples of that grid.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import math
 STEPS_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 FEW_SERIES = 200
 MOST_SAMPLES_OF_FEW = 20_160
-"""Most samples of each series if there are few series: two weeks at 60 s."""
+"""The largest number of samples of each series if there are few series: two weeks at 60 s."""
 MOST_SAMPLES_OF_MANY = 4_032
-"""Most samples of each series if there are many: two weeks at 300 s, with which 10,000 series take 154 MiB."""
+"""The largest number of samples of each series if there are many: two weeks at 300 s, or 154 MiB for 10,000 series."""
 
 
 def step_of(history_seconds: float, poll_interval_seconds: float, series: int) -> float:
     """Return the step in seconds: fine enough for a short history, and coarse enough for the memory of a long one.
 
-    Two weeks are kept at 60 s, and at 300 s with more than 200 series. A step is never shorter than a poll.
+    Two weeks are kept at 60 s, and at 300 s with more than 200 series. A step is never shorter than the poll interval.
     """
     most = MOST_SAMPLES_OF_FEW if series <= FEW_SERIES else MOST_SAMPLES_OF_MANY
     least = max(history_seconds / most, poll_interval_seconds)

@@ -25,7 +25,7 @@ Target: TypeAlias = TargetReference | None
 
 POD_LABEL: Final = "pod"
 _NAMED: Final = 3
-"""Most series or targets that a message names."""
+"""The largest number of series or targets that a message names."""
 
 
 class LoadSeriesError(Exception):
@@ -72,7 +72,7 @@ def loads_of(
 ) -> TargetLoads:
     """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used.
 
-    If there are too many targets, `known` ones come first, so that new series do not take away a target's load. The
+    If there are too many targets, those in `known` come first, so that new series do not take away a target's load. The
     other places are given to the namespaces in turn.
     """
     if for_each is None:

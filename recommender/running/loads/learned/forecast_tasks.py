@@ -17,7 +17,7 @@ _OUTGROWN_RATIO: Final = 1.1
 
 
 def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
-    """Return the task: to predict the largest load from the moment when capacity serves, while a decision is valid.
+    """Return the task: to predict the largest load from the time when new capacity serves until the decision ends.
 
     The task is in the time of the models, in which a season takes a day.
     """
@@ -37,7 +37,7 @@ def is_outgrown(learned: ForecastTask, present: ForecastTask, step_seconds: floa
 
 
 def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:
-    """Return how the models are simulated: a pod serves after the lead of the task."""
+    """Return the settings for simulating the models: a pod serves once the lead of the task has passed."""
     settings = need.settings
     fleet = FleetSettings(
         step_seconds=step_seconds,

@@ -3,8 +3,8 @@
 A file is one JSON document, which is replaced as a whole. A file that is damaged, old, dated in the future or of
 another configuration is not used, and the log says so. If only a proof is damaged, its verdict is still used.
 
-Fits are not stored. Those of trees have no format other than that of their library, which may run code when it is read,
-and all fits are made again from the restored history in seconds.
+Fits are not stored. Fits of trees can be stored only in the format of their library, which may run code when it is
+read, and all fits are made again from the restored history in seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VERSION: Final = 2
 _WITHOUT_PROOFS: Final = 1
 """Files of this version are read, and are written again in the present version."""
 OLDEST_SECONDS: Final = 7 * DAY_SECONDS
-"""An older file is not used: it was written before the days that are replayed."""
+"""An older file is not used: it was written before the week that a record covers."""
 _LARGEST_BYTES: Final = 256 << 20
 _Ratio = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -50,12 +50,12 @@ _log = logging.getLogger(__name__)
 _LOOP_SECONDS: Final = 2.0
 _FITS_A_TRIAL: Final = 5
 _STEPS_OF_ONE_RUN: Final = 6
-"""Most steps of a single run: the fits, and the turns of 1,000 targets, which take some minutes."""
+"""The largest number of steps in a single run: the fits, and the turns of 1,000 targets, which take some minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """When a recommendation last learned, and for what."""
+    """States when a recommendation last learned, from which load and for which task."""
 
     basis: object
     """The load that it learned from; if that changes, it learns again from the beginning."""
@@ -117,7 +117,7 @@ class Learner:
             return False
 
     def _take_turn(self, history: TargetHistory) -> bool:
-        """Learn what is due for a recommendation; return whether anything was."""
+        """Learn what is due for a recommendation, and note that it had its turn; return whether anything was due."""
         name, began = history.need.name, self._services.clock.monotonic()
         if not self._learn_due(history):
             return False
@@ -172,7 +172,7 @@ class Learner:
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
-        """Learn what is due for a recommendation; return whether anything was."""
+        """Learn what is due for a recommendation; return whether anything was due."""
         now, state, need = self._services.clock.monotonic(), self._states.get(history.need.name), history.need
         if not self._is_known(history):
             return False
@@ -205,7 +205,7 @@ class Learner:
         return float(history.known_seconds(history.targets(), self._services.clock.wall()).max(initial=0.0))
 
     def _resume(self, history: TargetHistory) -> bool:
-        """Make the fits again that were in use before a restart, once; return whether there was anything to do."""
+        """Repeat once the fits that were in use before a restart; return whether there was anything to do."""
         need, targets = history.need, history.targets()
         if need.name in self._resumed or not self._is_known(history):
             return False

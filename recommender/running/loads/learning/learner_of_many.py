@@ -2,7 +2,7 @@
 
 Every two days, the models whose fit serves every series are fitted to a sample of the targets, half of which have the
 largest loads. Each kind of fit has a child process. From then on, groups of targets have their turns: a child process
-replays the last eight days of each target with all models, and returns the verdicts.
+replays the last eight and a half days of each target with all models, and returns the verdicts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TARGETS_AS_ONE: Final = 60
 
 @dataclass(slots=True)
 class _Round:
-    """The progress of a recommendation."""
+    """The progress of learning for one recommendation."""
 
     basis: object
     turns: Turns
@@ -84,7 +84,7 @@ class ManyTargetsLearner:
         return name in self._rounds and self._rounds[name].turns.are_all_served
 
     def learn_due(self, history: TargetHistory, recommendations: int) -> bool:
-        """Fit the models of a recommendation, or give some of its targets their turn; return whether any was due."""
+        """Fit the models of a recommendation, or give some of its targets their turn; return whether either was due."""
         need, now = history.need, self._services.clock.monotonic()
         state = self._rounds.get(need.name)
         if state is None or state.basis != learns_anew_for(history):
@@ -148,7 +148,7 @@ class ManyTargetsLearner:
         """Give a group of targets their turn: compare the models on them; they are due again after `seconds`."""
         need, learned = history.need, self._services.models.get(history.need)
         if learned is None:
-            # Its configuration has just changed.
+            # The configuration of the recommendation has just changed.
             return
         past = known_past(history, group, self._services.clock.wall())
         fleet = fleet_of(need, learned.task, history.step_seconds)

@@ -49,7 +49,7 @@ class RunChild(Protocol):
 
 
 class LearningTelemetry(Protocol):
-    """Counts fits."""
+    """Counts trials of models, and choices among them."""
 
     def learned(self, recommendation: str, model: str, result: str) -> None:
         """Count a trial of a model with its fits, by result: `ok`, or the reason why it did not end."""
@@ -83,7 +83,7 @@ def catch_up_seconds(recommendations: int) -> float:
 
 
 def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> tuple[Model, ...]:
-    """Return the models to try: those with enough history, without heavy ones outside of `POOLED` for many targets."""
+    """Return the configured models that have enough history; with many targets, heavy models must be in `POOLED`."""
     return tuple(
         model
         for model in MODELS
@@ -100,7 +100,7 @@ def learns_anew_for(history: TargetHistory) -> object:
 
 
 def known_past(history: TargetHistory, targets: tuple[Target, ...], now: float) -> LoadHistory:
-    """Return the samples up to the newest grid time that is surely known."""
+    """Return the samples up to the newest grid time that is certain to be known."""
     return history.history(targets, (index_at(now, history.step_seconds) - 1) * history.step_seconds)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE: Final = 200
 _SMALLER: Final = 8
-"""A group that failed is divided by this."""
+"""The size of a failed group is divided by this number."""
 FAILED_GROUP_SECONDS: Final = 60.0
 """Time after which the parts of a failed group have their turns."""
 
@@ -28,7 +28,7 @@ class Turns:
     def __init__(self) -> None:
         self._due: dict[Target, float] = {}
         self._most: dict[Target, int] = {}
-        """How many targets may share a turn with one whose last turn failed."""
+        """For each target whose last turn failed: how many targets may share its next turn."""
 
     @property
     def are_all_served(self) -> bool:
@@ -59,7 +59,7 @@ class Turns:
             self._most.pop(target, None)
 
     def failed(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
-        """Note that the turn of a group failed; a target that fails alone has the next one after `retry_seconds`."""
+        """Note that the turn of a group failed; a target that fails alone has its next turn after `retry_seconds`."""
         seconds = retry_seconds if len(targets) == 1 else FAILED_GROUP_SECONDS
         for target in targets:
             self._due[target] = now + seconds

@@ -49,7 +49,7 @@ class KnownHistories(Protocol):
         ...
 
     def get(self, need: LoadNeed) -> TargetHistory | None:
-        """Return the history of a load; None if it has not been begun yet."""
+        """Return the history of a load; None if it has not begun yet."""
         ...
 
 

@@ -190,10 +190,11 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVe
 
 
 def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
-    """Return the choice that can act, and why it is not the whole one.
+    """Return the part of the choice that can act now, and why that is not the whole choice.
 
-    Headroom replaces a model without history. A model without a fit, as after a restart, is replaced by those that can
-    act: they have gained beside headroom of the same cost, too. Headroom replaces it if there is none.
+    Headroom replaces a model without enough history. A model without a fit, as after a restart, is replaced by the
+    other models of the blend, which have also been better than headroom of the same cost, or by headroom if none of
+    them can act.
     """
     lacking = {part.model: _lacks(part.model, known_seconds, learned) for part in in_use.blend.parts}
     if not any(lacking.values()):
@@ -272,7 +273,7 @@ def _limits(
     task: ForecastTask,
     now: float,
 ) -> dict[Target, ForecastLimit]:
-    """Return the limits of targets whose forecasts may exceed them; the others cannot."""
+    """Return the limits of those targets whose forecasts may exceed their limits."""
     # The history is searched only for forecasts far above the present load, which is part of it.
     high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], task)}
     for values in said.values():
