@@ -53,8 +53,9 @@ class ConfigurationFileError(DocumentError):
 def read_configuration(content: str, file: str, *, for_backtest: bool = False) -> Configuration:
     """Return the configuration; `file` is the name of the file in messages. Raises ConfigurationFileError.
 
-    With `for_backtest`, load, scale, horizon and `prometheus` may be missing, since a backtest has other sources for
-    them. For all other commands, an entry that lacks them is refused.
+    With `for_backtest`, `prometheus` and the keys of `predictive`, such as `load`, `loadPerReplica` and `horizon`, may
+    be missing, since a backtest has other sources for them. For all other commands, an entry that lacks a required key
+    is refused.
     """
     try:
         root, read = read_file(content, file, CONFIGURATION, _broken_above_entries)

@@ -40,7 +40,7 @@ _IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleHooks:
-    """Hooks for scale calls. Called in the threads of the attempts."""
+    """Hooks for scale calls, which run in the threads of the attempts."""
 
     before_write: Callable[[Wish], bool]
     """Stores the effects of a call on the memory, such as a cool-down, before the call is sent. Returns whether they

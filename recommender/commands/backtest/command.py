@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.history import LoadHistory
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
-"""Longest start-up time that is accepted; the same limit holds for `horizon` in the configuration."""
+"""The longest start-up time that is accepted; the same limit holds for `horizon` in the configuration."""
 
 
 def backtest(arguments: Sequence[str]) -> NoReturn:

@@ -26,7 +26,7 @@ SERVICE: Final = "grpcplugin.Expander"
 ANSWER_SECONDS: Final = 4.0
 """Time limit of an answer; Cluster Autoscaler waits for 5 s."""
 _LARGEST_REQUEST_BYTES: Final = 128 * 2**20
-"""Largest request: the same limit that Cluster Autoscaler has for answers."""
+"""The size of the largest request that is accepted: the limit that Cluster Autoscaler has for answers."""
 _AT_ONCE: Final = 4
 
 

@@ -226,7 +226,7 @@ def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
 
 
 def answering(connections: Mapping[str, BackendConnection], wanted: Collection[str]) -> Mapping[str, BackendConnection]:
-    """Return the connections to the wanted backends. If there are several, each that is silent has a `problem`."""
+    """Return the connections to the wanted backends. Among several, those that do not answer have a `problem`."""
     chosen = {backend: each for backend, each in connections.items() if backend in wanted}
     if len(chosen) < 2:
         return chosen

@@ -44,7 +44,7 @@ _PICTURES: Final = (".png", ".svg")
 
 
 _MOST_INTERRUPTIONS: Final = 60.0
-"""Highest rate of interruptions that is accepted, per node and hour."""
+"""The highest rate of interruptions that is accepted, per node and hour."""
 
 
 def replay(arguments: Sequence[str]) -> NoReturn:

@@ -40,7 +40,7 @@ _API_VERSIONS: Final = {
     "Job": "batch/v1",
 }
 _LEAST_OWNED_RATIO: Final = 0.9
-"""Least share of pods that must have a series kube_pod_info."""
+"""The smallest share of pods with a series kube_pod_info that is accepted."""
 _PASSING: Final = "node.kubernetes.io/"
 _NANO: Final = 10**9
 _MILLI: Final = 1000

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
 _MOST_VALUES: Final = 8192
-"""The maximum number of values in a spec. A namespace can cause the cost of keeping and reading its specs: a megabyte
+"""The maximum number of values in a spec, which limits what a namespace can cost: to keep and read a megabyte of specs
 takes 25 MiB of memory and a second."""
 _MOST_STATUS_VALUES: Final = 2 * _MOST_VALUES
 """The maximum number of values in a status, which is more than this program ever writes."""

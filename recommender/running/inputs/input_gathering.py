@@ -39,8 +39,8 @@ ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[Target
 _NO_LOADS = Unknown("nothing looks loads up here")
 
 APART_SECONDS = 3.0
-"""Longest time that a poll waits for lookups that must not delay other decisions: those of objects, and all if there
-are several backends. The results of slower ones count in the next poll."""
+"""How long a poll waits at most for lookups that must not delay other decisions: those of objects, and all if there are
+several backends. The results of slower ones count in the next poll."""
 SLOW_SECONDS = 1.0
 """A lookup that takes longer runs in a separate pool of threads in the next poll."""
 

@@ -40,8 +40,7 @@ class ParameterConfigMaps:
         """`default_params` returns the data for a missing ConfigMap, given its namespace and name; None to create none.
 
         `may_create` returns whether this process may write for the given number of seconds. A dry run creates nothing,
-        and continues with the default parameters as if it had
-        created the ConfigMap.
+        and continues as if it had created the ConfigMap with the default parameters.
         """
         self._objects = objects
         self._default_params = default_params

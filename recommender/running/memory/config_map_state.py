@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class ConfigMapState:
-    """The state of one ConfigMap as this process knows it. Guarded by its lock, which is held during requests.
+    """The state of one ConfigMap as this process knows it. Its lock guards it, and is held during requests.
 
     Only `wanted` may be replaced without the lock.
     """

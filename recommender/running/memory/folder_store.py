@@ -33,7 +33,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _LARGEST_BYTES = 256 << 20
-"""Largest size of one file: many times the size of the memories of 10,000 targets."""
+"""The size of the largest file that is read: many times the size of the memories of 10,000 targets."""
 
 
 class FolderMemoryStore:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recommender.decisions.memory import Memory
 
 _LEAST_CHANGE_RATIO: Final = 0.05
-"""Smallest significant change of a capacity, or of another number that every decision changes."""
+"""The smallest significant change of a capacity, or of another number that every decision changes."""
 _SAME_SECONDS: Final = 1.0
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.running.polls.poll_results import Decided
 
 LEAST_SECONDS_APART: Final = 1.0
-"""Least time from the decisions of one poll to the next poll, whatever time the decisions request."""
+"""The minimum time from the decisions of one poll to the next poll, whatever time the decisions request."""
 LATER_SECONDS: Final = 0.01
 """The time that is added to requested times: clocks differ by some milliseconds, and a decision that is made too soon
 must be repeated."""

@@ -28,7 +28,7 @@ _MOST_REASONS: Final = 10
 
 @dataclass(slots=True)
 class _LoggedState:
-    """What the log says about a recommendation at present."""
+    """The state of a recommendation as it was last logged."""
 
     facts: tuple[object, ...]
     reasons: set[str]

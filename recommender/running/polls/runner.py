@@ -41,9 +41,9 @@ _log = logging.getLogger(__name__)
 COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
 _STOP_NOTICED_SECONDS = 1.0
-"""Longest time until a stop is noticed. Each check costs processor time, which an idle recommender should not use."""
+"""The longest time until a stop is noticed. Each check costs processor time, even of an idle process."""
 GATHER_SECONDS = 8.0
-"""Longest time that a poll waits for its lookups."""
+"""The longest time that a poll waits for its lookups."""
 
 
 class Effects(Protocol):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN_WARNING_CHARACTERS = 200
 NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
 _MILLISECOND = 0.001
-"""Least time between two samples, in seconds."""
+"""The minimum time between two samples, in seconds."""
 
 
 class QueryValues:

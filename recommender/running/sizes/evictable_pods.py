@@ -11,7 +11,7 @@ from recommender.kinds.cluster_size.node_groups.fields import items, section, te
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DAEMON_SET_POD, MIRROR_POD, SAFE_TO_EVICT
 
 LONGEST_GRACE_SECONDS: Final = 600
-"""Longest time that a pod has to terminate (`--max-graceful-termination-sec`)."""
+"""The longest time that a pod may take to terminate (`--max-graceful-termination-sec`)."""
 
 
 @dataclass(frozen=True, slots=True)

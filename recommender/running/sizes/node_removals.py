@@ -60,7 +60,7 @@ _STEP_SECONDS: Final = 1.0
 _LEFT_OVER_STEPS: Final = 60
 """If no removal is configured, marks of an earlier configuration are looked for once in this many steps."""
 SETTLE_SECONDS: Final = 5.0
-"""Least time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
+"""The minimum time between cordoning and deleting a node, so that pods that were being bound to it are seen."""
 EVICTION_SECONDS: Final = 120.0
 """How long evictions are tried (`--max-pod-eviction-time`)."""
 _RETRY_SECONDS: Final = 5.0

@@ -1,4 +1,4 @@
-"""Changes the sizes of providers' groups, which cannot be set but only changed: each change is sent at most once.
+"""Changes the sizes of providers' groups by differences, as providers require: each change is sent at most once.
 
 A group also becomes smaller by the deletion of failed machines, or, in steps of their own, by the removal of nodes.
 

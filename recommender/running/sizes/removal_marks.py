@@ -22,7 +22,7 @@ _CLOCK_SECONDS: Final = 60.0
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """States why and since when a node is being removed. Times are in seconds since the Unix epoch."""
+    """States for which recommendation, and since when, a node is removed. Times are seconds since the Unix epoch."""
 
     recommendation: str
     provider: str

@@ -140,7 +140,7 @@ class HistoryKeeper:
             history.note(values, time)
             with self._lock:
                 self._histories[need.name] = history
-        # With many more targets than at first, the memory suffices only for a coarser grid.
+        # With many more targets than at the start, the memory suffices only for a coarser grid.
         for history in self.all():
             self._coarsen(history)
 

@@ -27,7 +27,7 @@ def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
 
 
 def is_outgrown(learned: ForecastTask, present: ForecastTask, step_seconds: float) -> bool:
-    """Return whether forecasts must look further ahead than learned, by more than a tenth and by more than a step.
+    """Return whether forecasts must now look more than a tenth, and more than a step, further ahead than was learned.
 
     This happens because delays are assumed until they have been measured, and because samples may begin to arrive late.
     `step_seconds` is in the time of the models.

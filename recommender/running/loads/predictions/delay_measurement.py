@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.load_needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
-"""Longest delay that is assumed until the delay has been measured."""
+"""The longest delay that is assumed before the delay has been measured."""
 _SCRAPE_POLLS: Final = 1.5
 """Assumed delay in poll intervals: a poll interval below ten seconds suggests that samples arrive more often."""
 _MEASUREMENTS: Final = 100
